@@ -2,10 +2,11 @@
 
 Those are Cargo.lock and requirements.lock.
 
-Licences come from the packages themselves and are held against ALLOWED; that needs no network but what cargo
-fetches. Advisories need data that no registry of packages has: for Python, pip-audit asks PyPI's own service;
-for crates, cargo-deny reads RustSec's database, which is a repository. Each is run where it is installed, the
-date of its data is said, and where there is none this says so: nothing checked is not nothing found.
+Licences come from the packages themselves and are checked against ALLOWED; that needs no network except what
+cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks PyPI's own
+service; for crates, cargo-deny reads RustSec's database, which is a repository. Each is run if it is
+installed, and the date of its data is printed; if there is none this says so, since nothing checked is not
+nothing found.
 
 Exit status: 1 for a licence that is not allowed or an advisory that holds.
 """
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ALLOWED = {
     *("Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC"),
     *("Zlib", "bzip2-1.0.6", "Unicode-3.0", "PSF-2.0", "CC0-1.0", "Unlicense"),
-    # Of tools that only tests use: what they are linked with is not passed on.
+    # Licences of tools that only tests use: what they link is not distributed.
     "MPL-2.0",
 }
 """SPDX identifiers."""
@@ -41,7 +42,7 @@ CLASSIFIED = {
     "Apache Software License": "Apache-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
-"""What older metadata says instead."""
+"""Equivalents in older metadata."""
 
 STATED = {
     **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
@@ -51,14 +52,14 @@ STATED = {
     "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",
 }
-"""Of packages whose metadata has a text of their own: read by hand in what they ship."""
+"""For packages whose metadata has free text: read by hand from what they ship."""
 
 ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
 """Where cargo-deny keeps its data."""
 
 
 def allowed(expression: str) -> bool:
-    """Whether an SPDX expression can be met with what is allowed."""
+    """Returns whether an SPDX expression can be met with what is allowed."""
     terms = re.sub(
         r"\b(?!AND\b|OR\b)[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.+-]+)?",
         lambda found: str(found[0] in ALLOWED),
@@ -99,7 +100,7 @@ def distributions() -> Iterator[tuple[str, str]]:
 
 
 def licences() -> int:
-    """Prints what there is; how many are not allowed."""
+    """Prints the licences; returns how many are not allowed."""
     refused = 0
     for what, packages in (("crates", list(crates())), ("Python packages", list(distributions()))):
         counted = Counter(licence for _, licence in packages)
@@ -114,7 +115,7 @@ def licences() -> int:
 
 
 def python_advisories() -> int:
-    """Prints what pip-audit finds; how many hold."""
+    """Prints what pip-audit finds; returns how many advisories hold."""
     program = shutil.which("pip-audit")
     if program is None:
         print(
@@ -141,7 +142,7 @@ def python_advisories() -> int:
 
 
 def crate_advisories() -> int:
-    """Prints what cargo-deny finds; 1 if some hold."""
+    """Prints what cargo-deny finds; returns 1 if an advisory holds."""
     if shutil.which("cargo-deny") is None:
         print("advisories of crates: NOT CHECKED, cargo-deny is not installed (cargo install cargo-deny)")
         return 0

@@ -37,7 +37,7 @@ LOST = re.compile(r"\[LOST (\d+) EVENTS\]")
 
 
 class EventError(Exception):
-    """The recording cannot be turned into a trace; the text says why."""
+    """The recording cannot be turned into a trace; the message says why."""
 
 
 def operation(flags: str) -> str:
@@ -84,7 +84,7 @@ class Account:
         return True
 
     def close(self) -> list[tuple[int, str, int, int]]:
-        """All pieces that were never inserted."""
+        """Returns all pieces that were never inserted."""
         rest = [(time, op, sector, n) for (op, sector), (time, n) in self.waiting.items()]
         return self.joined + rest
 
@@ -103,7 +103,7 @@ class Recording:
 
 
 def parse(lines: Iterable[str]) -> Recording:
-    """The recording in the lines of a trace_pipe; EventError if it is not whole."""
+    """Reads the recording from the lines of a trace_pipe; EventError if it is incomplete."""
     account = Account()
     requests: list[Request] = []
     for number, line in enumerate(lines, 1):

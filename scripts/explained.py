@@ -69,7 +69,7 @@ def steps(trace: Trace, chips: Iterable[int]) -> list[tuple[str, Slice]]:
 
 
 def heading(text: str) -> alt.TitleParams:
-    """What stands above a panel."""
+    """Makes the heading of a panel."""
     colour = NEUTRAL["light"]["text"]
     return alt.TitleParams(text, anchor="start", fontSize=13, fontWeight="normal", color=colour, offset=6)
 
@@ -300,7 +300,7 @@ def svg(chart: Any) -> str:
         .configure_axis(labelFontSize=12, titleFontSize=12, titleFontWeight="normal")
         .configure_legend(labelFontSize=12, labelLimit=0)
     )
-    # Hundredths of a pixel are enough.
+    # Hundredths of a pixel are precise enough.
     return re.sub(r"(\.\d\d)\d+", r"\1", vl_convert.vegalite_to_svg(chart.to_dict())) + "\n"
 
 

@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def _timed(folder: Path, requests: int, *command: str) -> None:
-    """Runs a command, and says what it took."""
+    """Runs a command, and prints its cost."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     # Its own peak, of which the kernel's count for children begins at ours.
     script = (

@@ -1,9 +1,9 @@
-"""Times of the live device beside nbdkit's, with the same fio jobs (Debian: fio, nbdkit).
+"""Times of the live device compared with nbdkit's, with the same fio jobs (Debian: fio, nbdkit).
 
-`python scripts/live_bench.py` measures both in turn, so many times, and prints medians and spread. Flash that
+`python scripts/live_bench.py` measures both in turn, several times, and prints medians and spread. Flash that
 takes no time is compared with nbdkit's memory plugin; reads of 1 ms and programs of 3 ms on one chip with its
-delay filter, which counts in milliseconds. Reads of 100 us and programs of 300 us have no other side. Other
-load on the machine shows in all of them.
+delay filter, which counts in milliseconds. Reads of 100 us and programs of 300 us have no counterpart. Other
+load on the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def compare(
     for operation, depth in jobs:
         measured: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
         for number in range(options.pairs):
-            # Whoever comes second may find the machine warmer.
+            # The machine may be warmer for whichever comes second.
             for name in sorted(servers, reverse=number % 2 == 1):
                 measured[name].append(fio(servers[name], operation, depth, options.seconds))
         for name, runs in measured.items():

@@ -1,6 +1,6 @@
 """Draws the picture of README.md and of the site's first page: `python scripts/picture.py FILE.svg`.
 
-One trace on one device, of which one part at a time is another: the stack, and what each part does to mean
+One trace on one device, of which one part at a time is exchanged: the stack, and what each part does to mean
 latency.
 """
 

@@ -38,12 +38,12 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("FTLAB_TRACES", ROOT.parent / "shared" / "traces"))
 """Recorded traces that are not the project's to ship."""
 LEAST = 360
-"""Cases made up, at least; those of recorded traces come on top."""
+"""The least number of generated cases; those of recorded traces are added."""
 EVERY = 8
-"""Of so many cases a short check takes one."""
+"""A short check takes one in this many cases."""
 
 LIVE = ("postmark", "sysbench", "filebench", "dbench", "fio-direct", "fio-buffered")
-"""Workloads that make their requests while they run."""
+"""Workloads that generate their requests during the run."""
 
 Settings = dict[str, str]
 Case = tuple[tuple[str, str], ...]
@@ -398,7 +398,7 @@ class Pins:
     def completed(
         self, wanted: dict[str, str], free: dict[str, list[str]], pairs: set[Any], draw: random.Random
     ) -> Case | None:
-        """A case with these values that runs, the other values drawn so that they cover much."""
+        """Returns a case with these values that runs, the other values drawn so that they cover much."""
         drawn = [
             {axis: draw.choice(values) for axis, values in free.items()} | wanted
             for _ in range(8 if pairs else 1)
@@ -410,14 +410,14 @@ class Pins:
             case = self.case(values)
             if self.runs(case):
                 return case
-            # What cannot go together goes back to the first values, one after another.
+            # Values that do not fit together are reset to the first ones, one after another.
             changed = [axis for axis in others if values[axis] != free[axis][0]]
             if not changed:
                 return None
             values[changed[0]] = free[changed[0]][0]
 
     def runs(self, case: Case) -> bool:
-        """Whether the values can go together; power cuts take a trace or make requests of their own."""
+        """Returns whether the values fit together; power cuts take a trace or make their own requests."""
         if dict(case).get("mode") == "crash" and dict(case).get("workload") in LIVE:
             return False
         try:
@@ -500,7 +500,7 @@ def difference(pins: Pins, case: Case, pinned: str, against: str | None) -> str:
 
 
 def check(pins: Pins, path: Path, *, short: bool, against: str | None) -> int:
-    """Runs the cases of a file; how many differ."""
+    """Runs the cases of a file; returns how many differ."""
     pinned = read_pins(path, pins)
     if short:
         pinned = dict(list(pinned.items())[::EVERY])
@@ -520,7 +520,7 @@ def check(pins: Pins, path: Path, *, short: bool, against: str | None) -> int:
 
 
 def write(pins: Pins, path: Path, *, more: bool) -> None:
-    """Hashes the cases of a file, and what is missing there."""
+    """Hashes the cases of a file, and those that it lacks."""
     known = read_pins(path, pins) if path.exists() else {}
     cases = [*known, *(pins.complete([*known]) if more or not known else ())]
     here = [case for case in cases if not pins.absent(case)]

@@ -51,11 +51,11 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RefusalError(Exception):
-    """Something this machine lacks; the text says what and what to do."""
+    """Something that this machine lacks; the message says what, and what to do."""
 
 
 def command(*words: str) -> str:
-    """Run a command; its output, or a RefusalError with what it complained of."""
+    """Runs a command; returns its output, or raises RefusalError with its error message."""
     done = subprocess.run(words, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise RefusalError(f"{' '.join(words)} failed: {done.stderr.strip() or done.stdout.strip()}")

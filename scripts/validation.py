@@ -173,7 +173,7 @@ def counters() -> Iterator[Equality]:
 
 
 def differ(have: list[int], wanted: list[int]) -> int:
-    """How many of these are not the same."""
+    """Returns how many of these differ."""
     return sum(one != other for one, other in zip(have, wanted, strict=True))
 
 

@@ -1,9 +1,9 @@
 """The charting library of the HTML reports: ``python scripts/vega.py``, which `make` runs once.
 
-To bundle it takes seconds of processor time, which each report would spend anew; so the bundle is left in
-the package, as a file that the repository does not hold. ``--licences`` writes the licences of what is
-inside, which stand in each report: after another version of vl-convert. They come from the npm packages of
-the versions inside it, so that takes npm and its registry.
+Bundling takes seconds of processor time, which each report would otherwise spend again; so the bundle is left
+in the package, as a file that is not in the repository. ``--licences`` writes the licences of its contents,
+which each report includes: to be run after another version of vl-convert. They come from the npm packages of
+the versions inside it, so that needs npm and its registry.
 """
 
 from __future__ import annotations

@@ -7,19 +7,19 @@
 //! Sources: Bux and Iliadis 2010 (greedy); Desnoyers, SYSTOR 2012, and Xiang and Kurkoski 2012
 //! (FIFO); Van Houdt, SIGMETRICS 2013 (d-choices).
 
-/// Physical over logical pages: of `blocks` blocks, `reserve` are kept erased and each of
-/// `frontiers` open ones, which take writes evenly, is half empty on average.
+/// Physical over logical pages: of `blocks` blocks, `reserve` are kept erased, and each of `frontiers` open
+/// ones, which share the writes evenly, is half empty on average.
 pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logical_pages: f64) -> f64 {
     (f64::from(blocks) - f64::from(reserve) - f64::from(frontiers) / 2.0) * f64::from(b) / logical_pages
 }
 
-/// A closed form, as a function of `a`, for one frontier that copies and host writes share and
-/// garbage collection when it is full, as in ftlab.
+/// A closed form, as a function of `a`, for one frontier that takes copies and host writes, with garbage
+/// collection when it is full, as in ftlab.
 ///
-/// Such a frontier is not half empty: the copies of a victim fill it at once up to the last
-/// `b / A` pages, and while the host writes those, half of them are empty on average. So
-/// `1 / 2A` of a block is to be taken off and not a half, which matters on small devices: with
-/// 256 blocks at `a` = 1.07, `A` differs by 2 %.
+/// Such a frontier is not half empty: the copies of a victim fill it at once up to the last `b / A` pages,
+/// and while the host writes those, half of them are empty on average. So `1 / 2A` of a block has to be
+/// subtracted instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs
+/// by 2 %.
 pub fn shared_frontier(
     blocks: u32,
     reserve: u32,
@@ -36,7 +36,7 @@ pub fn shared_frontier(
     amplification
 }
 
-/// The zero of a function that changes its sign between `low` and `high`.
+/// Returns the zero of a function that changes its sign between `low` and `high`.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let rising = f(high) > 0.0;
     for _ in 0..60 {
@@ -50,8 +50,8 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for the one
-/// `m` at which the share of blocks with `m` valid pages is possible.
+/// Greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for the only `m` at which
+/// the share of blocks with `m` valid pages is possible.
 ///
 /// # Panics
 /// If `a` is not above 1.
@@ -97,8 +97,8 @@ pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     bisect(1.0, 1.0 / (1.0 - rho) + 1.0, |x| mean(x) - f64::from(b) * rho)
 }
 
-/// Share of the logical pages in use where each request is a trim of a random page in use with
-/// probability `q`, else a write: the ratio of a closed form is then `a` divided by this.
+/// Share of the logical pages in use if each request is a trim of a random page in use with probability `q`,
+/// else a write: the ratio of a closed form is then `a` divided by this.
 pub fn in_use(q: f64) -> f64 {
     (1.0 - 2.0 * q) / (1.0 - q)
 }
@@ -107,7 +107,7 @@ pub fn in_use(q: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Solved apart, by other means (the specification's table): b, a, greedy, FIFO, d = 2, 5, 10.
+    /// Solved independently, by other means (the specification's table): b, a, greedy, FIFO, d = 2, 5, 10.
     const TABLE: [(u32, f64, [f64; 5]); 6] = [
         (64, 1.07, [7.0099, 7.8172, 10.2772, 7.8746, 7.3230]),
         (64, 1.15, [3.8005, 4.0160, 5.3123, 4.1846, 3.9304]),

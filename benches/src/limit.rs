@@ -1,8 +1,8 @@
-//! What the memory of the machine allows: the random loads and stores of case `page`, its garbage
-//! collection included, without a model of time.
+//! What the machine's memory allows: the random loads and stores of case `page`, including its garbage
+//! collection, without a model of time.
 //!
 //! Page map, reverse map and valid pages per block are arrays; victims are found in lists by the number of
-//! valid pages. Nothing is queued, nothing is counted but programs.
+//! valid pages. Nothing is queued, and only programs are counted.
 
 use std::hint::black_box;
 
@@ -19,7 +19,7 @@ struct Device {
     /// Page of each logical page, and the logical page of each page.
     page_of: Vec<u32>,
     owner: Vec<u32>,
-    /// Valid pages of each block, and its neighbours in the list of blocks with as many.
+    /// Valid pages of each block, and its neighbours in the list of blocks with the same number.
     valid: Vec<u32>,
     links: Vec<[u32; 2]>,
     chips: Vec<Chip>,

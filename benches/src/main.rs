@@ -4,12 +4,11 @@
 //! of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was
 //! filled in order first; the fill is part of the process's time and not of the requests.
 //!
-//! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device
-//! of as many GiB, without a model of time, then the case itself, and prints how many times as long that
-//! takes.
+//! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device of
+//! this many GiB, without a model of time, then the case itself, and prints the ratio of the two times.
 //!
-//! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with
-//! each of its four FTLs, and compares mappings programmed with what must come out.
+//! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with each
+//! of its four FTLs, and compares the number of mappings programmed with the expected one.
 //!
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 
@@ -40,7 +39,7 @@ const COMMON: &[(&str, &str)] = &[("workload.replay", "closed"), ("device.precon
 const ROOMY: (&str, &str) = ("flash.blocks_per_plane", "16384");
 const QUARTER: (&str, &str) = ("ftl.over_provisioning", "75%");
 
-/// What the cases of the page map have.
+/// The common keys of the page-map cases.
 const PAGE: &[(&str, &str)] = &[
     ("ftl.kind", "page"),
     ("host.scheduler", "noop"),

@@ -21,7 +21,7 @@ const CHUNK: u64 = 16 << 10;
 const PER_FLUSH: u64 = 576;
 const FLUSHES: u64 = 14_352;
 
-/// An FTL: its name here, its keys, pages programmed in order, pages a flush when random, bytes of the
+/// An FTL: its name here, its keys, pages programmed in order, pages per flash at random, bytes of the
 /// directory.
 struct Ftl {
     name: &'static str,
@@ -68,11 +68,11 @@ struct Chunks {
     chunks: u64,
     /// State of the generator (splitmix64); `None`: in order.
     random: Option<u64>,
-    /// Tenths of the writes that go to the rest of the tenths of the space, from its start.
+    /// Tenths of the writes that go to the remaining tenths of the space, from its start.
     hot: u64,
 }
 
-/// A number below `bound`.
+/// Returns a number below `bound`.
 fn draw(state: &mut u64, bound: u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut mixed = *state;
@@ -116,7 +116,7 @@ fn settings(ftl: &Ftl) -> Settings {
     }
 }
 
-/// Prints what was measured beside what must come out; whether they agree.
+/// Prints what was measured and what was expected; returns whether they agree.
 fn compare(ftl: &Ftl, pattern: &str, report: &Report) -> bool {
     let of = |cause: &str| report.flash.programs[cause];
     let (map, gc_map, dir) = (of("map"), of("gc-map"), of("dir"));
@@ -149,7 +149,7 @@ fn compare(ftl: &Ftl, pattern: &str, report: &Report) -> bool {
     agrees
 }
 
-/// Runs the case that is named, or all.
+/// Runs the named case, or all.
 pub fn msftl(name: Option<&str>, pattern: Option<&str>) -> ExitCode {
     let all = match name {
         None => &["sequential", "random"][..],

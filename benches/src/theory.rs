@@ -1,9 +1,9 @@
 //! `ftlab-bench theory`: write amplification on 4096 blocks against the closed forms.
 //!
-//! Uniform random page writes to a filled page-mapped device of one chip, one erased block kept;
-//! 12 times the user's pages to warm up, 8 times measured. Two errors are given: against the
-//! closed form for a frontier shared by copies and host writes, and against the usual one that
-//! takes half a block off for it. Every error must be within 0.5 %.
+//! Uniform random page writes to a filled page-mapped device of one chip, with one erased block kept; 12
+//! times the user's pages to warm up, 8 times measured. Two errors are given: against the closed form for a
+//! frontier shared by copies and host writes, and against the usual one that subtracts half a block for it.
+//! Every error must be within 0.5 %.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -18,13 +18,13 @@ use ftlab_core::settings::Settings;
 const BLOCKS: u32 = 4096;
 const GATE_PERCENT: f64 = 0.5;
 
-/// What the host does, beside uniform writes.
+/// What the host does, besides uniform writes.
 #[derive(Clone, Copy)]
 enum Load {
     Uniform,
-    /// So many of a thousand requests trim a random page in use.
+    /// This many of a thousand requests trim a random page in use.
     Trims(u64),
-    /// So many of a hundred writes go to so many hundredths of the pages.
+    /// This many of a hundred writes go to this many hundredths of the pages.
     HotCold(u64, u64),
 }
 
@@ -107,7 +107,7 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// The stream of requests: numbers by xorshift, pages in use first in `pages`.
+/// The stream of requests: numbers by xorshift; pages in use come first in `pages`.
 struct Host {
     state: u64,
     pages: Vec<u32>,
@@ -135,7 +135,7 @@ impl Host {
         self.place[self.pages[other as usize] as usize] = other;
     }
 
-    /// The page of the next request, and whether it is trimmed.
+    /// Returns the page of the next request, and whether it is trimmed.
     fn next(&mut self) -> (u32, bool) {
         let user = self.pages.len() as u64;
         match self.load {
@@ -192,7 +192,7 @@ fn measure(cell: &Cell) -> f64 {
     run(8 * user)
 }
 
-/// Prints the table; fails if any error is beyond the gate.
+/// Prints the table; fails if any error is beyond the bound.
 pub fn theory() -> ExitCode {
     let cells = cells();
     let found = Mutex::new(vec![0.0; cells.len()]);

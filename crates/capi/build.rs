@@ -1,6 +1,6 @@
 //! Names the library by the version of its binary interface.
 
-/// Raised when `ftlab.h` changes so that programs have to be compiled anew.
+/// Raised when a change of `ftlab.h` makes it necessary to compile programs again.
 const ABI: u32 = 0;
 
 fn main() {

@@ -1,4 +1,4 @@
-"""One of ftlab's own replacements in a mapping cache, in Python; results are the same but for the name.
+"""One of ftlab's own mapping-cache replacement policies, in Python; results are the same except for the name.
 
 ftlab compare map-plus --vary ftl.cache_policy=lru,python:examples/policies/replacements.py:Lru
 """
@@ -11,7 +11,7 @@ import ftlab
 
 
 class Lru(ftlab.Replacement):
-    """The entry whose last access is longest ago."""
+    """Evicts the entry with the oldest access."""
 
     def __init__(self) -> None:
         self.keys: OrderedDict[int, None] = OrderedDict()

@@ -1,4 +1,4 @@
-"""Three of ftlab's own I/O schedulers, written in Python; results are the same but for the name.
+"""Three of ftlab's own I/O schedulers, written in Python; results are the same except for the name.
 
 ftlab compare map-plus --vary host.scheduler=rb,python:examples/policies/schedulers.py:Rb
 """
@@ -56,7 +56,7 @@ class Rb(ftlab.HostScheduler):
 
     def __init__(self) -> None:
         self.created = 0
-        # Batches of reads and of writes from the oldest on, by translation page; a flush has one of its own.
+        # Batches of reads and of writes, oldest first, by translation page; a flush has its own.
         self.halves: tuple[dict[object, tuple[int, list[int]]], ...] = ({}, {})
 
     def admit(self, request: Request) -> int:

@@ -1,4 +1,4 @@
-"""Two of ftlab's own victim policies, written in Python; results are the same but for the name.
+"""Two of ftlab's own victim policies, written in Python; results are the same except for the name.
 
 ftlab compare map-plus --vary ftl.gc=greedy,python:examples/policies/victims.py:Greedy
 """
@@ -9,7 +9,7 @@ import ftlab
 
 
 class Greedy(ftlab.VictimPolicy):
-    """The block with the fewest valid pages; of equals, the one that came to that number first."""
+    """The block with the fewest valid pages; of equals, the one that reached that number first."""
 
     def choose(self, candidates: ftlab.Candidates) -> int:
         return int(candidates.valid.argmin())

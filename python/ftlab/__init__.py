@@ -53,7 +53,7 @@ __all__ = [
     "trace_info",
 ]
 
-# Where each name comes from: loaded when it is asked for, so that the command line starts fast.
+# Maps each name to its module, which is loaded on first use, so that the command line starts fast.
 _HOMES = {
     "_core": ("InternalError", "UserError", "__version__"),
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
@@ -68,7 +68,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 if not TYPE_CHECKING:
-    # A checker knows the names from above, and no others.
+    # Type checkers know exactly the names imported above.
 
     def __getattr__(name: str) -> object:
         """Loads a name's module."""

@@ -154,21 +154,21 @@ def compare(
 
 
 def presets() -> dict[str, str]:
-    """The presets: name to one-line description."""
+    """Returns the presets: name to one-line description."""
     return {name: doc for name, doc, _ in _core.presets()}
 
 
 def components() -> Any:
-    """The registered parts of every layer, as the code lists them."""
+    """Returns the registered parts of every layer, as the code lists them."""
     return json.loads(_core.components())
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a configuration file, for editors."""
+    """Returns the JSON Schema of a configuration file, for editors."""
     loaded: dict[str, Any] = json.loads(_core.schema())
     return loaded
 
 
 def reference() -> str:
-    """The reference of all configuration keys, Markdown."""
+    """Returns the reference of all configuration keys, in Markdown."""
     return _core.reference()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_VARIANTS = 1000
-"""More are refused: a slip of the keyboard, or a study that wants a loop of its own."""
+"""More variants are refused: that is a typing error, or a study that needs a loop of its own."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class Plan:
 
     @property
     def labelled(self) -> list[tuple[str, Config]]:
-        """The variants' configurations with their labels."""
+        """Returns the variants' configurations with their labels."""
         return [(_label(variant), variant.config) for variant in self.variants]
 
     def ignored(self) -> dict[str, list[tuple[str, str]]]:
-        """The keys that the user set or varied and that variants ignore: of each their labels, and why."""
+        """Returns the keys that the user set or varied and that variants ignore: their labels, and why."""
         return ignored(self.labelled)
 
     def notes(self) -> list[str]:
-        """What variants ignore, a sentence for each key."""
+        """Returns what variants ignore, a sentence for each key."""
         return notes_of(self.ignored(), len(self.variants))
 
     @property
     def traces(self) -> list[str]:
-        """The traces that will be read."""
+        """Returns the traces that will be read."""
         return sorted({variant.config.trace for variant in self.variants if variant.config.trace})
 
     def run(
@@ -79,8 +79,8 @@ class Plan:
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
 
-        ``options`` hold for each, the callbacks apart. ``for_fio`` keeps what `Comparison.to_fio` needs
-        of the requests, without keeping them.
+        ``options`` apply to each variant, except the callbacks. ``for_fio`` keeps what `Comparison.to_fio`
+        needs of the requests, without keeping them.
 
         Raises:
             UserError, InternalError: of the first variant (in order) that failed.
@@ -133,11 +133,11 @@ class Comparison:
         self.variants = variants
 
     def labels(self) -> Labels:
-        """What tables and pictures call the variants."""
+        """Returns what tables and pictures call the variants."""
         return Labels(self.vary, (variant.set for variant in self.variants))
 
     def __getitem__(self, which: str | int | Mapping[str, Scalar]) -> Result:
-        """The result of a variant: by label, by position, or by varied values that one alone has.
+        """Returns the result of a variant: by label, by position, or by varied values that identify it.
 
         ``comparison["map+, 8KiB"]``, ``comparison[-1]``, ``comparison[{"host.scheduler": "map+"}]``.
 
@@ -159,15 +159,15 @@ class Comparison:
         return found[0].result
 
     def __iter__(self) -> Iterator[Result]:
-        """The results, in order."""
+        """Iterates over the results, in order."""
         return (variant.result for variant in self.variants)
 
     def __len__(self) -> int:
-        """The number of variants."""
+        """Returns the number of variants."""
         return len(self.variants)
 
     def to_dict(self) -> dict[str, Any]:
-        """As in the JSON file."""
+        """Returns the content of the JSON file."""
         variants = [
             {"label": variant.label, "set": variant.set, "result": variant.result.to_dict()}
             for variant in self.variants
@@ -180,11 +180,12 @@ class Comparison:
         }
 
     def to_json(self) -> str:
-        """JSON text; deterministic but for the ``engine`` blocks."""
+        """Returns JSON text, which is deterministic except for the ``engine`` blocks."""
         return json_text(self.to_dict())
 
     def to_fio(self, *, plus: bool = False) -> dict[str, Any]:
-        """All variants in the layout of fio's JSON, one job each; needs the requests (``collect=True``).
+        """Returns all variants in the layout of fio's JSON, one job each; needs the requests
+        (`collect=True`).
 
         Args:
             plus: with the histograms' bins, as fio's ``json+``.
@@ -197,9 +198,9 @@ class Comparison:
         return document([(variant.label, variant.result) for variant in self.variants], plus=plus)
 
     def to_polars(self) -> pl.DataFrame:
-        """A row for each variant: the varied values as text, then every metric of the table.
+        """Returns a frame with a row for each variant: the varied values as text, then every metric.
 
-        Times are nanoseconds, rates a second.
+        Times are in nanoseconds, rates are per second.
         """
         import polars as pl
 
@@ -208,7 +209,7 @@ class Comparison:
         return pl.DataFrame(records(self), infer_schema_length=None)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> alt.VConcatChart:
-        """Mean latency in its wait and access parts, as an Altair chart; written as .png or .svg, if asked.
+        """Draws mean latency in its wait and access parts with Altair; writes it as .png or .svg on request.
 
         Raises:
             UserError: the file cannot be written.
@@ -230,10 +231,10 @@ class Comparison:
         return as_html(self)
 
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
-        """Writes a report to read in a browser, one file without a need of others.
+        """Writes a report to read in a browser, as one file that needs no others.
 
-        It shows what the results hold: all of it with the keys of `ftlab.html.KEYS` set to true.
-        ``command`` is what made it, to be stated.
+        It shows what the results hold: everything, if the keys of `ftlab.html.KEYS` were set to true.
+        ``command`` is stated as what made it.
 
         Raises:
             UserError: the file cannot be written.
@@ -246,13 +247,13 @@ class Comparison:
         write_report(path, title=title or heading, runs=of_comparison(self), command=command)
 
     def __str__(self) -> str:
-        """The table that ``ftlab compare`` prints, 100 columns wide."""
+        """Returns the table that ``ftlab compare`` prints, 100 columns wide."""
         from ftlab.table import render
 
         return render(self, width=100)
 
     def __repr__(self) -> str:
-        """One line: what was varied."""
+        """Returns one line: what was varied."""
         return f"<ftlab.Comparison of {len(self)} variants over {', '.join(self.vary)}>"
 
 
@@ -264,7 +265,7 @@ def prepare(
 ) -> Plan:
     """Resolves the base and every variant, so that errors come before any run.
 
-    ``origin`` is what messages name before a varied key (``--vary``).
+    ``origin`` is what messages put before a varied key (``--vary``).
 
     Raises:
         UserError: nothing to vary, a configuration is wrong, or every variant ignores a varied key.
@@ -295,7 +296,7 @@ def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, 
         raise UserError(f"{origin}: nothing to compare; name a key and its values")
     texts: dict[str, list[str]] = {}
     for key, values in vary.items():
-        # A lone text would be taken apart into letters.
+        # A single string would be split into letters.
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UserError(f"{origin} {key}: the values must be a list")
         texts[key] = [to_text(value, key) for value in values]

@@ -1,4 +1,4 @@
-"""From what a user hands over (a preset, a file, a mapping, keywords) to a resolved configuration."""
+"""From what a user passes (a preset, a file, a mapping, keywords) to a resolved configuration."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ A size may be a whole number, of bytes.
 """
 
 ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
-"""A preset's name, a TOML file, a nested mapping (a result's ``config``, say) or a resolved one."""
+"""A preset's name, a TOML file, a nested mapping (for example a result's ``config``) or a resolved one."""
 
 
 class Override(NamedTuple):
-    """A value that replaces the configuration's."""
+    """A value that overrides the configuration's."""
 
     origin: str
-    """What a message names: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
+    """What messages call it: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
     key: str
     """Dotted key."""
     value: str
@@ -33,7 +33,7 @@ class Override(NamedTuple):
 
 
 GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
-"""What a generator without a device takes for keys that have no default, or the device's."""
+"""Values that a generator without a device uses for keys that have no default, or the device's."""
 
 
 _NAMES = ("trace", "format", "dedup", "max_gap", "skip_bad", "out_of_range", "speed", "repeat", "replay")
@@ -61,7 +61,7 @@ def _is_size(key: str) -> bool:
 
 
 def _size_text(size: int) -> str:
-    """Bytes in the largest unit that they are a whole number of."""
+    """Writes bytes in the largest unit of which they are a whole number."""
     for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size and size % (1 << power) == 0:
             return f"{size >> power}{unit}"
@@ -69,15 +69,15 @@ def _size_text(size: int) -> str:
 
 
 def to_text(value: Scalar, key: str = "") -> str:
-    """A value as a configuration file writes it, without quotes.
+    """Writes a value as in a configuration file, without quotes.
 
-    Of a ``key`` that is a size, a whole number is bytes.
+    For a ``key`` that is a size, a whole number means bytes.
     """
     if value is None:
         return "none"
     if isinstance(value, type):
         return policies.name_of(value)
-    # A NumPy scalar stands for its number.
+    # A NumPy scalar counts as its number.
     value = getattr(value, "item", lambda: value)()
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -89,7 +89,7 @@ def to_text(value: Scalar, key: str = "") -> str:
 
 
 def keyword_overrides(keywords: Mapping[str, Scalar]) -> list[Override]:
-    """Overrides from Python keywords: ``host__scheduler="map+"``, ``trace="a.csv"``."""
+    """Returns overrides from Python keywords: ``host__scheduler="map+"``, ``trace="a.csv"``."""
     overrides = []
     for name, value in keywords.items():
         key = SHORTHANDS.get(name, name.replace("__", "."))
@@ -99,13 +99,13 @@ def keyword_overrides(keywords: Mapping[str, Scalar]) -> list[Override]:
 
 
 def mapping_overrides(values: Mapping[str, Any], origin: str) -> list[Override]:
-    """Overrides from a mapping, nested or with dotted keys."""
+    """Returns overrides from a mapping, nested or with dotted keys."""
     texts = ((key, to_text(value, key)) for key, value in _flatten(values, ""))
     return [Override(f"{origin} {key}={text}", key, text) for key, text in texts]
 
 
 def overrides_of(values: Mapping[str, Any] | None, keywords: Mapping[str, Scalar]) -> list[Override]:
-    """Overrides as a Python function takes them: a mapping, then keywords."""
+    """Returns overrides as a Python function takes them: a mapping, then keywords."""
     return [*mapping_overrides(values or {}, "set"), *keyword_overrides(keywords)]
 
 
@@ -133,9 +133,9 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
 
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """A TOML file whose keys are not a configuration's, within the limits of one: 1 MiB, nested 80 deep.
+    """Reads a TOML file whose keys are not a configuration's, with its limits: 1 MiB, nested 80 deep.
 
-    ``what`` says in messages what the file should be.
+    ``what`` tells messages what the file should be.
 
     Raises:
         UserError: it cannot be read or is no TOML; says in which line.
@@ -145,6 +145,6 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
 
 
 def load_text(name: str, text: str, overrides: Sequence[Override] = ()) -> Config:
-    """Resolves a TOML text; ``name`` stands for the file in messages."""
+    """Resolves a TOML text; messages use ``name`` for the file."""
     policies.find([*policies.named_in(text), *(value for _, _, value in overrides)])
     return _core.resolve_text(name, text, list(overrides))

@@ -15,7 +15,7 @@ from ftlab.units import Unit, significant, time_unit
 
 RESULT, COMPARISON = "ftlab.result.v1", "ftlab.compare.v1"
 
-# What no two runs have in common, and what says the same of all.
+# Fields that always differ between runs, and fields that repeat others.
 _APART = ("engine", "schema")
 
 
@@ -26,15 +26,15 @@ class Difference:
     name: str
     """Dotted name."""
     values: tuple[Any, Any]
-    """In the first and the second; None: it has none."""
+    """In the first and in the second result; None if it lacks the field."""
 
 
 @dataclass
 class Differences:
-    """All of them between two results."""
+    """All differences between two results."""
 
     label: str
-    """The variant of a comparison; empty of single results."""
+    """The variant of a comparison; empty for single results."""
     settings: list[Difference] = field(default_factory=list)
     """Keys of the configuration."""
     results: list[Difference] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Differences:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    """The results of a file of ``run --json`` or ``compare --json``, by the label of their variant.
+    """Returns the results of a file of ``run --json`` or ``compare --json``, by their variants' labels.
 
     Raises:
         UserError: it cannot be read, or is neither.
@@ -69,7 +69,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
 
 
 def compare(first: Mapping[str, Any], second: Mapping[str, Any], label: str = "") -> Differences:
-    """The differences between two results."""
+    """Returns the differences between two results."""
     found = Differences(label)
     pairs = {name: (value, None) for name, value in _flat(first)}
     for name, value in _flat(second):
@@ -91,14 +91,14 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         elif isinstance(value, list) and len(value) == 1:
-            # Of a device with one chip, say.
+            # For example of a device with one chip.
             yield prefix + name, value[0]
         else:
             yield prefix + name, value
 
 
 def render(names: tuple[str, str], all_found: list[Differences], *, everything: bool = False) -> str:
-    """The differences as text; of percentiles the usual ones unless ``everything`` is wanted."""
+    """Formats the differences; of percentiles only the usual ones, unless ``everything`` is wanted."""
     lines = []
     for found in all_found:
         if found.label:
@@ -133,7 +133,7 @@ def _section(title: str, names: tuple[str, str], differences: list[Difference]) 
 
 
 def _texts(each: Difference) -> tuple[str, str]:
-    """Both values, times in one unit."""
+    """Formats both values, times in one unit."""
     numbers = [value for value in each.values if isinstance(value, int | float)]
     unit = time_unit(numbers) if "_ns" in each.name else None
     first, second = (_text(value, unit) for value in each.values)
@@ -153,7 +153,7 @@ def _text(value: Any, unit: Unit | None) -> str:
 
 
 def _ratio(each: Difference) -> str:
-    """The second over the first, of numbers."""
+    """Returns the second over the first, for numbers."""
     first, second = each.values
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in each.values)
     return f"x {second / first:.3f}" if numbers and first else ""

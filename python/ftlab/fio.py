@@ -45,7 +45,7 @@ class Direction:
     total_ios: int
     """Completed requests."""
     io_bytes: int
-    """Their bytes."""
+    """Total bytes of the requests."""
     slat: Histogram
     """Wait."""
     clat: Histogram
@@ -63,7 +63,7 @@ class Digest:
     directions: dict[str, Direction]
     """By fio's names."""
     depths: dict[str, float]
-    """Percent of the requests that found so many outstanding, themselves included."""
+    """Percent of the requests that found this many outstanding, including themselves."""
     levels: dict[str, dict[str, float]]
     """``latency_ns``, ``latency_us``, ``latency_ms``: percent of the requests by access time."""
     busy_ns: int
@@ -109,7 +109,7 @@ def digest(result: Result) -> Digest:
 
 
 def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
-    """As fio samples: whole intervals, those without a completion left out."""
+    """As fio samples: whole intervals, without those that had no completion."""
     import numpy as np
 
     index = (ends // np.uint64(SAMPLE_NS)).astype(np.int64)
@@ -126,7 +126,7 @@ def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
 def _depths(arrival: Times, complete: Times) -> dict[str, float]:
     import numpy as np
 
-    # Whoever completes at this instant still counts, as does the request itself.
+    # A request that completes at this instant still counts, as does the request itself.
     gone = np.searchsorted(np.sort(complete), np.sort(arrival), side="left")
     depth = np.arange(1, len(arrival) + 1) - gone
     edges = np.array([*_DEPTHS, 64])
@@ -217,13 +217,13 @@ def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool)
     job["sync"] = {"total_ios": sync.total_ios, "lat_ns": _latency(sync.lat, plus)}
     job["job_runtime"] = round(elapsed / 1e6)
     if "page_cache" not in data:
-        # Simulated requests cost no processor; with a page cache they do, and ftlab does not sum it up.
+        # Simulated requests use no processor; with a page cache they do, and ftlab does not add that up.
         job |= {"usr_cpu": 0.0, "sys_cpu": 0.0, "ctx": 0, "majf": 0, "minf": 0}
     return job | {"iodepth_level": found.depths, **found.levels}
 
 
 def _options(data: dict[str, Any], found: Digest) -> dict[str, str]:
-    """fio's own options, which plots label with, as far as they can be told from a run."""
+    """Returns fio's own options, which plots use as labels, as far as a run tells them."""
     read, write, trim = (found.directions[name] for name in ("read", "write", "trim"))
     used = [name for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios]
     # fio separates the sizes of reads and writes by a comma; these are means.
@@ -296,7 +296,7 @@ def _latency(histogram: Histogram, plus: bool) -> dict[str, Any]:
 
 
 def _disk(name: str, result: Result) -> dict[str, Any]:
-    """The device as /proc/diskstats would count it; ticks are ms of latency, summed over requests."""
+    """Counts the device as /proc/diskstats would; ticks are ms of latency, summed over requests."""
     found, data = result.fio_digest(), result.to_dict()
     read, write = (found.directions[direction] for direction in ("read", "write"))
     ticks = [round(each.lat.mean_ns * each.lat.count / 1e6) for each in (read, write)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ftlab._core import Columns, MakeChunks
 
 NAME = "data frame"
-"""What stands in a configuration for the trace of a frame."""
+"""The name that configurations use for the trace of a frame."""
 
 _COLUMNS = ("ts_ns", "op", "offset", "size")
 _LETTERS = {"R": 0, "W": 1, "T": 2, "F": 3}
@@ -21,7 +21,7 @@ _CHUNK_ROWS = 1 << 18
 
 
 class ArrowStream(Protocol):
-    """Whatever exports its columns through Arrow's PyCapsule interface."""
+    """Anything that exports its columns through Arrow's PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The stream."""
@@ -30,12 +30,13 @@ class ArrowStream(Protocol):
 Frame: TypeAlias = ArrowStream
 """A trace in memory: columns ts_ns, op (R, W, T, F, or 0 to 3), offset and size, as `read_trace` gives.
 
-``time_ns`` stands for ``ts_ns`` too. There may be ``flags`` (bit 0: FUA, bit 1: a flush is asked for before).
+``time_ns`` may be used for ``ts_ns``. There may be ``flags`` (bit 0: FUA, bit 1: a flush is asked for
+before).
 """
 
 
 def chunks(frame: Any) -> MakeChunks:
-    """What hands the rows over in pieces, from the start at each call.
+    """Returns what delivers the rows in pieces, from the start at each call.
 
     Raises:
         UserError: columns lack, or are not of numbers.
@@ -56,7 +57,7 @@ def _polars(frame: Any) -> pl.DataFrame:
 
     if isinstance(frame, pl.DataFrame):
         return frame
-    # pandas exports through pyarrow, which may not be there; its columns are arrays anyhow.
+    # pandas exports through pyarrow, which may not be installed; its columns are arrays anyway.
     if type(frame).__module__.partition(".")[0] == "pandas":
         return pl.DataFrame({str(name): frame[name].to_numpy() for name in frame.columns})
     if not hasattr(frame, "__arrow_c_stream__"):
@@ -90,7 +91,7 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(values: pl.Series, kind: Any) -> pl.Series:
-    """The values in the core's type, which judges them; refuses what that type cannot hold."""
+    """Converts the values to the core's type, which validates them; refuses what that type cannot hold."""
     if not values.dtype.is_integer():
         raise UserError(f"{NAME}: {values.name} ({values.dtype}) must hold whole numbers")
     cast = values.cast(kind, strict=False)

@@ -30,13 +30,13 @@ _CHUNK = 1 << 16
 
 
 def lower(value: int, sub_bits: int = SUB_BITS) -> int:
-    """The least value of the bin that ``value`` falls into; a power of two has ``2**sub_bits``."""
+    """Returns the least value of the bin of ``value``; a power of two has ``2**sub_bits`` bins."""
     shift = max(value.bit_length() - sub_bits - 1, 0)
     return value >> shift << shift
 
 
 def midpoint(low: int) -> int:
-    """What stands for the values of the bin that begins at ``low``."""
+    """Returns the representative value of the bin that begins at ``low``."""
     return low + (1 << max(low.bit_length() - SUB_BITS - 1, 0) >> 1)
 
 
@@ -77,7 +77,7 @@ class Histogram:
 
     @classmethod
     def of_summary(cls, summary: Mapping[str, Any]) -> Histogram:
-        """The histogram in a part of a result (``result.latency.read``), or of `to_dict`.
+        """Reads the histogram in a part of a result (``result.latency.read``), or of `to_dict`.
 
         Raises:
             UserError: the part has no bins.
@@ -94,21 +94,21 @@ class Histogram:
 
     @property
     def bins(self) -> list[tuple[int, int]]:
-        """Least value and count of every bin that holds a value, ascending."""
+        """Returns the least value and count of every bin that holds a value, ascending."""
         return sorted(self._bins.items())
 
     @property
     def mean_ns(self) -> float:
-        """Arithmetic mean, 0 without values."""
+        """Returns the arithmetic mean, 0 without values."""
         return self._sum / self.count if self.count else 0.0
 
     @property
     def stddev_ns(self) -> float:
-        """Standard deviation of the population, 0 without values."""
+        """Returns the standard deviation of the population, 0 without values."""
         return math.sqrt(self._deviations / self.count) if self.count else 0.0
 
     def percentile(self, percent: float) -> int:
-        """The value below or at which ``percent`` of the values lie, within 1/128; 0 without values."""
+        """Returns the value at or below which ``percent`` of the values lie, within 1/128; 0 if empty."""
         if not 0 <= percent <= 100:
             raise ValueError(f"a percentile lies between 0 and 100, not at {percent}")
         rank = -(-self.count * math.floor(percent * 10_000 + 0.5) // 1_000_000)
@@ -121,7 +121,7 @@ class Histogram:
         return self.max_ns
 
     def merge(self, *others: Histogram) -> Histogram:
-        """A new histogram of the values of this one and of ``others``."""
+        """Returns a new histogram of the values of this one and of ``others``."""
         new = Histogram()
         histograms = [one for one in (self, *others) if one.count]
         if not histograms:
@@ -133,7 +133,7 @@ class Histogram:
         for one in histograms:
             for low, count in one._bins.items():
                 new._bins[low] = new._bins.get(low, 0) + count
-            # What lies around its own mean, moved to the common one.
+            # The spread around its own mean, moved to the common one.
             new._deviations += one._deviations + one.count * (one.mean_ns - new.mean_ns) ** 2
         return new
 
@@ -142,7 +142,7 @@ class Histogram:
         return self.merge(other) if isinstance(other, Histogram) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Whether bins, extremes and sum are the same."""
+        """Returns whether bins, extremes and sum are the same."""
         if not isinstance(other, Histogram):
             return NotImplemented
         return self._key() == other._key()
@@ -153,7 +153,7 @@ class Histogram:
     __hash__ = None  # type: ignore[assignment]
 
     def to_dict(self, percentiles: Iterable[float] = PERCENTILES) -> dict[str, Any]:
-        """As a part of a result with ``results.histograms`` is written."""
+        """Writes it as a part of a result with ``results.histograms``."""
         points = percentiles if self.count else ()
         return {
             "count": self.count,
@@ -166,7 +166,7 @@ class Histogram:
         }
 
     def __repr__(self) -> str:
-        """One line: count, mean and extremes."""
+        """Returns one line: count, mean and extremes."""
         return (
             f"<ftlab.Histogram of {self.count} values, {self.min_ns} to {self.max_ns} ns, "
             f"mean {self.mean_ns:.1f} ns>"
@@ -174,7 +174,7 @@ class Histogram:
 
 
 def _lowers(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """`lower` of every value."""
+    """Returns `lower` of every value."""
     import numpy as np
 
     # Digits from the exponent; a value that rounds up to the next power of two seems to have one more.

@@ -1,7 +1,7 @@
-"""What variants are called, and which of them may be compared: those that differ in policies alone.
+"""What variants are called, and which of them may be compared: those that differ only in policies.
 
-A trace, a generator's keys and the seed are what the policies are compared on. Among variants that
-differ in them nothing is the best, and no ratio means anything.
+A trace, a generator's keys and the seed are what policies are compared on. Among variants that differ in them
+none is the best, and ratios mean nothing.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""
 
 LONGEST = 28
-"""Characters of a file's name that are shown, as long as they tell the files apart."""
+"""Characters of a file's name that are shown, as long as they distinguish the files."""
 
 MOST_SOURCES = 8
-"""Workloads that a heading names."""
+"""The most workloads that a heading names."""
 
 
 def is_policy(key: str) -> bool:
-    """Whether a key belongs to what is compared, not to what it is compared on."""
+    """Returns whether a key belongs to what is compared, not to what it is compared on."""
     return key != "seed" and not key.startswith("workload.")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Variants that differ in policies alone."""
+    """Variants that differ only in policies."""
 
     load: str
-    """What they have in common of what was varied; empty where they are all there is."""
+    """What the varied values have in common; empty if this is the only group."""
     members: list[int]
-    """Their positions, in order; the first one is what the others' ratios refer to."""
+    """Their positions, in order; the others' ratios refer to the first."""
 
 
 class Labels:
@@ -53,15 +53,15 @@ class Labels:
         self.groups = self._groups()
 
     def __getitem__(self, position: int) -> str:
-        """A variant's whole name."""
+        """Returns a variant's whole name."""
         return ", ".join(self.shown[position])
 
     def policy(self, position: int) -> str:
-        """A variant's name among those of its group; empty where only the load was varied."""
+        """Returns a variant's name within its group; empty if only the load was varied."""
         return ", ".join(self._chosen(position, is_policy))
 
     def load(self, position: int) -> str:
-        """The name of a variant's group."""
+        """Returns the name of a variant's group."""
         return ", ".join(self._chosen(position, lambda key: not is_policy(key)))
 
     @property
@@ -85,9 +85,9 @@ class Labels:
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """The shortest ends of paths that tell them apart, by path: no folders where files differ in name.
+    """Returns the shortest ends of paths that distinguish them, by path: no folders if file names differ.
 
-    Longer ones are cut from the left, where names of traces differ least.
+    Longer ones are cut on the left, where names of traces differ least.
     """
     parts = {path: PurePath(path).parts for path in paths}
     ends = {
@@ -108,19 +108,19 @@ def _end(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
 
 
 def cut_left(text: str, length: int) -> str:
-    """``text`` in so many characters: where it is longer, its end behind an ellipsis."""
+    """Fits ``text`` into this many characters: a longer one is cut to its end after an ellipsis."""
     return text if len(text) <= length else "\u2026" + text[len(text) - max(length, 2) + 1 :]
 
 
 def source(result: Mapping[str, Any]) -> str:
-    """The name of a result's workload, without folders."""
+    """Returns the name of a result's workload, without folders."""
     workload = result["config"]["workload"]
     named = (workload.get(key.removeprefix("workload.")) for key in FILES)
     return next((PurePath(name).name for name in named if name), "generated")
 
 
 def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> list[str]:
-    """The chosen parts that results have in common, a phrase each."""
+    """Returns the chosen parts that results have in common, a phrase for each."""
     first = results[0]["config"]
     looked_up = any(each["mapping"]["hits"] + each["mapping"]["misses"] for each in results)
     named = (
@@ -140,7 +140,7 @@ def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> l
 
 
 def heading(comparison: Comparison) -> list[str]:
-    """What was run: the parts that all variants share, then each workload with its requests."""
+    """Describes what was run: the parts that all variants share, then each workload with its requests."""
     results = [variant.result.to_dict() for variant in comparison.variants]
     name = comparison.config.get("preset") or "configuration"
     sources = list(dict.fromkeys(_requests(result) for result in results))

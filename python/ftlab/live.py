@@ -1,6 +1,6 @@
-"""Live devices that run: where they are found, and what is said to them.
+"""Running live devices: where to find them, and how to talk to them.
 
-Each leaves its name in a directory of its user's: the control socket, or a symbolic link to it.
+Each leaves its name in a directory that belongs to its user: the control socket, or a symbolic link to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ftlab._core import UserError
 
 
 def runtime_directory() -> Path:
-    """Where devices of this user leave their names: in $XDG_RUNTIME_DIR or /tmp; made if need be.
+    """Returns where this user's devices leave their names, in $XDG_RUNTIME_DIR or /tmp; creates it.
 
     Raises:
         UserError: it is somebody else's, or cannot be made.
@@ -38,7 +38,7 @@ def runtime_directory() -> Path:
 
 @contextmanager
 def named(control: str | None) -> Iterator[str]:
-    """The control socket of this process's device, under a name that others find; `None`: that name is it."""
+    """Publishes this process's control socket under a name that others find; `None`: it has that name."""
     name = runtime_directory() / f"{os.getpid()}.ctl"
     with suppress(FileNotFoundError):
         name.unlink()
@@ -54,7 +54,7 @@ def named(control: str | None) -> Iterator[str]:
 
 
 def running() -> list[str]:
-    """The control sockets of this user's devices; names that a killed one left are removed."""
+    """Returns the control sockets of this user's devices; removes names that a killed one left."""
     found = []
     for name in sorted(runtime_directory().glob("*.ctl")):
         with socket.socket(socket.AF_UNIX) as control:
@@ -71,7 +71,7 @@ def running() -> list[str]:
 
 
 def the_only() -> str:
-    """The control socket of the only device that runs.
+    """Returns the control socket of the only running device.
 
     Raises:
         UserError: none runs, or several do, which it names.
@@ -85,13 +85,13 @@ def the_only() -> str:
 
 
 def ask(path: str, command: str) -> dict[str, Any]:
-    """What a device answers: ``path`` is its control socket, or the Unix socket of its NBD server.
+    """Asks a device: ``path`` is its control socket, or the Unix socket of its NBD server.
 
     Raises:
         UserError: none answers there, or it refuses.
     """
     last: OSError | None = None
-    # An NBD server greets; its control socket is beside it.
+    # An NBD server sends a greeting; its control socket is next to it.
     for name in (path + ".ctl", path):
         with socket.socket(socket.AF_UNIX) as control:
             try:

@@ -1,4 +1,4 @@
-"""A program of the user's under power cuts, on a live device: cut, recover, judge, again and again."""
+"""The user's program under power cuts, on a live device: cut, recover, judge, again and again."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 DISK = "FTLAB_DISK"
 """The variable that says where the device is."""
 GRACE_S = 10.0
-"""How long a program may take to notice that its device is gone, before it is killed."""
+"""How long a program may take to notice that its device has gone, before it is killed."""
 LOOK_S = 0.005
 CHUNK = 1 << 20
 MOST_TEXT = 4000
-"""Characters of a program's output that are shown."""
+"""The most characters of a program's output that are shown."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What runs on the device, and how the device is given to it."""
+    """The program that runs on the device, and how it is given the device."""
 
     command: Sequence[str]
     setup: str | None
@@ -46,12 +46,12 @@ class Programs:
 
 @dataclass
 class Outcome:
-    """What became of all cuts."""
+    """The outcome of all cuts."""
 
     cuts: int = 0
     """Cuts judged."""
     operations: int = 0
-    """Programs and erases of the command where nothing is cut."""
+    """Programs and erases of the command if nothing is cut."""
     torn_programs: int = 0
     torn_erases: int = 0
     recoveries_ns: list[int] = field(default_factory=list)
@@ -76,13 +76,13 @@ class Campaign:
     """Cuts of one device and program."""
 
     def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
-        """``config`` has ``ftl.power_safe``; whoever sets ``ended`` ends the campaign."""
+        """``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
         self._config = config
         self._programs = programs
         self._ended = ended
 
     def run(self, seeds: Sequence[int], jobs: int, told: Any = lambda: None) -> Outcome:
-        """Cuts once for each seed, until one fails. `told` is called after each cut."""
+        """Cuts once for each seed, until one fails. Calls `told` after each cut."""
         outcome = Outcome()
         # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
         folder = tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True)
@@ -110,7 +110,7 @@ class Campaign:
         return outcome
 
     def _set_up(self, at: Path) -> None:
-        """The device before the command."""
+        """Prepares the device before the command."""
         with self._device(at) as server:
             if self._programs.setup is not None:
                 status, text = self._call(["/bin/sh", "-c", self._programs.setup], at, None)
@@ -119,7 +119,7 @@ class Campaign:
             server.stop()
 
     def _rehearse(self, at: Path, pristine: Path) -> int:
-        """The command and the check without a cut; the programs and erases of the command."""
+        """Runs the command and the check without a cut; returns the programs and erases of the command."""
         _copy(pristine, at)
         with self._device(at) as server:
             status, text = self._call(self._programs.command, at, None)
@@ -140,7 +140,7 @@ class Campaign:
     def _cut(
         self, at: Path, pristine: Path, seed: int, operations: int
     ) -> tuple[dict[str, Any], int, Failure | None]:
-        """One cut: what it did, how long recovery took, ns, and what failed after it."""
+        """Performs one cut: returns what it did, how long recovery took, ns, and what failed afterwards."""
         if self._ended.is_set():
             raise _StoppedError
         _copy(pristine, at)
@@ -148,7 +148,7 @@ class Campaign:
         with self._device(at) as server:
             server.cut(operation, seed)
             self._call(self._programs.command, at, server)
-            # It may have come through with fewer operations.
+            # It may have finished with fewer operations.
             if not server.look():
                 server.cut(0, seed)
             run = server.stop()
@@ -160,7 +160,7 @@ class Campaign:
         return done, sum(recovery), failure and Failure(seed, operation, *failure)
 
     def _judge(self, at: Path, recovery: list[int] | None = None) -> tuple[int, str] | None:
-        """Starts the device again; what the check said if it failed."""
+        """Starts the device again; returns what the check printed if it failed."""
         with self._device(at) as server:
             opened = json.loads(server.opened())
             if recovery is not None:
@@ -216,9 +216,9 @@ class Campaign:
             return process.returncode, _shown(output)
 
     def _wait(self, process: subprocess.Popen[bytes], server: LiveServer | None) -> None:
-        """Waits for a program to end. Once its device, or the campaign, has ended, it is given `GRACE_S`.
+        """Waits for a program to end. Once its device or the campaign has ended, it has `GRACE_S` left.
 
-        It is not killed at once even where nobody asks for its verdict: it has to unmount what it mounted.
+        It is not killed at once, even if nobody needs its verdict: it has to unmount what it mounted.
         """
         over_since = None
         while process.poll() is None:
@@ -242,14 +242,14 @@ def _add(outcome: Outcome, done: dict[str, Any], recovery_ns: int, failure: Fail
 
 
 def _shown(output: IO[bytes]) -> str:
-    """The end of what a program has said."""
+    """Returns the end of a program's output."""
     output.seek(0, os.SEEK_END)
     output.seek(max(0, output.tell() - MOST_TEXT))
     return output.read().decode(errors="replace").strip()
 
 
 def _copy(pristine: Path, at: Path) -> None:
-    """Copies a directory, and of its media file what is no hole."""
+    """Copies a directory, and of its media file only what is not a hole."""
     shutil.copytree(pristine, at, ignore=shutil.ignore_patterns("nand", "output", "nbd*", "mnt"))
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size

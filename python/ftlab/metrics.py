@@ -1,4 +1,4 @@
-"""What a comparison shows of each result: one line here per row of the table."""
+"""What a comparison shows of each result: one line here for each row of the table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Number = float | int | None
-"""A metric's value; None where a result has none."""
+"""Reads a metric's value; None if a result has none."""
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,15 @@ class Metric:
     """One measured quantity."""
 
     group: str
-    """Heading it stands under; rows of a group share a unit of time."""
+    """Its heading; rows under the same heading share a unit of time."""
     name: str
     """Name in the row."""
     short: str
-    """Heading of a column where variants are rows: one word a line."""
+    """Heading of its column when variants are rows: one word a line."""
     kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
     """How it is printed."""
     better: Literal["low", "high"] | None
-    """Which way is better; None: neither, so nothing is marked."""
+    """Which direction is better; None: neither, so nothing is marked."""
     column: str
     """Its name for programs: that of the result's field, if it is one."""
     get: Callable[[dict[str, Any]], Number]
@@ -130,7 +130,7 @@ def _own(part: str, name: str, unit: str) -> Metric:
 
 
 def best(metric: Metric, values: list[Number]) -> set[int]:
-    """Positions of the best values; empty where nothing stands out."""
+    """Returns the positions of the best values; empty if nothing stands out."""
     known = [value for value in values if value is not None]
     if metric.better is None or len(known) < 2 or min(known) == max(known):
         return set()
@@ -139,7 +139,7 @@ def best(metric: Metric, values: list[Number]) -> set[int]:
 
 
 def ratio(value: Number, reference: Number) -> float | None:
-    """``value`` over ``reference``, where that makes sense."""
+    """Returns ``value`` over ``reference``, if that makes sense."""
     if value is None or not reference:
         return None
     return value / reference

@@ -1,6 +1,6 @@
-"""Output files: checked before the work, whole when they appear.
+"""Output files: checked before the work starts, complete when they appear.
 
-A regular file appears by rename. A target that exists and is no regular file (a pipe, /dev/full) is
+A regular file appears by rename. A target that exists and is not a regular file (a pipe, /dev/full) is
 written in place. A failed write is a user's error that names the option and the path.
 """
 
@@ -28,9 +28,9 @@ _unfinished: set[Path] = set()
 
 
 def discard_unfinished() -> None:
-    """Removes all files that are still being written, those of the extension too.
+    """Removes all files that are still being written, including the extension's.
 
-    For a process that ends right after it, on a signal say, without unwinding.
+    For a process that ends right afterwards without unwinding, for example on a signal.
     """
     for path in list(_unfinished):
         with suppress(OSError):
@@ -46,7 +46,7 @@ def _remove(path: Path) -> None:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
-    """``path``, which is gone when the block ends, however that is."""
+    """Yields ``path``, which is removed when the block ends, however that happens."""
     _unfinished.add(path)
     try:
         yield path
@@ -102,7 +102,7 @@ def refuse_link(folder: Path, name: str) -> None:
 
 
 class Output:
-    """A file an option asks for; the directories it lies in are made."""
+    """A file that an option asks for; its directories are created."""
 
     def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
         """``option`` is what messages name, ``--json`` say; empty for an argument.
@@ -118,17 +118,17 @@ class Output:
 
     @property
     def suffix(self) -> str:
-        """The name's ending, in lower case."""
+        """Returns the name's ending, in lower case."""
         return Path(self.name).suffix.lower()
 
     @property
     def special(self) -> bool:
-        """Whether the target exists and is no regular file: it is written in place."""
+        """Returns whether the target exists and is not a regular file: it is written in place."""
         given = Path(self.name)
         return not self._is_link and given.exists() and not given.is_file()
 
     def version(self) -> tuple[int, int] | None:
-        """What changes when the file is written; None where there is no regular file."""
+        """Returns what changes when the file is written; None if there is no regular file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -136,7 +136,7 @@ class Output:
         return (found.st_ino, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
     def fail(self, why: str) -> UserError:
-        """The error for this output."""
+        """Makes the error for this output."""
         return UserError(f"{self.option} {self.name}: {why}".lstrip())
 
     def check(self, suffixes: Sequence[str] = ()) -> None:
@@ -149,7 +149,7 @@ class Output:
             raise self.fail("the name is empty")
         if self.name == "-":
             raise self.fail("only --json prints to standard output; name a file")
-        # A pipe or a device has no name to go by; it gets the first format.
+        # A pipe or a device has no ending to go by; it gets the first format.
         if suffixes and self.suffix not in suffixes and not self.special:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
         try:
@@ -160,7 +160,7 @@ class Output:
     def _check(self) -> None:
         if not self._is_link and self.path.is_dir():
             raise self.fail("is a directory; name a file")
-        # A file that is read-only stays as it is.
+        # A read-only file stays as it is.
         if not self._is_link and Path(self.name).exists() and not os.access(self.name, os.W_OK):
             raise self.fail("cannot write: Permission denied")
         if self.special:
@@ -183,7 +183,7 @@ class Output:
 
     @contextmanager
     def staged(self) -> Iterator[Path]:
-        """A path to write to; it becomes the target when the block ends without an exception."""
+        """Yields a path to write to; it becomes the target when the block ends without an exception."""
         try:
             if self.special:
                 with _temporary(Path(tempfile.mkdtemp(prefix="ftlab-"))) as directory:
@@ -227,7 +227,7 @@ def system_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def saying_what_is_written(outputs: Iterable[Output]) -> Iterator[None]:
-    """A failure in the block says which of these files were written before it."""
+    """If the block fails, reports which of these files had been written before."""
     before = [(output, output.version()) for output in outputs]
     try:
         yield
@@ -257,7 +257,7 @@ def check_distinct(outputs: Sequence[Output], inputs: Sequence[str | os.PathLike
 
 
 def json_text(data: dict[str, Any]) -> str:
-    """``data`` as JSON text, ended by a line feed: indented, lists of numbers on one line."""
+    """Returns ``data`` as JSON text, ended by a line feed: indented, with lists of numbers on one line."""
 
     def on_one_line(found: re.Match[str]) -> str:
         return _BREAK.sub(lambda gap: " " if gap[1] else "", found[0])
@@ -265,13 +265,13 @@ def json_text(data: dict[str, Any]) -> str:
     return _NUMBERS.sub(on_one_line, json.dumps(data, indent=2)) + "\n"
 
 
-# No line ends within a text of JSON, so that neither matches there.
+# Strings in JSON contain no line ends, so these patterns do not match inside them.
 _NUMBERS = re.compile(r"\[\n *(?:(?:[-+.0-9eE]+|null),\n *)*(?:[-+.0-9eE]+|null)\n *\]")
 _BREAK = re.compile(r"(?<=(,))\n *|\n *")
 
 
 def write_stdout(text: str) -> None:
-    """Prints ``text``, whole or not at all as far as the system says."""
+    """Prints ``text``, either completely or not at all, as far as the system tells."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
@@ -285,7 +285,7 @@ def write_report(text: str) -> None:
 
 
 def folded(line: str, width: int) -> str:
-    """In lines of at most ``width``; words, names of files among them, are whole."""
+    """Wraps to lines of at most ``width``; words, including file names, stay whole."""
     if len(line) <= width:
         return line
     margin = " " * (len(line) - len(line.lstrip()))

@@ -1,4 +1,4 @@
-"""Colours, dashes and markers of every picture and page: the same policy looks the same in all of them."""
+"""Colours, dashes and markers of all pictures and pages: a policy looks the same in all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLOURS = {
         *("#c75d8d", "#7fd6c8", "#9a8cf0", "#c4c46a"),
     ),
 }
-"""A colour for each place, on white and on black; the places beyond them begin anew."""
+"""A colour for each place, on white and on black; later places start again."""
 
 NEUTRAL = {
     "light": {
@@ -48,7 +48,7 @@ SHAPES = (
     "M-.4,-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
     "M-1.2,-.8L-.8,-1.2L0,-.4L.8,-1.2L1.2,-.8L.4,0L1.2,.8L.8,1.2L0,.4L-.8,1.2L-1.2,.8L-.4,0Z",
 )
-"""Markers of lines, as paths within a square from -1 to 1; with the dashes and colours they repeat late."""
+"""Markers of lines, as paths in a square from -1 to 1; combined with dashes and colours they repeat late."""
 
 CAUSES = {
     "host": "#8a8f98",
@@ -75,11 +75,11 @@ MERGES = {
 """Kinds of merges."""
 
 POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
-"""Keys of policies, those first that a picture is more likely about."""
+"""Keys of policies, the ones that a picture is more likely to be about first."""
 
 
 _SAID = {"baseline": "noop"}
-"""What papers call policies, where no word of it is the policy's name."""
+"""Names of policies in papers that contain no word of the policy's own name."""
 
 
 @cache
@@ -88,7 +88,7 @@ def _registered() -> dict[str, list[str]]:
 
 
 def places(name: str, values: Iterable[str]) -> dict[str, int]:
-    """The place of each value, of which its colour, dash and marker are made.
+    """Returns the place of each value, which determines its colour, dash and marker.
 
     A policy has its place in the registry, under the names of papers too (``MAP+``, ``Base-DFTL``); other
     values have those that follow, in their order. ``name`` is the key whose values they are; under any other
@@ -112,7 +112,7 @@ def places(name: str, values: Iterable[str]) -> dict[str, int]:
 
 
 def _policy(said: str, known: Sequence[str]) -> str | None:
-    """The policy that a value names, exactly or by one word of it."""
+    """Returns the policy that a value names, exactly or by one of its words."""
     lower = said.lower()
     lower = _SAID.get(lower, lower)
     if lower in known:
@@ -137,7 +137,7 @@ def shape(place: int) -> str:
 
 
 def for_page() -> dict[str, object]:
-    """All of it, for the script of a page."""
+    """Returns everything, for the script of a page."""
     return {
         "colours": COLOURS,
         "dashes": DASHES,
@@ -149,7 +149,7 @@ def for_page() -> dict[str, object]:
 
 
 def css() -> str:
-    """All colours as variables of a page that follows the reader's scheme, or its ``data-theme``."""
+    """Returns all colours as variables of a page that follows the reader's scheme, or its ``data-theme``."""
 
     def variables(theme: str) -> str:
         places = {f"c{place}": value for place, value in enumerate(COLOURS[theme])}
@@ -164,7 +164,7 @@ def css() -> str:
 
 
 def themed(svg: str) -> str:
-    """A picture in colours of this palette, for a page with `css`: its ground is the page's."""
+    """Changes a picture to colours of this palette, for a page with `css` and its own background."""
     names = {value: f"c{place}" for place, value in enumerate(COLOURS["light"])}
     names |= {NEUTRAL["light"][name]: name for name in ("text", "soft", "grid", "line", "panel")}
 

@@ -23,7 +23,7 @@ _WORDS = {"wait": "waiting in the queue", "access": "in the device"}
 
 
 def draw(comparison: Comparison, suffix: str) -> bytes:
-    """The picture as a file's bytes, ``.png`` or ``.svg``."""
+    """Returns the picture as a file's bytes, ``.png`` or ``.svg``."""
     import vl_convert
 
     spec = chart(comparison).to_dict()
@@ -33,7 +33,7 @@ def draw(comparison: Comparison, suffix: str) -> bytes:
 
 
 def chart(comparison: Comparison) -> alt.VConcatChart:
-    """The chart, for a notebook or for changes of one's own."""
+    """Returns the chart, for a notebook or for further changes."""
     import altair as alt
 
     labels = comparison.labels()
@@ -97,7 +97,7 @@ def _panel(results: Sequence[tuple[str, Any]], op: str, title: str, first: bool,
     x = alt.X(
         "value:Q",
         stack="zero",
-        # Room for the number beside the longest bar.
+        # Room for the number next to the longest bar.
         scale=alt.Scale(domain=[0, max(means) * 1.18 or 1], nice=False),
         axis=alt.Axis(
             title=f"mean latency ({unit.name})", grid=True, gridColor="#e6e6e6", domain=False, tickCount=3

@@ -1,6 +1,6 @@
 """Policies of your own in Python: a host scheduler, a victim policy, a mapping cache's replacement.
 
-A class stands where a name does, in a call or on the command line::
+A class can be used in place of a name, in a call or on the command line::
 
     class Oldest(ftlab.HostScheduler):
         def __init__(self): self.queue = collections.deque()
@@ -73,7 +73,7 @@ class HostScheduler(_Policy):
     """
 
     def admit(self, request: Request) -> int | None:
-        """A request enters the pending queue; its batch's number, if it joins one.
+        """A request enters the pending queue; return the number of its batch, if it joins one.
 
         Batches are numbered from 1 in the order of creation; ``scheduler.batches`` of the result is the
         highest number.
@@ -89,13 +89,13 @@ class HostScheduler(_Policy):
         raise NotImplementedError
 
     def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
-        """Takes a request out that leaves by deadline."""
+        """Removes a request that leaves by deadline."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, a row each, in the order in which they came to their present `valid`.
+    """The closed blocks of a chip, a row each, in the order in which they reached their present `valid`.
 
     So ``valid.argmin()`` is greedy, and ``closed.argmin()`` is fifo.
     """
@@ -107,19 +107,19 @@ class Candidates:
     erases: NDArray[np.int64]
     """Times it was erased."""
     closed: NDArray[np.int64]
-    """When it became full, counted in the log's writes; no two blocks have the same."""
+    """When it became full, counted in the log's writes; no two blocks have the same value."""
     changed: NDArray[np.int64]
     """When it last lost a valid page, or became full."""
 
     @classmethod
     def of_bytes(cls, *columns: bytes) -> Candidates:
-        """From columns of 64-bit numbers."""
+        """Makes it from columns of 64-bit numbers."""
         import numpy as np
 
         return cls(*(np.frombuffer(column, dtype=np.int64) for column in columns))
 
     def __len__(self) -> int:
-        """Blocks."""
+        """Returns the number of blocks."""
         return len(self.block)
 
 
@@ -127,7 +127,7 @@ class VictimPolicy(_Policy):
     """Which block garbage collection takes next: the value of ``ftl.gc`` or ``ftl.translation_gc``."""
 
     def choose(self, candidates: Candidates) -> int:
-        """The row of the block to collect.
+        """Returns the row of the block to collect.
 
         A block that is valid whole gives nothing back. A policy may take such a block, but not more often in
         succession than the chip has closed blocks while others would give something.
@@ -146,7 +146,7 @@ class Replacement(_Policy):
         raise NotImplementedError
 
     def victim(self) -> int:
-        """The entry that leaves. `remove` of it follows."""
+        """Returns the entry that leaves. A call of `remove` for it follows."""
         raise NotImplementedError
 
     def remove(self, key: int) -> None:
@@ -160,13 +160,13 @@ _ADD: dict[type, Callable[[str, type], None]] = {
 }
 _lock = threading.Lock()
 _named: dict[str, type] = {}
-"""Classes that were handed over as such, by the names they got."""
+"""Classes that were passed as objects, by the names they were given."""
 _loaded: dict[tuple[str, str], ModuleType] = {}
 """Modules by file and hash of its content."""
 
 
 def name_of(policy: type) -> str:
-    """The name that stands for a class in configurations and results; the class is known by it from now on.
+    """Returns the name of the class in configurations and results; from now on the class is known by it.
 
     Raises:
         UserError: it is no policy.
@@ -182,7 +182,7 @@ def name_of(policy: type) -> str:
 
 
 def find(texts: Iterable[str]) -> None:
-    """Makes the classes known that these values name, as ``python:FILE.py:CLASS``.
+    """Registers the classes that these values name, as ``python:FILE.py:CLASS``.
 
     Raises:
         UserError: there is no such file or class, or it cannot be loaded.
@@ -194,7 +194,7 @@ def find(texts: Iterable[str]) -> None:
 
 
 def find_in_file(path: str) -> None:
-    """The same for the values in a configuration file, if it is one."""
+    """Does the same for the values in a configuration file, if it is one."""
     file = Path(path)
     if file.is_file():
         try:
@@ -205,12 +205,12 @@ def find_in_file(path: str) -> None:
 
 
 def named_in(text: str) -> list[str]:
-    """The values in a TOML or JSON text that name a class."""
+    """Returns the values in a TOML or JSON text that name a class."""
     return [found[1] for found in _NAMED.findall(text)]
 
 
 def content_of(text: str) -> str:
-    """What the classes consist of that a TOML or JSON text names: part of the identity of what they do."""
+    """Returns the source of the classes that a TOML or JSON text names: part of the identity of a run."""
     parts = []
     for name in sorted(set(named_in(text))):
         file, _, _ = name.removeprefix(PREFIX).rpartition(":")
@@ -268,13 +268,13 @@ def _module(text: str, path: Path) -> ModuleType:
 
 
 def told(name: str, method: str, now_ns: int, request: int | None, error: BaseException) -> str:
-    """What is said of an exception in a policy's method; called by the core."""
+    """Makes the message for an exception in a policy's method; called by the core."""
     of = f", request {request}" if request is not None else ""
     return f"{name}: {method}() at {now_ns} ns{of}: {_shown(error)}"
 
 
 def _shown(error: BaseException) -> str:
-    """An exception with the user's own lines of its traceback."""
+    """Formats an exception with those lines of its traceback that are the user's own."""
     said = "".join(traceback.format_exception_only(error)).strip()
     frames = [
         (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_internal(frame)

@@ -1,4 +1,4 @@
-"""Work in parallel: all cores at a time, ended by the first failure or an interrupt."""
+"""Parallel work on all cores, ended by the first failure or an interrupt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 
 
 def cores() -> int:
-    """The cores this process may use."""
+    """Returns the number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
@@ -22,9 +22,9 @@ def cores() -> int:
 def run_all(
     work: Callable[[Given], Made], given: Iterable[Given], *, jobs: int | None, stop: Callable[[], None]
 ) -> list[Made]:
-    """What ``work`` makes of each, in order, ``jobs`` at a time (default: as many as there are cores).
+    """Returns what ``work`` makes of each, in order, ``jobs`` at a time (default: one per core).
 
-    ``stop`` is called in the end. After a failure or an interrupt, it ends what still runs.
+    ``stop`` is called at the end. After a failure or an interrupt it stops what is still running.
 
     Raises:
         Exception: of the first (in order) that failed by itself.
@@ -41,7 +41,7 @@ def run_all(
 
 
 def _wait(futures: Sequence[Future[Made]]) -> None:
-    # In short turns, so that the main thread notices an interrupt.
+    # It waits in short turns, so that the main thread notices an interrupt.
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
@@ -50,7 +50,7 @@ def _wait(futures: Sequence[Future[Made]]) -> None:
 
 
 def _raise_first(futures: Sequence[Future[Made]]) -> None:
-    """Raises the first one's own error; those stopped because of it only say so."""
+    """Raises the first one's own error; those that were stopped because of it only report that."""
     errors = [future.exception() for future in futures if not future.cancelled()]
     own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
     for error in own or [error for error in errors if error is not None]:

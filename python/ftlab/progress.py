@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LINE_EVERY_S = 30.0
-"""Time between two lines where there is no terminal."""
+"""Time between two lines if there is no terminal."""
 
 LIVE_AFTER_S = 0.3
-"""What is over in a blink needs no display."""
+"""Work that is over at once needs no display."""
 
 _LEAST_NAMES = 12
 
@@ -29,7 +29,7 @@ Preconditioning = Callable[[int, int, "float | None"], "bool | None"]
 
 
 class Reporter:
-    """Progress of one or more tasks that advance in threads; a context manager."""
+    """Progress of one or more tasks that run in threads; a context manager."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Reporter:
     ) -> None:
         """``tasks`` is their number; ``quiet`` shows nothing; ``stream`` is standard error unless given.
 
-        ``runs``: tasks are many and short, so that they are what is counted a second.
+        ``runs``: tasks are many and short, so the display counts them per second.
         """
         self._unit = unit
         self._runs = runs
@@ -70,14 +70,12 @@ class Reporter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Takes the display away."""
+        """Removes the display."""
         if self._live:
             self._live.close()
 
     def expect(self, costs: Mapping[str, float]) -> None:
-        """The tasks and what each may cost, in any unit: from it and from the time that passed comes an
-        estimate of the time left.
-        """
+        """Sets the tasks and their expected costs, in any unit, from which the time left is estimated."""
         with self._lock:
             self._expected = dict(costs)
             self._tasks = len(costs)
@@ -87,7 +85,7 @@ class Reporter:
                 self._live.tasks = self._tasks
 
     def callback(self, label: str) -> Callback:
-        """What task ``label`` calls as it goes on."""
+        """Returns what task ``label`` calls as it progresses."""
 
         def advance(requests: int) -> bool:
             with self._lock:
@@ -100,7 +98,7 @@ class Reporter:
         return advance
 
     def preconditioning(self, label: str) -> Preconditioning:
-        """What task ``label`` calls while its device is preconditioned."""
+        """Returns what task ``label`` calls while its device is preconditioned."""
 
         def advance(pages: int, rounds: int, waf: float | None) -> bool:
             amplification = "" if waf is None else f", round {rounds}, write amplification {waf:.3f}"
@@ -121,13 +119,13 @@ class Reporter:
             self._show()
 
     def failed(self, label: str) -> None:
-        """Task ``label`` is done, in vain."""
+        """Task ``label`` has failed."""
         with self._lock:
             self._failures += 1
         self.finish(label)
 
     def note(self, text: str) -> None:
-        """Says something that is no error, on a line of its own."""
+        """Prints a note, which is not an error, on a line of its own."""
         if not self._quiet:
             with self._lock:
                 self._stream.write(f"note: {text}\n")
@@ -154,10 +152,10 @@ class Reporter:
             self._stream.flush()
 
     def _left(self, now: float) -> str:
-        """An estimate of the time left; empty where there is nothing to go by."""
+        """Estimates the time left; empty if there is no basis for it."""
         behind, whole = self._behind, math.fsum(self._expected.values())
         if not self._expected:
-            # Nobody said what each costs: all the same.
+            # The costs are unknown: all tasks count the same.
             behind, whole = self._done, self._tasks
         if not behind:
             return ""
@@ -165,7 +163,7 @@ class Reporter:
         return f"about {_rough((now - self._start) * ahead / behind)} left"
 
     def _preconditioned(self) -> str:
-        """What is said while no request has been served yet; empty afterwards."""
+        """Returns the message while no request has been served yet; empty afterwards."""
         if not self._before or self._requests:
             return ""
         if self._tasks > 1:
@@ -174,7 +172,7 @@ class Reporter:
 
 
 def _rough(seconds: float) -> str:
-    """A time as an estimate has it: 40 s, 3 min, 1 h 20 min."""
+    """Formats a time as an estimate: 40 s, 3 min, 1 h 20 min."""
     if seconds < 90:
         return f"{round(seconds, -1 if seconds >= 10 else 0):.0f} s"
     minutes = round(seconds / 60)
@@ -188,7 +186,7 @@ _SEVERAL = _SINGLE + 21 + 2
 
 
 def fitting(room: int, left: str, counts: str, names: str) -> str:
-    """As much as there is room for: the time left whole, phrase by phrase of the counts, then names, cut."""
+    """Shows what fits: the whole time left, the counts phrase by phrase, then shortened names."""
     text = left
     for phrase in counts.split(", "):
         longer = f"{text}, {phrase}" if text else phrase

@@ -9,11 +9,11 @@ from ftlab.result import Result
 from ftlab.units import Unit, amount, bandwidth, count, duration, iops, percent, significant, size, time_unit
 
 PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
-"""Of the result's percentiles, those the report shows."""
+"""The percentiles of a result that the report shows."""
 
 
 def render(result: Result) -> str:
-    """The report of one run, ending in where the time went."""
+    """Returns the report of one run, which ends in where the time went."""
     data = result.to_dict()
     lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
@@ -115,12 +115,12 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _rates(data: dict[str, Any], name: str) -> str:
-    """Requests and bytes a second, over the whole run."""
+    """Requests and bytes per second, over the whole run."""
     elapsed, all_bytes = data["elapsed_ns"], data["throughput_bytes_per_s"]
     if not elapsed or all_bytes is None:
         return ""
     read = data["trace"]["bytes_read"] * 1e9 / elapsed
-    # What a read-only device refused is not in the whole.
+    # The total does not include what a read-only device refused.
     moved = {"read": read, "write": max(all_bytes - read, 0.0), "all": all_bytes}[name]
     return f", {iops(data['latency'][name]['count'] * 1e9 / elapsed)}, {bandwidth(moved)}"
 
@@ -154,7 +154,7 @@ def _scheduler(scheduler: dict[str, Any]) -> list[str]:
 
 
 def _precondition(done: dict[str, Any]) -> list[str]:
-    """What was done before time 0, which is in none of the figures beside it but wear."""
+    """What was done before time 0; none of the other figures but wear includes it."""
     if done["kind"] == "none":
         return []
     lines = [
@@ -218,7 +218,7 @@ def _own(data: dict[str, Any]) -> list[str]:
 
 
 def _health(health: dict[str, Any]) -> list[str]:
-    """The device's end, and how near it is; nothing where blocks last for ever."""
+    """The device's wear, and how near its end is; empty if blocks last for ever."""
     smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
     if smart["percentage_used"] is None and not blocks["spare"]:
         return []
@@ -241,7 +241,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     if not engine:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
-    # What was empty was made in no time.
+    # An empty device takes no time to make.
     parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:
@@ -252,7 +252,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
 
 
 def _where_time_went(data: dict[str, Any]) -> list[str]:
-    """Which part of the latency is waiting, and what the flash was busy with."""
+    """Says which part of the latency is waiting, and what the flash was busy with."""
     latency, elapsed = data["latency"]["all"]["mean_ns"], data["elapsed_ns"]
     busy = {cause: ns for cause, ns in data["flash"]["busy_ns"].items() if ns}
     total = sum(busy.values())

@@ -42,7 +42,7 @@ REQUEST_COLUMNS = (
 """Columns of the per-request file."""
 
 FLAGS = ("prioritized", "expired")
-"""Of these, those that say yes or no."""
+"""Those of them that are boolean."""
 
 REFUSED = 2**64 - 1
 """``complete_ns`` of a request that a read-only device refused, in :meth:`Result.column`."""
@@ -72,13 +72,13 @@ class Timeline(NamedTuple):
     events: int
     """Slices and changes of a counter."""
     cut_ns: int | None
-    """When it stopped because it had grown to its bound, simulated ns."""
+    """When it stopped because it reached its limit, simulated ns."""
 
 
 class Result(Fields):
     """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
 
-    Its fields are those of the JSON that ``ftlab run --json`` writes; times are nanoseconds, sizes
+    Its fields are those of the JSON that ``ftlab run --json`` writes; times are in nanoseconds, sizes in
     bytes. With the requests collected, :meth:`column` and :attr:`requests` give them one by one.
     """
 
@@ -105,7 +105,7 @@ class Result(Fields):
 
     @property
     def prepare_s(self) -> float:
-        """What of ``engine.wall_s`` the device was prepared in; 0.0 of a result from a file."""
+        """The part of ``engine.wall_s`` in which the device was prepared; 0.0 for a result from a file."""
         return self._prepare_s
 
     @property
@@ -129,18 +129,18 @@ class Result(Fields):
 
     @classmethod
     def of_run(cls, run: RunResult) -> Result:
-        """The result of a finished run, its engine block added."""
+        """Makes the result of a finished run, adding its engine block."""
         data: dict[str, Any] = json.loads(run.json)
         data["engine"] = engine_block(run, data["trace"]["requests"])
         timeline = Timeline(*run.timeline) if run.timeline else None
         return cls(data, run.take_columns(), timeline, run.prepare_s, run.behind)
 
     def to_json(self) -> str:
-        """The result as JSON text; deterministic but for ``engine``."""
+        """Returns the result as JSON text, which is deterministic except for ``engine``."""
         return json_text(self._data)
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        """For pickle: the requests go with it, if they were collected."""
+        """For pickle: includes the requests, if they were collected."""
         import numpy as np
 
         columns = self._columns and {name: np.array(column) for name, column in self._columns.items()}
@@ -155,7 +155,7 @@ class Result(Fields):
         return self.requests.__arrow_c_stream__(requested_schema)
 
     def plot(self) -> alt.VConcatChart:
-        """Mean latency in its wait and access parts, as an Altair chart."""
+        """Draws mean latency in its wait and access parts, as an Altair chart."""
         return self._alone().plot()
 
     def _repr_html_(self) -> str:
@@ -170,7 +170,7 @@ class Result(Fields):
         return Comparison(self._data["config"], {"host.scheduler": [name]}, [variant])
 
     def histogram(self, part: str = "latency", op: str = "all") -> Histogram:
-        """The histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.
+        """Returns the histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.
 
         It comes from the bins in the result (``results.histograms``), or else from the requests.
 
@@ -192,7 +192,7 @@ class Result(Fields):
         return Histogram(self.column(last)[chosen] - self.column(first)[chosen])
 
     def to_fio(self, name: str | None = None, *, plus: bool = False) -> dict[str, Any]:
-        """The result in the layout of fio's JSON, as one job; needs the requests (``collect=True``).
+        """Returns the result in the layout of fio's JSON, as one job; needs the requests (``collect=True``).
 
         Args:
             name: the job's; the preset's by default.
@@ -206,7 +206,7 @@ class Result(Fields):
         return document([(name or self._data["config"].get("preset") or "ftlab", self)], plus=plus)
 
     def fio_digest(self, *, drop_requests: bool = False) -> Digest:
-        """What `to_fio` needs of the requests; reckoned once, after which they may go.
+        """Returns what `to_fio` needs of the requests; computed once, after which they may be dropped.
 
         Raises:
             UserError: the requests were not collected.
@@ -220,10 +220,10 @@ class Result(Fields):
         return self._fio
 
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
-        """Writes a report to read in a browser, one file without a need of others.
+        """Writes a report to read in a browser, as one file that needs no others.
 
-        It shows what the result holds: all of it with the keys of `ftlab.html.KEYS` set to true.
-        ``command`` is what made it, to be stated.
+        It shows what the result holds: everything, if the keys of `ftlab.html.KEYS` were set to true.
+        ``command`` is stated as what made it.
 
         Raises:
             UserError: the file cannot be written.
@@ -241,7 +241,7 @@ class Result(Fields):
         write_report(path, title=title or heading, runs=[(labels, self)], command=command)
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A per-request column as a NumPy array, in order of id.
+        """Returns a per-request column as a NumPy array, in order of id.
 
         Columns: id, arrival_ns, dispatch_ns, complete_ns, op (letters R, W, T, F), offset, size,
         mapping_misses, prioritized, expired, batch, channel_batch (0: none). A request that a
@@ -264,7 +264,7 @@ class Result(Fields):
 
     @property
     def requests(self) -> pl.DataFrame:
-        """One row per request, in order of id; ``batch`` is null where there is none.
+        """Returns a frame with one row per request, in order of id; ``batch`` is null if there is none.
 
         So is ``complete_ns`` of a request that a read-only device refused.
 
@@ -296,13 +296,13 @@ class Result(Fields):
         return self._columns
 
     def __str__(self) -> str:
-        """The report that ``ftlab run`` prints."""
+        """Returns the report that ``ftlab run`` prints."""
         from ftlab.report import render
 
         return render(self)
 
     def __repr__(self) -> str:
-        """One line: scheduler, requests and mean latency."""
+        """Returns one line: scheduler, requests and mean latency."""
         latency = self._data["latency"]["all"]
         mean = duration(latency["mean_ns"]) if latency["count"] else "-"
         scheduler = self._data["scheduler"]["name"]

@@ -1,4 +1,4 @@
-"""What a run is told beside its configuration, and the one place that starts it."""
+"""The options of a run besides its configuration, and the one place that starts it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The keywords of the core's `run`, declared once; what they do stands at `ftlab.run`."""
+    """The keywords of the core's `run`, declared once; `ftlab.run` documents them."""
 
     collect: bool = False
     check: bool = False
@@ -41,5 +41,5 @@ def run_core(config: Config, options: RunOptions = PLAIN) -> RunResult:
 
 
 def run_config(config: Config, options: RunOptions = PLAIN) -> Result:
-    """The same, as what `ftlab.run` gives."""
+    """Does the same, and returns what `ftlab.run` gives."""
     return Result.of_run(run_core(config, options))

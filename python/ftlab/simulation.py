@@ -79,7 +79,7 @@ class Simulation:
         fua: bool = False,
         stream: int = 0,
     ) -> int:
-        """Submits a request; its id, counted from 1.
+        """Submits a request and returns its id, counted from 1.
 
         Args:
             op: R, W, T (trim) or F (flush; offset and size do not matter).
@@ -96,7 +96,7 @@ class Simulation:
         return self._core.submit(op, offset, size, at_ns=at_ns, fua=fua, stream=stream)
 
     def submit_many(self, columns: Mapping[str, Any]) -> range:
-        """Submits requests by column; their ids.
+        """Submits requests by column and returns their ids.
 
         Args:
             columns: ``op`` (letters, or 0 to 3 for R, W, T, F), ``offset``, ``size`` and, where they are
@@ -128,11 +128,11 @@ class Simulation:
         return range(first, last + 1)
 
     def next_event_ns(self) -> int | None:
-        """When something can happen without another submission, ns; None if nothing can."""
+        """Returns when something can happen without another submission, ns; None if nothing can."""
         return self._core.next_event_ns()
 
     def advance(self, until_ns: int) -> list[Completion]:
-        """Lets everything up to and including ``until_ns`` happen; what completed meanwhile.
+        """Lets everything up to and including ``until_ns`` happen; returns what completed meanwhile.
 
         Afterwards `now_ns` is ``until_ns``, even if nothing happened.
 
@@ -151,13 +151,13 @@ class Simulation:
 
     @property
     def now_ns(self) -> int:
-        """Simulated time, ns."""
+        """Returns the simulated time, ns."""
         return self._core.now_ns
 
     def valid_pages(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        """Logical pages of user data in each erase block now: a row for each chip, a column for each block.
+        """Returns the logical pages of user data in each erase block now: a row per chip, a column per block.
 
-        Rows are dies or planes, where those work on their own (``flash.interleave``, ``flash.multi_plane``).
+        Rows are dies or planes if those work on their own (``flash.interleave``, ``flash.multi_plane``).
         Garbage collection erases blocks with few. Blocks of translation pages hold none.
         """
         import numpy as np
@@ -166,14 +166,14 @@ class Simulation:
         return np.asarray(valid).reshape(rows, -1)
 
     def result(self) -> Result:
-        """The result up to now, as `ftlab.run` gives it; changes nothing that follows."""
+        """Returns the result up to now, as `ftlab.run` gives it; this changes nothing that follows."""
         return Result.of_run(self._core.result())
 
     def cut(self, seed: int = 1) -> dict[str, int]:
-        """Loses power now; what the cut did: operations finished, programs and erases torn.
+        """Loses power now; returns the effects of the cut: operations finished, programs and erases torn.
 
-        Operations under way are torn, memory is gone, requests that have not completed never will. The
-        configuration needs ``ftl.power_safe`` (the FTL then keeps what recovery takes).
+        Operations under way are torn, memory is lost, and requests that have not completed never will. The
+        configuration needs ``ftl.power_safe`` (the FTL then keeps what recovery needs).
 
         Raises:
             UserError: the device was not made for it.
@@ -181,7 +181,7 @@ class Simulation:
         return self._core.cut(seed)
 
     def recover(self) -> dict[str, int]:
-        """Brings the device up again from its flash alone; pages read and written, and the time it took.
+        """Brings the device up again from its flash alone; returns pages read and written, and the time.
 
         What `result` reports begins anew there.
 
@@ -191,11 +191,11 @@ class Simulation:
         return self._core.recover()
 
     def close(self) -> None:
-        """Frees the device's memory; results taken before stay. The end of a ``with`` block does it too."""
+        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does it too."""
         self._core = _Closed()
 
     def __enter__(self) -> Simulation:
-        """The object itself."""
+        """Returns the object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -203,7 +203,7 @@ class Simulation:
         self.close()
 
     def __repr__(self) -> str:
-        """What is simulated, and when, in a line."""
+        """Describes what is simulated, and the time, in a line."""
         config = json.loads(self._config.json())
         parts = f"{config['preset'] or 'custom'}: {config['host']['scheduler']} over {config['ftl']['kind']}"
         if isinstance(self._core, _Closed):

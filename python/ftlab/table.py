@@ -1,7 +1,7 @@
 """A comparison as a table: in each group that may be compared, best values and ratios to the first.
 
-Variants are columns where they fit, rows otherwise. Nothing is cut but the names of files: a column that
-does not fit is left out and named below.
+Variants are columns if they fit, otherwise rows. Nothing is shortened except file names: a column that does
+not fit is left out and named below.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ftlab.comparison import Comparison
 
 
-# Columns that carry the story where there is no room for all of them, the first ones first.
+# The columns that matter most if there is no room for all, the first ones first.
 _PREFERRED = (
     "mean all",
     "mean read",
@@ -45,12 +45,12 @@ _PREFERRED = (
 )
 # Spaces between columns.
 _GAP = 2
-# The column that its ratio follows.
+# The column after which its ratio comes.
 _WITH_RATIO = "mean all"
-# Width where nobody says how wide it is.
+# Width if none is given.
 _WIDTH = 100
 _UNBOUND = 10_000
-# A file's name is not cut below this.
+# A file's name is not cut to fewer characters.
 _LEAST = 12
 
 
@@ -78,7 +78,7 @@ class _Line:
 
     @property
     def full_name(self) -> str:
-        """Its name outside its group."""
+        """Returns its name outside its group."""
         return self.metric.short + (f", {self.unit}" if self.unit else "")
 
 
@@ -90,16 +90,16 @@ class _Shown:
     labels: list[list[str]]
     lines: list[_Line]
     ends: set[int]
-    """Positions of the last variant of each group."""
+    """Returns the positions of the last variant of each group."""
 
 
 def render(comparison: Comparison, width: int) -> str:
-    """The table without colours."""
+    """Returns the table without colours."""
     return render_for(comparison, io.StringIO(), width)
 
 
 def render_for(comparison: Comparison, stream: TextIO, width: int | None = None) -> str:
-    """The table as ``stream`` can show it: coloured on a terminal and as wide as it is, else 100 wide."""
+    """Formats the table for ``stream``: coloured and as wide as a terminal, otherwise 100 wide."""
     from rich.console import Console
 
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
@@ -111,7 +111,7 @@ def render_for(comparison: Comparison, stream: TextIO, width: int | None = None)
     table, left_out = _columns(shown, width), list[_Line]()
     if table is None:
         table, left_out = _rows(shown, width)
-    # Rather wider than the terminal than with a number cut.
+    # A line that exceeds the terminal is better than a number that is cut.
     console.width = _UNBOUND
     console.width = max(width, console.measure(table).maximum)
     with console.capture() as captured:
@@ -124,7 +124,7 @@ def render_for(comparison: Comparison, stream: TextIO, width: int | None = None)
 
 
 def render_as(comparison: Comparison, layout: str) -> str:
-    """All metrics, a row for each variant: ``csv`` and ``json`` as measured, ``markdown`` to read."""
+    """Returns all metrics, a row for each variant: ``csv`` and ``json`` as measured, ``markdown`` to read."""
     if layout == "markdown":
         return _markdown(comparison)
     rows = records(comparison)
@@ -156,7 +156,7 @@ def _markdown(comparison: Comparison) -> str:
 
 
 def as_html(comparison: Comparison) -> str:
-    """All metrics as an HTML table, a row for each variant, the best ones bold."""
+    """Returns all metrics as an HTML table, a row for each variant, the best ones bold."""
     # Values are escaped before they are marked.
     header, rows = _texts_of(comparison, "<b>{}</b>".format, html.escape)
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
@@ -167,7 +167,7 @@ def as_html(comparison: Comparison) -> str:
 def _texts_of(
     comparison: Comparison, bold: Callable[[str], str], escape: Callable[[str], str] = str
 ) -> tuple[list[str], list[list[str]]]:
-    """Headings, and of each variant its varied values and metrics as text."""
+    """Returns headings, and for each variant its varied values and metrics as text."""
     shown = _shown(comparison, comparison.labels())
     header = list(shown.keys)
     for line in shown.lines:
@@ -185,7 +185,7 @@ def _texts_of(
 
 
 def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> list[str]:
-    """What the marks mean, and what is not shown."""
+    """Says what the marks mean, and what is not shown."""
     lines = []
     if labels.policies and len(comparison) > 1:
         first = labels.policy(labels.groups[0].members[0])
@@ -211,7 +211,7 @@ def _shown(comparison: Comparison, labels: Labels) -> _Shown:
     lines = [
         _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
         for metric, values in table
-        # A row of nothing says nothing.
+        # A row without values says nothing.
         if any(value for value in values)
     ]
     return _Shown(
@@ -223,13 +223,13 @@ def _shown(comparison: Comparison, labels: Labels) -> _Shown:
 
 
 def _time_unit(values: Sequence[Number], groups: list[list[int]]) -> Unit:
-    """The unit that suits the group with the shortest times: in it, none is too small to read."""
+    """Returns the unit that suits the group with the shortest times, so that none is too small to read."""
     units = [time_unit([values[place] for place in group]) for group in groups]
     return min(units, key=lambda unit: unit.ns)
 
 
 def _unit(table: list[tuple[Metric, list[Number]]], name: str, groups: list[list[int]]) -> Unit | None:
-    """The unit that the times of a section share; None: each row its own, wait and access differ too much."""
+    """Returns the unit that the times of a section share; None: each row has its own."""
     if name == "of which":
         return None
     values = [values for metric, values in table if metric.group == name and metric.kind == "time"]
@@ -244,7 +244,7 @@ def _line(metric: Metric, values: list[Number], unit: Unit, groups: list[list[in
     compared = metric.better is not None and metric.kind != "share"
     for group in (group for group in groups if len(group) > 1):
         own = [values[place] for place in group]
-        # What looks the same is the same.
+        # Values that look the same count as the same.
         looks = {texts[group[position]] for position in best(metric, own)}
         same = {place for place in group if texts[place] in looks}
         marked |= same if len(same) < len(group) else set()
@@ -277,7 +277,7 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
 
 
 def _columns(shown: _Shown, width: int) -> Table | None:
-    """Variants as columns: ratios beside the values if there is room, else below; None: no room."""
+    """Variants as columns: ratios beside the values if there is room, else below; None if it does not fit."""
     name_width = max([len(line.name) + 2 for line in shown.lines] + [len(key) for key in shown.keys])
     for beside in (True, False):
         cells = [
@@ -296,7 +296,7 @@ def _cell(line: _Line, position: int, beside: bool) -> str:
     value, share = line.values[position], line.ratios[position]
     if beside:
         return f"{value}{share:>7}" if line.has_ratios else value
-    # Below, only where most eyes go: the table would get long.
+    # Below only for the main rows: the table would get long.
     return f"{value}\n{share} " if share and line.metric.kind == "time" else value
 
 
@@ -331,7 +331,7 @@ def _styled(text: str, is_best: bool) -> Text:
 
 
 def _rows(shown: _Shown, width: int) -> tuple[Table, list[_Line]]:
-    """Variants as rows, with as many metrics as fit; and those that do not."""
+    """Variants as rows, with as many metrics as fit; returns also those that do not."""
     from rich.text import Text
 
     labels = _narrowed(shown, width)
@@ -369,13 +369,13 @@ def _needed(line: _Line) -> int:
 
 
 def _key_widths(shown: _Shown, labels: Sequence[Sequence[str]]) -> int:
-    """The width of the columns that name a variant."""
+    """Returns the width of the columns that name a variant."""
     columns = ([*key.split("."), *(label[at] for label in labels)] for at, key in enumerate(shown.keys))
     return sum(max(map(len, column)) + _GAP for column in columns)
 
 
 def _narrowed(shown: _Shown, width: int) -> list[list[str]]:
-    """The labels, names of files cut from the left until the first column of numbers fits beside them."""
+    """Returns the labels, with file names cut on the left until the first column of numbers fits."""
     labels = shown.labels
     by_name = {line.metric.short: line for line in shown.lines}
     first = next((by_name[name] for name in _PREFERRED if name in by_name), None)

@@ -31,27 +31,27 @@ SUFFIXES = (".csv", ".parquet")
 """What `convert_trace` and `generate_trace` can write."""
 
 CHUNK_ROWS = 1 << 18
-"""Rows taken over at a time, and in a row group."""
+"""Rows read at a time, and in a row group."""
 
 _OPS = ("R", "W", "T", "F")
-# The generator's region must lie within a device; the largest there can be (about 8 TiB).
+# The generator's region must fit on a device: the largest possible one (about 8 TiB).
 _LARGEST_DEVICE = (
     '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "1%"\n'
 )
 
 
-# Where nothing is replayed, a trace need not have times.
+# If nothing is replayed, a trace need not have times.
 _ANY_TRACE = '[workload]\nreplay = "closed"\n'
 
 
 def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None = None) -> Config:
-    """The configuration of a command that reads a trace and runs nothing."""
+    """Returns the configuration of a command that reads a trace and runs nothing."""
     name = os.fspath(path)
     return load_text("trace", _ANY_TRACE, [Override(name, "workload.trace", name), *(overrides or [])])
 
 
 def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
-    """What a trace holds: layout, requests, span, mix of operations, addresses, rates, drops.
+    """Returns what a trace holds: layout, requests, span, mix of operations, addresses, rates, drops.
 
     ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
 
@@ -62,7 +62,7 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def info(config: Config) -> dict[str, Any]:
-    """As `trace_info`, of a configuration's trace."""
+    """As `trace_info`, for a configuration's trace."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config))
     return loaded
 
@@ -70,11 +70,10 @@ def info(config: Config) -> dict[str, Any]:
 def doubts(
     configs: Iterable[tuple[str, Config]], progress: Progress | None = None, *, go_on: bool = False
 ) -> dict[str, list[str]]:
-    """What makes one doubt the traces of configurations, each with the remedy, by name; each is read once.
+    """Returns reasons to doubt the traces of configurations, with remedies, by name; each is read once.
 
-    The configurations have labels, which an error names.
-    A trace that is no regular file cannot be read beforehand and is left out.
-    With ``go_on`` a trace at fault is one more to doubt: some of many runs may fail.
+    Errors name the labels of the configurations. A trace that is not a regular file cannot be read beforehand
+    and is left out. With ``go_on`` a faulty trace only counts as doubtful: some of many runs may fail.
 
     Raises:
         UserError: a trace is at fault: what would stop a run of it stops this.
@@ -84,7 +83,7 @@ def doubts(
     for label, config in configs:
         if config.trace is None or not Path(config.trace).is_file():
             continue
-        # The device sets which addresses there are.
+        # The device determines which addresses there are.
         read = json.dumps([json.loads(config.json())["workload"], config.addresses])
         if read not in seen:
             seen.add(read)
@@ -100,12 +99,12 @@ def doubts(
 
 
 def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
-    """The first requests: time in ns, op (R, W, WF, T, F), offset and size in bytes."""
+    """Returns the first requests: time in ns, op (R, W, WF, T, F), offset and size in bytes."""
     return _core.trace_head(config, rows)
 
 
 def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
-    """A trace as a frame, all of it in memory: ts_ns, op (R, W, T, F), offset, size.
+    """Reads a whole trace into a frame: ts_ns, op (R, W, T, F), offset, size.
 
     ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
 
@@ -124,7 +123,7 @@ def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
 def convert_trace(
     source: str | os.PathLike[str], target: str | os.PathLike[str], **options: Scalar
 ) -> dict[str, Any]:
-    """Converts a trace to ftlab's own .csv or .parquet; what was read and dropped.
+    """Converts a trace to ftlab's own .csv or .parquet; returns what was read and dropped.
 
     ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
 
@@ -135,7 +134,7 @@ def convert_trace(
 
 
 def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
-    """Writes a synthetic trace to .csv or .parquet; what was written.
+    """Writes a synthetic trace to .csv or .parquet; returns what was written.
 
     ``options`` are the keys of ``[workload.synthetic]`` and ``seed``:
     ``generate_trace("a.csv", requests=1000, pattern="zipf", region="1GiB")``.
@@ -147,7 +146,7 @@ def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[st
 
 
 def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> Config:
-    """The configuration of a generator from the short names of its keys; ``flags``: given as such."""
+    """Makes the configuration of a generator from the short names of its keys; ``flags``: given as such."""
     overrides = []
     for name, value in {**GENERATOR_DEFAULTS, **options}.items():
         key = name if name == "seed" else f"workload.synthetic.{name}"
@@ -157,7 +156,7 @@ def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> C
 
 
 def convert(config: Config, output: Output, progress: Progress | None = None) -> dict[str, Any]:
-    """Writes a configuration's workload to ``output``; what was read and dropped."""
+    """Writes a configuration's workload to ``output``; returns what was read and dropped."""
     output.check(SUFFIXES)
     check_distinct([output], [config.trace] if config.trace else [])
     if output.suffix != ".parquet":
@@ -178,7 +177,7 @@ def _convert_parquet(config: Config, output: Output, progress: Progress | None) 
 
 @contextmanager
 def recorded(output: Output | None, device: str) -> Iterator[str | None]:
-    """A name for the trace of a live device to appear under; it becomes ``output`` when the block ends."""
+    """Yields a temporary name for the trace of a live device; it becomes ``output`` when the block ends."""
     if output is None or output.suffix != ".parquet":
         yield output.name if output else None
         return
@@ -208,7 +207,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
 
 
 def _provenance(config: Config) -> dict[str, str]:
-    """Where the rows come from, for the file's metadata."""
+    """Returns where the rows come from, for the file's metadata."""
     if config.trace is None:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}
@@ -247,7 +246,7 @@ def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
 def write_parquet(
     frames: Iterator[pl.DataFrame], schema: dict[str, Any], path: Path, metadata: dict[str, str]
 ) -> None:
-    """Writes frames as they come; an exception of theirs is raised as it is."""
+    """Writes frames as they come; their exceptions are passed on."""
     from polars.io.plugins import register_io_source
 
     raised: list[BaseException] = []
@@ -280,7 +279,7 @@ def write_parquet(
 
 
 def _interruptibly(work: Callable[[], None]) -> None:
-    """Does the work in another thread: signals are handled in the main one, which must not be in polars."""
+    """Does the work in another thread: the main one handles signals, so it must not be in polars."""
     _take_back_interrupts()
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ftlab")
     try:
@@ -290,9 +289,9 @@ def _interruptibly(work: Callable[[], None]) -> None:
 
 
 def _take_back_interrupts() -> None:
-    """Puts a handler of the process's own back in the place that polars takes for itself.
+    """Restores the process's own signal handler, which polars replaces.
 
-    Polars' handler makes its threads panic, and print so, before the process's own has ended it.
+    Polars' handler makes its threads panic, and print so, before the process's own handler has ended it.
     """
     own = signal.getsignal(signal.SIGINT)
     if own is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
@@ -339,7 +338,7 @@ def _requests_parquet(rows: Path, target: Path) -> None:
 
 
 def info_text(found: dict[str, Any]) -> str:
-    """The figures of a trace for people."""
+    """Formats the figures of a trace."""
     packed = f", {found['compression']}" if found["compression"] else ""
     kinds = [
         f"{count(found[kind])} {kind}" for kind in ("reads", "writes", "trims", "flushes") if found[kind]
@@ -373,7 +372,7 @@ def info_text(found: dict[str, Any]) -> str:
 
 
 def summary_text(summary: dict[str, Any]) -> str:
-    """What a conversion did, one line."""
+    """Describes a conversion in one line."""
     parts = [f"{count(summary['requests'])} requests"]
     parts += [
         f"{count(number)} dropped ({reason})" for reason, number in summary["dropped"].items() if number

@@ -26,7 +26,7 @@ _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def time_unit(values_ns: Iterable[float | None], least: int = 10) -> Unit:
-    """The largest unit in which the largest of the values is at least ``least`` (1 for seconds)."""
+    """Returns the largest unit in which the largest of the values is at least ``least`` (1 for seconds)."""
     largest = max((abs(value) for value in values_ns if value is not None), default=0)
     for unit in reversed(_TIMES):
         if largest >= unit.ns * (1 if unit.name == "s" else least):
@@ -35,7 +35,7 @@ def time_unit(values_ns: Iterable[float | None], least: int = 10) -> Unit:
 
 
 def significant(value: float | None, digits: int = 4) -> str:
-    """``digits`` digits or the whole number, whichever is longer: 0.1235, 12.35, 12,345."""
+    """Formats with ``digits`` digits or as the whole number, whichever is longer: 0.1235, 12.35, 12,345."""
     if value is None:
         return "-"
     if value == 0:
@@ -50,7 +50,7 @@ def amount(value: float | None) -> str:
 
 
 def duration(ns: float | None) -> str:
-    """A time in the unit that suits it: 35.00 us."""
+    """Formats a time in the unit that suits it: 35.00 us."""
     if ns is None:
         return "-"
     unit = time_unit([ns])
@@ -60,7 +60,7 @@ def duration(ns: float | None) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in binary units: 12.5 MiB."""
+    """Formats bytes in binary units: 12.5 MiB."""
     for name in _SIZES:
         if abs(value) < 1024 or name == _SIZES[-1]:
             break
@@ -69,7 +69,7 @@ def size(value: float) -> str:
 
 
 def fio(value: float, thousand: int = 1000) -> str:
-    """A number as fio prints it, at most four digits and a prefix: 14.6k, 9.93Mi (of 1024).
+    """Formats a number as fio does, with at most four digits and a prefix: 14.6k, 9.93Mi (of 1024).
 
     Source: axboe/fio lib/num2str.c with the four significant digits that fio takes by default.
     """
@@ -88,23 +88,23 @@ def fio(value: float, thousand: int = 1000) -> str:
 
 
 def iops(value: float) -> str:
-    """Requests a second as fio prints them: IOPS=14.6k."""
+    """Formats requests per second as fio does: IOPS=14.6k."""
     return f"IOPS={fio(value)}"
 
 
 def bandwidth(bytes_per_s: float) -> str:
-    """Bytes a second as fio prints them: BW=9.93MiB/s (10.4MB/s)."""
+    """Formats bytes per second as fio does: BW=9.93MiB/s (10.4MB/s)."""
     decimal = fio(bytes_per_s)
     return f"BW={fio(bytes_per_s, 1024)}B/s ({decimal}B/s)"
 
 
 def count(value: int | None) -> str:
-    """A whole number with separators; a dash for none."""
+    """Formats a whole number with separators; a dash for none."""
     return "-" if value is None else f"{value:,}"
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage with two decimals."""
+    """Formats a share as a percentage with two decimals."""
     return "-" if share is None else f"{share * 100:.2f} %"
 
 
@@ -118,7 +118,7 @@ _QUANTITY = re.compile(r"([-+]?[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) ?([a-zA-Z%]*
 
 @functools.lru_cache(1024)
 def quantity(text: str) -> float | None:
-    """Bytes of a size, nanoseconds of a time, the share of a percentage; None for what is no quantity."""
+    """Parses bytes of a size, nanoseconds of a time, the share of a percentage; None for anything else."""
     if text == "unlimited":
         return math.inf
     found = _QUANTITY.fullmatch(text)

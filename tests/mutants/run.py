@@ -1,15 +1,14 @@
 """Runs the tests of core and file host against mutants of both: `make mutants`.
 
 A copy of the workspace below OUT gets a switch around each place of the two that can be mutated
-(ftlab-mutants, beside this), and is built once. One run of every test by itself says which mutants it
+(ftlab-mutants, in this folder), and is built once. One run of every test on its own shows which mutants it
 reaches and how long it takes. Then each mutant of the sample is switched on for the tests that reach it,
-the quickest first, until one fails: it is caught. A mutant that survives needs a reason in
-survivors.toml, by its description, which no line number is part of; one without is an error, as is a
-share caught below 95 %.
+quickest first, until one fails: it is caught. A mutant that survives needs a reason in survivors.toml, by its
+description, which contains no line number; one without is an error, as is a share caught below 95 %.
 
-The sample is the mutants whose descriptions hash lowest with the seed: another size contains the smaller
-one, and code that stays keeps its place in it. OUT/outcomes.jsonl holds what was found; the next run goes
-on there, unless sources or tests have changed (`--again` then tries those alone that survived).
+The sample is the mutants whose descriptions hash lowest with the seed: a larger sample contains the smaller
+one, and unchanged code keeps its place in it. OUT/outcomes.jsonl holds what was found; the next run continues
+there, unless sources or tests have changed (`--again` then tries only those that survived).
 """
 
 import argparse
@@ -69,7 +68,7 @@ def stop(message: str) -> None:
 
 
 def fingerprint() -> str:
-    """What the outcomes depend on: the sources and tests, without this folder."""
+    """Returns what the outcomes depend on: the sources and tests, without this folder."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "crates").rglob("*")):
         if path.suffix in {".rs", ".toml"} and "target" not in path.parts:
@@ -78,7 +77,7 @@ def fingerprint() -> str:
 
 
 def copy_tree(tree: Path) -> None:
-    """A copy of the workspace; files keep their times, so that little is built again."""
+    """Makes a copy of the workspace; files keep their times, so that little is rebuilt."""
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     for name in COPIED:
@@ -92,11 +91,11 @@ def copy_tree(tree: Path) -> None:
 
 
 def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
-    """Runs cargo in the copy; its messages."""
+    """Runs cargo in the copy; returns its messages."""
     environment = os.environ | {
         "CARGO_TARGET_DIR": str(tree.parent / "target"),
         "RUSTFLAGS": "-Awarnings",
-        # As quick to build as to run.
+        # Building it takes no longer than running it.
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "0",
         "CARGO_PROFILE_DEV_DEBUG": "0",
@@ -108,7 +107,7 @@ def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
 
 
 def spans(message: Record) -> list[Record]:
-    """All places that a compiler's message speaks of, the primary ones first."""
+    """Returns all places that a compiler's message mentions, the primary ones first."""
     found = sorted(message["spans"], key=lambda span: not span["is_primary"])
     for child in message["children"]:
         found += spans(child)
@@ -116,7 +115,7 @@ def spans(message: Record) -> list[Record]:
 
 
 def blame(mutants: list[Record], error: Record) -> set[int]:
-    """The numbers of the mutants that an error is about: the branch it is in, else the switch around."""
+    """Returns the mutants that an error concerns: the branch it is in, else the switch around it."""
     for span in spans(error):
         file = span["file_name"].removeprefix("crates/")
         at = span["byte_start"]
@@ -133,7 +132,7 @@ def blame(mutants: list[Record], error: Record) -> set[int]:
 
 
 def generate(out: Path, chosen: set[int]) -> list[Record]:
-    """Writes the copy's source with the switches of these mutants; all mutants there are."""
+    """Writes the copy's source with the switches of these mutants; returns all mutants there are."""
     numbers = out / "chosen.txt"
     numbers.write_text("".join(f"{number}\n" for number in sorted(chosen)))
     command = ["cargo", "run", "--quiet", "--locked", "--package", "ftlab-mutants", "--"]
@@ -144,7 +143,7 @@ def generate(out: Path, chosen: set[int]) -> list[Record]:
 
 
 def named(found: list[Record]) -> list[Mutant]:
-    """By what they change; without the file, so that a function that moves keeps its mutants."""
+    """Identifies mutants by what they change; without the file, so that a function that moves keeps them."""
     counts: Counter[str] = Counter()
     mutants = []
     for number, mutant in enumerate(found, 1):
@@ -157,9 +156,9 @@ def named(found: list[Record]) -> list[Mutant]:
 
 
 def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tuple[int, list[Mutant]]:
-    """Writes the copy with switches for those that `choose` takes of the mutants that compile.
+    """Writes the copy with switches for those of the mutants that compile which `choose` takes.
 
-    How many there are, and the chosen ones.
+    Returns how many there are, and the chosen ones.
     """
     tree = out / "tree"
     copy_tree(tree)
@@ -186,7 +185,7 @@ def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tup
 
 
 def run_test(test: Test, switch: str, seconds: float) -> bool:
-    """Whether a test passes in time with this value of the switch. Random cases are always the same ones."""
+    """Returns whether a test passes in time with this switch. Random cases are always the same."""
     environment = os.environ | {
         "FTLAB_MUTANT": switch,
         "PROPTEST_RNG_SEED": "1",
@@ -240,7 +239,7 @@ def build_tests(out: Path) -> list[Test]:
 
 
 def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
-    """Runs each test without a mutant and notes what it reaches; those that pass, the quickest first."""
+    """Runs each test without a mutant and notes what it reaches; returns those that pass, quickest first."""
 
     def one(at: int) -> bool:
         log = out / f"reached-{at}"
@@ -263,7 +262,7 @@ def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
 
 
 def try_mutant(mutant: Mutant, tests: list[Test], budget: float) -> Record:
-    """Whether a test fails with a mutant on, of those that take so many seconds in all."""
+    """Returns whether a test fails with a mutant on, among those that take this many seconds in all."""
     start = time.monotonic()
     reaching = [test for test in tests if mutant.number in test.reached]
     by = None
@@ -320,7 +319,7 @@ def try_all(
     known: dict[str, Record],
     options: argparse.Namespace,
 ) -> None:
-    """Tries mutants and keeps each outcome at once."""
+    """Tries mutants and stores each outcome at once."""
     end = time.monotonic() + 60 * options.minutes if options.minutes else None
     lock = threading.Lock()
     count = 0
@@ -344,7 +343,7 @@ def try_all(
 
 
 def report(sample: list[Mutant], known: dict[str, Record]) -> int:
-    """Says what was found; the exit code."""
+    """Prints what was found; returns the exit code."""
     tried = [known[mutant.name] for mutant in sample if mutant.name in known]
     survived = {found["name"]: found["file"] for found in tried if not found["caught"]}
     with (HERE / "survivors.toml").open("rb") as file:

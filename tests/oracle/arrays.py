@@ -21,7 +21,7 @@ GEOMETRIES = {
 """Channels x chips of a channel, x dies x planes; 20 us, 200 us, 25 ns a byte, 175 ns a command."""
 
 LOADS = {"separated": 0.0, "half loaded": 0.5, "saturated": 2.0}
-"""Work that arrives, as a share of what the bottleneck can do; 0: each request alone."""
+"""Offered load as a share of what the bottleneck can do; 0: each request alone."""
 
 BLOCKS = 256
 """Erase blocks of each plane, of 64 pages: no garbage collection in these loads."""
@@ -62,7 +62,7 @@ def load(array: Array, share: float, most_pages: int, count: int, seed: int) -> 
 
 
 def settings(array: Array) -> dict[str, Any]:
-    """ftlab's configuration of an array, with no queue before it."""
+    """Returns ftlab's configuration of an array, with no queue in front of it."""
     chosen = {"flash.bus": array.arbitration} if array.arbitration != "fcfs" else {}
     return chosen | {
         "host.queue_depth": "unlimited",
@@ -87,7 +87,7 @@ def settings(array: Array) -> dict[str, Any]:
 
 
 def run(array: Array, requests: Sequence[Request], more: Mapping[str, Any] | None = None) -> list[int]:
-    """ftlab's completion of each request, ns."""
+    """Returns ftlab's completion of each request, ns."""
     import ftlab
 
     size = array.page_bytes
@@ -104,7 +104,7 @@ def run(array: Array, requests: Sequence[Request], more: Mapping[str, Any] | Non
 
 
 def unequal(array: Array, requests: Sequence[Request]) -> list[str]:
-    """Requests that ftlab completes at another time than the model, in words."""
+    """Describes requests that ftlab completes at another time than the model."""
     pairs = zip(requests, simulate(array, requests), run(array, requests), strict=True)
     late = [(at, request, model, ours) for (at, *request), model, ours in pairs if model != ours]
     return [f"{request} of {at}: {ours} in ftlab, {model} in the model" for at, request, model, ours in late]

@@ -1,4 +1,4 @@
-"""The mapping caches of the oracle: what of the map a device holds in RAM, and what that costs.
+"""The mapping caches of the oracle: which part of the map a device holds in RAM, and the cost.
 
 Every cache answers the same five questions:
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 class Cost(Protocol):
-    """Who pays for translation pages."""
+    """Whoever pays for translation pages."""
 
     def map_read(self) -> None: ...
     def map_program(self) -> None: ...
 
 
 class Known(Protocol):
-    """What answers whether an entry is cached."""
+    """Answers whether an entry is cached."""
 
     def cached(self, lpn: int) -> bool: ...
 
 
 class Cache(Known, Protocol):
-    """A device's mapping cache; see the module's text."""
+    """A device's mapping cache; see the module's docstring."""
 
     def translate(self, lpn: int, dirties: bool, rest: Sequence[int] = ()) -> bool: ...
     def prefetch(self, lpns: list[int]) -> bool: ...
@@ -181,8 +181,8 @@ class Dftl:
         return hit
 
     def prefetch(self, lpns: list[int]) -> bool:
-        # Reading: what is missing is settled when the batch begins. An entry that was
-        # cached then and is evicted by the prefetch itself misses later, on demand.
+        # Interpretation: what is missing is determined when the batch begins. An entry that was cached then
+        # and is evicted by the prefetch itself misses later, on demand.
         missing: list[int] = []
         for lpn in lpns:
             if not self.entries.holds(lpn) and lpn not in missing:
@@ -224,7 +224,7 @@ class Dftl:
 class Cdftl:
     """Entries (CMT) over whole translation pages (CTP) (Qin et al., RTAS 2011; reference.md, 2).
 
-    Readings, where the reference is silent:
+    Interpretation, where the reference is silent:
     - a hit in the CMT leaves the CTP's order alone; a hit in the CTP refreshes the page;
     - on a miss the page enters the CTP first, then the entry enters the CMT, so the CMT's
       victim may be merged into the page just loaded;
@@ -319,9 +319,9 @@ class Cdftl:
         self.dirty_pages.add(lpn // self.entries_per_page)
 
     def flush_one(self) -> bool:
-        """Reading: CMT entries from the tail, then CTP pages from the tail; a page that the
-        CTP holds is programmed without a read. The program takes along every dirty CMT entry
-        of the page (ftl.batch_update is a matter of dftl's victims)."""
+        """Interpretation: CMT entries from the tail, then CTP pages from the tail; a page that the CTP holds
+        is programmed without a read. The program takes along every dirty CMT entry of the page
+        (ftl.batch_update concerns only dftl's victims)."""
         for lpn in reversed(self.cmt):
             if lpn in self.dirty_entries:
                 page = lpn // self.entries_per_page
@@ -345,7 +345,7 @@ class Cdftl:
 
 
 def make(config: Config, cost: Cost) -> Cache:
-    """The mapping cache that a configuration asks for."""
+    """Returns the mapping cache that a configuration asks for."""
     entries_per_page = config.page_bytes // config.entry_bytes
     if config.ftl == "page":
         return FullMap(cost)

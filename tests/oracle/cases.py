@@ -20,7 +20,7 @@ MS = 1_000_000
 
 @dataclass
 class Case:
-    """One run: (arrival_ns, op, first LPN, pages) per request, and what must come out."""
+    """One run: (arrival_ns, op, first LPN, pages) per request, and the expected outcome."""
 
     name: str
     config: dict[str, Any]  # fields of mapplus.Config
@@ -34,7 +34,7 @@ class Case:
     counters: dict[str, int] = field(default_factory=dict)
 
     def byte_trace(self, page_bytes: int) -> list[Record]:
-        """The trace as (arrival_ns, op, offset, size)."""
+        """Returns the trace as (arrival_ns, op, offset, size)."""
         return [(at, op, lpn * page_bytes, n * page_bytes) for at, op, lpn, n in self.trace]
 
 
@@ -85,7 +85,7 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
 
 
 def table_1_latency(order: list[int], free: set[int]) -> dict[int, int]:
-    """Each request reads its page, and one translation page unless it comes free of that."""
+    """Each request reads its page, and one translation page unless it gets that free."""
     now = 0
     latency: dict[int, int] = {}
     for number in order:

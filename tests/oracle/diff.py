@@ -24,11 +24,11 @@ FIELDS = ["arrival", "dispatch", "complete", "op", "mapping_misses", "prioritize
 
 
 SHOWN = 12
-"""Requests printed of a case, its last ones."""
+"""Number of requests printed of a case: its last ones."""
 
 
 def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool = False) -> list[str]:
-    """What differs between engine and oracle on a case, in words; empty if nothing does."""
+    """Describes how engine and oracle differ on a case; empty if they do not."""
     expected = mapplus.simulate(config, trace)
     rows, counters = engine.run(generate.settings(config), trace, check)
     found = []
@@ -56,7 +56,7 @@ def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool
 
 
 def fails(config: mapplus.Config, trace: list[mapplus.Record], check: bool) -> bool:
-    """Whether engine and oracle differ, a refusal included."""
+    """Returns whether engine and oracle differ, including a refusal."""
     try:
         return bool(differences(config, trace, check))
     except engine.EngineError:
@@ -83,7 +83,7 @@ SIMPLER: dict[str, Any] = {
 def shrink(
     config: mapplus.Config, trace: list[mapplus.Record], check: bool = False
 ) -> tuple[mapplus.Config, list[mapplus.Record]]:
-    """A smaller case that still fails: settings made plain, then requests left out."""
+    """Returns a smaller case that still fails: settings are made plain, then requests left out."""
     for name, value in SIMPLER.items():
         plainer = replace(config, **{name: value})
         if plainer != config and fails(plainer, trace, check):
@@ -117,7 +117,7 @@ def describe(config: mapplus.Config, trace: list[mapplus.Record]) -> str:
 
 
 def compare_seed(seed: int, check: bool = False) -> str | None:
-    """The report of a failing seed, or None."""
+    """Returns the report of a failing seed, or None."""
     config, trace = generate.case(seed)
     try:
         found = differences(config, trace, check)

@@ -1,4 +1,4 @@
-"""Runs ftlab on a case and hands back rows and counters in the oracle's terms."""
+"""Runs ftlab on a case and returns rows and counters in the oracle's terms."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EngineError(Exception):
 
 
 def available() -> bool:
-    """Whether the package ``ftlab``, its extension included, is installed."""
+    """Returns whether the package ``ftlab``, with its extension, is installed."""
     try:
         return importlib.util.find_spec("ftlab._core") is not None
     except ModuleNotFoundError:
@@ -66,13 +66,13 @@ SKIP_REASON = "the package ftlab is not installed here (pip install .), so there
 
 
 def shared_traces() -> Path:
-    """Where recorded traces lie that are not the project's to ship."""
+    """Where recorded traces are that the project may not ship."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
     return Path(os.environ.get("FTLAB_TRACES", beside))
 
 
 def shared_trace(name: str) -> Path:
-    """One of them; the test that asks is skipped where it is absent."""
+    """Returns one of them; the test is skipped if it is absent."""
     import pytest  # not needed to run diff.py
 
     path = shared_traces() / name
@@ -95,7 +95,7 @@ def trace_csv(trace: Sequence[Record]) -> str:
 
 
 def flag(text: str) -> bool:
-    """A yes or no of the per-request file; empty is no."""
+    """A boolean of the per-request file; empty means no."""
     known = {"": False, "0": False, "false": False, "1": True, "true": True}
     return known[text.strip().lower()]
 
@@ -121,7 +121,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def counters_of(result: Mapping[str, Any]) -> dict[str, int]:
-    """The counters of a result under the oracle's names."""
+    """Returns the counters of a result under the oracle's names."""
     mapping, scheduler, flash = result["mapping"], result["scheduler"], result["flash"]
     return {
         "hits": mapping["hits"],
@@ -155,7 +155,7 @@ def command_line(
 
 
 def run(settings: Settings, trace: Sequence[Record], check: bool = False) -> tuple[list[Row], dict[str, int]]:
-    """The same in this process, through ``import ftlab``, which is much faster."""
+    """Does the same in this process, through ``import ftlab``, which is much faster."""
     import ftlab
 
     with tempfile.TemporaryDirectory() as folder:

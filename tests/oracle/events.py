@@ -8,8 +8,8 @@ operation goes. Written from model.md and docs/flash-parallelism.md, not from th
 With allocation "dynamic" pages of writes wait in the order of arrival until a die is idle; the oldest goes
 to the next idle die in turn. A read of a page that waits goes right behind it.
 
-A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus
-for command and data together, then the cells. What takes no time is left out.
+A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus for
+command and data together, then the cells. Stages that take no time are skipped.
 
 At one instant dies go before buses and buses before arrivals; dies and buses in the order of their
 numbers, then pages that wait for a die, then arrivals in the order of the trace. A die's number is its
@@ -27,11 +27,11 @@ Request = tuple[int, str, int, int]
 """Arrival in ns, "R" or "W", first page, pages."""
 
 Stage = tuple[bool, int, bool]
-"""Whether it needs the bus, its time in ns, whether it is a lone command."""
+"""Whether it needs the bus, its time in ns, whether it is only a command."""
 
 ARBITRATIONS = ["fcfs", "commands-first", "reads-first"]
-"""Who gets a bus that several dies wait for: the one that asked first; a read's command before any
-transfer; what belongs to a read before what belongs to a program, and of these the lowest die."""
+"""Who gets a bus that several dies wait for: the one that asked first; a read's command before any transfer;
+or what belongs to a read before what belongs to a program, and of these the lowest die."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Array:
     arbitration: str = "fcfs"
 
     def place(self, page: int) -> tuple[int, int, int]:
-        """Channel, way and die of a page; without interleaving a chip is one die."""
+        """Returns channel, way and die of a page; without interleaving a chip is one die."""
         sizes = {"c": self.channels, "w": self.ways, "d": self.dies, "p": self.planes}
         at = {}
         for level in "cwdp" if self.allocation == "dynamic" else self.allocation:
@@ -60,7 +60,7 @@ class Array:
         return at["c"], at["w"], at["d"] if self.interleave else 0
 
     def stages(self, op: str) -> list[Stage]:
-        """What a page operation does, one after the other."""
+        """What a page operation does, stage by stage."""
         data_ns = round(self.page_bytes * self.byte_ns)
         if op == "R":
             stages = [(True, self.command_ns, True), (False, self.read_ns, False), (True, data_ns, False)]
@@ -80,7 +80,7 @@ class Operation:
 
 @dataclass(eq=False)
 class Unbound:
-    """A page of a write that no die has, and the requests that read it meanwhile."""
+    """A page of a write that has no die yet, and the requests that read it meanwhile."""
 
     request: int
     page: int
@@ -88,7 +88,7 @@ class Unbound:
 
 
 class Model:
-    """Dies and buses, and when each is done with what it does."""
+    """Dies and buses, and when each finishes its present work."""
 
     def __init__(self, array: Array, requests: Sequence[Request]) -> None:
         self.array = array
@@ -102,7 +102,7 @@ class Model:
         self.waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(array.channels)]
         self.users: list[int | None] = [None] * array.channels
         self.asked = 0
-        # Pages to write that no die has, the newest of them by page, and what waits for each.
+        # Pages to be written that have no die, the newest of them by page, and what waits for each.
         self.unbound: deque[Unbound] = deque()
         self.newest: dict[int, Unbound] = {}
         self.written: dict[int, int] = {}
@@ -125,7 +125,7 @@ class Model:
             else:
                 die = self.users[channel]
                 assert die is not None
-                # Who waited is served before the die that had the bus asks again.
+                # A waiting die is served before the die that had the bus asks again.
                 self.users[channel] = None
                 self.grant(channel, now)
                 self.end(die, now)
@@ -167,7 +167,7 @@ class Model:
                 self.enqueue(die, reader, "R", now)
 
     def begin(self, die: int, now: int) -> None:
-        """The next stage of the operation at the head of a die's queue."""
+        """Begins the next stage of the operation at the head of a die's queue."""
         needs_bus, ns, _ = self.queues[die][0].rest[0]
         if not needs_bus:
             heapq.heappush(self.due, (now + ns, die, 0))
@@ -178,7 +178,7 @@ class Model:
         self.grant(channel, now)
 
     def rank(self, die: int) -> tuple[int, int]:
-        """What goes before the order of asking; the least is served."""
+        """Returns what takes precedence over the order of asking; the least is served."""
         operation = self.queues[die][0]
         if self.array.arbitration == "commands-first":
             return int(not operation.rest[0][2]), 0
@@ -208,5 +208,5 @@ class Model:
 
 
 def simulate(array: Array, requests: Sequence[Request]) -> list[int]:
-    """The completion of each request, ns. Requests are in the order of arrival."""
+    """Returns the completion of each request, ns. Requests are in order of arrival."""
     return Model(array, requests).run()

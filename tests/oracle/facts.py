@@ -1,8 +1,8 @@
-"""Facts measured once with public simulators, and what ftlab says to the same question today.
+"""Facts measured once with public simulators, and what ftlab gives for the same question today.
 
-Each is a row of docs/validation.md. Where the note of a measurement keeps enough of it, ``rerun`` measures
-ftlab's side again; a figure out of ``bound`` fails `make validation`. Where the note does not, ``missing``
-says what is not known, and the row shows what ftlab said at the time.
+Each is a row of docs/validation.md. If the note of a measurement preserves enough of it, ``rerun`` measures
+ftlab's side again; a figure out of ``bound`` fails `make validation`. If it does not, ``missing`` says what
+is not known, and the row shows ftlab's figure of that time.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FLASHSIM_CACHE = "2,048 entries, LRU, pages of 4 KiB"
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of another simulator's, and ftlab's."""
+    """A figure of another simulator, and ftlab's."""
 
     name: str
     simulator: str
     settings: str
-    """Of both sides, but for what ``ours`` adds."""
+    """Settings of both sides, without what ``ours`` adds."""
     ours: str
     trace: str
     metric: str
@@ -39,7 +39,7 @@ class Fact:
     """ftlab's at the time of the measurement."""
     digits: int
     bound: float
-    """Most that ftlab may be away, as a share of theirs; 0: equal to the digits shown."""
+    """The most that ftlab may differ, as a share of theirs; 0: equal to the digits shown."""
     cause: str
     right: str
     rerun: Callable[[], float] | None = None
@@ -78,7 +78,7 @@ def separated(geometry: str) -> dict[str, list[int]]:
 
 
 def alone(geometry: str, op: str, theirs_us: float) -> Callable[[], float]:
-    """Mean latency, us; an error if one request has another."""
+    """Returns the mean latency, us; an error if one request differs."""
 
     def rerun() -> float:
         found = separated(geometry)[op]

@@ -62,7 +62,7 @@ def config(random_source: random.Random) -> Config:
     page_bytes, entry_bytes = pick(SHAPES)
     ftl = pick(["dftl", "dftl", "dftl", "cdftl", "cdftl", "page"])
     if ftl == "cdftl":
-        # At least one translation page and one entry beside it.
+        # At least a translation page and one more entry.
         tiny = page_bytes + entry_bytes * pick([1, 2, 5, 20])
         cache_bytes = pick([tiny, page_bytes * pick([2, 3, 4, 7, 12]), None])
     else:
@@ -158,7 +158,7 @@ def case(seed: int) -> tuple[Config, list[Record]]:
 
 
 def keys_of(fields: Mapping[str, Any]) -> dict[str, str | int | bool]:
-    """Fields of a ``Config`` as ftlab's keys, each value written as in a file."""
+    """Returns the fields of a ``Config`` as ftlab's keys, each value written as in a file."""
     found: dict[str, str | int | bool] = {}
     for name, value in fields.items():
         key, unit, without = KEYS[name]
@@ -170,5 +170,5 @@ def keys_of(fields: Mapping[str, Any]) -> dict[str, str | int | bool]:
 
 
 def settings(case_config: Config) -> dict[str, str | int | bool]:
-    """A whole configuration as ftlab's keys, the device's geometry included."""
+    """Returns a whole configuration as ftlab's keys, including the device's geometry."""
     return {**keys_of(asdict(case_config)), **GEOMETRY}

@@ -1,4 +1,4 @@
-"""A second, independent reading of the specification of MAP+ and its baselines.
+"""A second, independent implementation of the specification of MAP+ and its baselines.
 
 Plain and slow on purpose: lists instead of links, one function per rule, nothing
 incremental. It simulates one flash chip that serves one request at a time
@@ -7,8 +7,8 @@ bus time, and knows ``page``, ``dftl`` and ``cdftl``, all seven schedulers, all 
 awareness, deadline, admission, background flush, open and closed replay. The engine of ftlab
 is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
 
-It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone.
-Where those leave a choice, the choice is written where it is made, marked "Reading:".
+It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone. Where those leave
+a choice, the choice is stated where it is made, marked "Reading:".
 
 Times are integer nanoseconds, sizes bytes. Request ids count from 1.
 """
@@ -52,7 +52,7 @@ class Config:
 
 @dataclass
 class Request:
-    """One request of a trace and what became of it."""
+    """One request of a trace and its outcome."""
 
     id: int
     arrival: int
@@ -113,7 +113,7 @@ def pages_of(op: str, offset: int, size: int, page_bytes: int) -> tuple[list[int
 
 
 class HostLru:
-    """Awareness ``lru``: the host's own LRU of as many entries as the device's cache."""
+    """Awareness ``lru``: the host's own LRU, with as many entries as the device's cache."""
 
     def __init__(self, capacity: int | None) -> None:
         self.list = caches.LruList(capacity)
@@ -201,7 +201,7 @@ class Simulation:
             self.arrived.append(request)
 
     def admit(self, now: int) -> None:
-        """All arrivals of up to now, in order, while the pending queue has room."""
+        """Admits all arrivals up to now, in order, while the pending queue has room."""
         if self.config.replay == "open":
             while self.not_arrived and self.not_arrived[0].arrival <= now:
                 self.arrived.append(self.not_arrived.pop(0))
@@ -255,13 +255,13 @@ class Simulation:
     # --- the one loop --------------------------------------------------------------------------
 
     def regular_decision(self) -> bool:
-        """One choice of the scheduler, served to its end; False if nothing is pending."""
+        """Serves one choice of the scheduler to its end; returns False if nothing is pending."""
         choice = self.scheduler.choose()
         if choice is None:
             return False
         requests, prioritized, is_batch = choice
         if not is_batch and self.scheduler.pending() == 0:
-            # A hit that was pending alone goes ahead of nobody.
+            # A hit that was pending alone passes nobody.
             prioritized = [False]
         if is_batch:
             self.counters.batches_chosen += 1

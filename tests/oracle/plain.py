@@ -16,7 +16,7 @@ Access = tuple[str, int, int]
 
 @dataclass
 class Lookups:
-    """What a mapping cache came to."""
+    """The outcome of a mapping cache."""
 
     hits: int = 0
     misses: int = 0
@@ -83,7 +83,7 @@ class Hybrid:
     """What BAST and FAST share: data blocks, and which log block has a page's newest version."""
 
     def __init__(self, block_pages: int, log_blocks: int, filled: int = 0) -> None:
-        """With so many log blocks on one chip; the first ``filled`` pages have data."""
+        """Makes this many log blocks on one chip; the first ``filled`` pages have data."""
         self.block_pages = block_pages
         self.log_blocks = log_blocks
         # A page that was ever written: the log block and the place in it of its newest version, or None
@@ -113,14 +113,14 @@ class Hybrid:
         return found
 
     def gather(self, block: int, begin: int) -> int:
-        """The newest versions from an offset on are copied to the data block; how many."""
+        """Copies the newest versions from an offset on to the data block; returns how many."""
         first = block * self.block_pages
         copied = [lpn for lpn in range(first + begin, first + self.block_pages) if lpn in self.newest]
         self.newest.update(dict.fromkeys(copied))
         return len(copied)
 
     def replace_data(self, block: int) -> None:
-        """A block has a new data block; the one before is erased."""
+        """A block gets a new data block; the previous one is erased."""
         self.merges.erases += block in self.data_blocks
         self.data_blocks.add(block)
 
@@ -142,7 +142,7 @@ class Hybrid:
         kind[1] += copies
 
     def write(self, first: int, pages: int) -> None:
-        """One request, a part for each logical block."""
+        """Serves one request, a part for each logical block."""
         end = first + pages
         while first < end:
             block = first // self.block_pages
@@ -211,7 +211,7 @@ class Fast(Hybrid):
             self.append(self.random[-1], lpn)
 
     def merge_sequential(self, log: Log) -> None:
-        """The SW log block goes; without a valid page that is no merge."""
+        """Reclaims the SW log block; without a valid page that is not a merge."""
         self.sequential = None
         if self.valid(log):
             assert log.owner is not None

@@ -1,9 +1,9 @@
 """Checks a run's rows against the schedulers' rules, as statements about the rows alone.
 
-No simulation: only who was dispatched when. For runs of reads and writes whose operations take
-time, with open arrivals, without deadline and background flush, and where no class of request
-depends on a cache (awareness ``none``, or ``page`` where everything is a hit). It serves to
-check the oracle by other means, and ftlab too.
+Nothing is simulated: it looks only at who was dispatched when. It applies to runs of reads and writes whose
+operations take time, with open arrivals, without deadline and background flush, in which no class of request
+depends on a cache (awareness ``none``, or ``page``, where everything is a hit). It checks the oracle by other
+means, and ftlab too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .mapplus import Config, Request
 
 
 def check(config: Config, requests: list[Request], where: str = "") -> None:
-    """Raises AssertionError where the order of dispatch breaks a rule.
+    """Raises AssertionError if the order of dispatch breaks a rule.
 
     ``requests`` in order of id, each with id, op, pages, arrival, dispatch, complete, batch.
     ``where`` is put before the message.
@@ -24,7 +24,7 @@ def check(config: Config, requests: list[Request], where: str = "") -> None:
 
 
 def check_order(config: Config, requests: list[Request]) -> None:
-    """Walks through the dispatches, with the pending queue as it was at each."""
+    """Walks through the dispatches, with the pending queue at each."""
     order = sorted(requests, key=lambda request: request.dispatch)
     batched = config.scheduler in ("rb", "map", "map+")
     whole = config.ftl == "page" and config.awareness != "none"
@@ -78,7 +78,7 @@ def check_single(config: Config, pending: list[Request], chosen: Request, last_w
 
 
 def check_batch(config: Config, pending: list[Request], group: list[Request], first: Request) -> None:
-    """The rules of rb, and of map and map+ where nothing is a hit; without alternation."""
+    """The rules of rb, and of map and map+ if nothing is a hit; without alternation."""
     assert not config.alternate
     per_page = config.page_bytes // config.entry_bytes
 

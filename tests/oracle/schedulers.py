@@ -115,7 +115,7 @@ class Batches:
         request.batch = found.number
 
     def remove(self, request: Request) -> None:
-        """By deadline; a batch that is emptied so is gone."""
+        """By deadline; a batch that becomes empty is gone."""
         for batch in list(self.list):
             if request in batch.requests:
                 batch.requests.remove(request)
@@ -138,7 +138,7 @@ class Batches:
 
 
 def denser(one: Batch, other: Batch) -> bool:
-    """Whether eq. (9), requests / pages, is greater; no pages at all is density 0."""
+    """Compares eq. (9), requests / pages; without pages the density is 0."""
     requests_1 = len(one.requests)
     requests_2 = len(other.requests)
     pages_1 = sum(len(request.pages) for request in one.requests)
@@ -149,7 +149,7 @@ def denser(one: Batch, other: Batch) -> bool:
 
 
 class Scheduler:
-    """All seven, put together from a hit queue and a queue of the rest."""
+    """All seven, assembled from a hit queue and a queue of the rest."""
 
     def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
         name = config.scheduler
@@ -159,7 +159,7 @@ class Scheduler:
             return (request.id,)
 
         def by_size(request: Request) -> tuple[int, ...]:
-            # A flush (no pages) goes after all.
+            # A flush (no pages) goes last.
             return (len(request.pages) or 1 << 32, request.id)
 
         self.name = name

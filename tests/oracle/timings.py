@@ -1,4 +1,4 @@
-"""What a preset's timings alone come to: a request by itself, and a device at its limit."""
+"""What follows from a preset's timings alone: a request by itself, and a device at its limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Timing:
     """Translation pages read by a write, and by the read of the page it wrote."""
     more: dict[str, Any] = field(default_factory=dict)
     limit: dict[str, Any] = field(default_factory=dict)
-    """Settings at its limit alone."""
+    """Settings only for the test at its limit."""
 
     @property
     def bus(self) -> int:
@@ -38,7 +38,7 @@ class Timing:
         return self.bus + (self.read if operation == "R" else self.program)
 
 
-# Its few translation pages lie on one chip, which would be all there is to see.
+# Its few translation pages are on one chip, which would dominate everything.
 FULL_MAP = {"ftl.kind": "page"}
 # Blocks that were never erased program at the largest step: half the nominal time.
 FRESH = {"flash.pe_cycles": 0, "device.precondition": "none"}
@@ -63,7 +63,7 @@ def run(preset: str, trace: Sequence[Record], more: dict[str, Any]) -> Any:
 
 
 def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Latencies of 40 writes and then 40 reads of the same pages, far apart: ftlab's, and the sums."""
+    """Returns latencies of 40 writes and then 40 reads of the same pages: ftlab's, and the sums."""
     timing = PRESETS[preset]
     gap, count, size = 100_000_000, 40, timing.page
     offsets = [3 * number * size for number in range(count)]
@@ -83,7 +83,7 @@ AT_LIMIT = 640
 
 
 def at_limit(preset: str, op: str) -> tuple[int, float]:
-    """How long ftlab needs for them, and the busiest die or bus at least, ns."""
+    """Returns how long ftlab needs for them, and the least time of the busiest die or bus, ns."""
     timing = PRESETS[preset]
     trace = [(0, op, number * timing.page, timing.page) for number in range(AT_LIMIT)]
     more = timing.more | timing.limit | {"host.queue_depth": "unlimited"}

@@ -28,10 +28,10 @@ def shipped(page_bytes: int = 4096) -> list[Access]:
 
 
 def sectors(path: Path, page_bytes: int = 4096) -> list[Access]:
-    """A trace of MQSim's or SSDSim's: time, device, sector, sectors, 1 for a read. Devices lie apart."""
+    """A trace in MQSim's or SSDSim's layout: time, device, sector, sectors, 1 for a read."""
     with path.open() as file:
         rows = [[int(part) for part in line.split()] for line in file]
-    # Not all of them are in the order of time.
+    # Not all of them are in time order.
     rows.sort(key=lambda row: row[0])
     return [
         access("R" if is_read else "W", (device << 50) + sector * 512, count * 512, page_bytes)
@@ -67,7 +67,7 @@ def packed(accesses: Sequence[Access]) -> list[Access]:
 
 
 def mixed(lpns: int, block_pages: int, count: int, seed: int) -> list[Access]:
-    """Writes at random, some of whole blocks, and some that go on where the one before ended."""
+    """Writes at random, some of whole blocks, and some that continue where the previous one ended."""
     draw = random.Random(seed)
     accesses = []
     end = 0

@@ -11,7 +11,7 @@ CHROMIUM = os.environ.get("FTLAB_CHROMIUM") or shutil.which("chromium") or shuti
 
 
 class Page:
-    """A report in a tab. Whatever the console says, and every request, is a fault."""
+    """A report in a tab. Any console message, and every request, is a fault."""
 
     def __init__(
         self, browser: Any, path: Path, width: int = 1280, scheme: str = "light", fragment: str = ""
@@ -38,7 +38,7 @@ class Page:
         self.wait()
 
     def marks(self, section: str) -> str:
-        """What the charts of a section consist of."""
+        """Returns the elements of a section's charts."""
         drawn: str = self.tab.eval_on_selector_all(
             f"#{section} .chart svg.marks, #{section} .chart canvas.marks",
             "found => found.map(one => one.tagName === 'CANVAS' ? one.toDataURL() : one.outerHTML).join()",

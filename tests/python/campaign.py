@@ -1,4 +1,4 @@
-"""Campaigns: so many seeded cases; the long form goes on where it stopped.
+"""Campaigns of seeded cases; the long form resumes where it stopped.
 
 `FTLAB_CAMPAIGN=N` asks for the long form: cases up to the next multiple of N, the number of the next one kept
 in out/campaigns/NAME. `FTLAB_CAMPAIGN_SECONDS` ends it earlier.
@@ -15,7 +15,7 @@ KEPT = Path(__file__).resolve().parents[2] / "out" / "campaigns"
 
 
 def cases(name: str, short: range) -> Iterator[int]:
-    """The numbers of the cases to do now: `short`, or the long form's."""
+    """Returns the numbers of the cases to do now: `short`, or the long form's."""
     whole = int(os.environ.get("FTLAB_CAMPAIGN", "0"))
     if not whole:
         yield from short

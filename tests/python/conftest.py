@@ -1,4 +1,4 @@
-"""Fixtures of the front's tests."""
+"""Fixtures of the front end's tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command line in a directory of its own, a small trace, a made-up result."""
+"""A command line in a directory of its own, a small trace, an invented result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRACE = """time_ns,op,offset,size
 
 
 def registered(key: str, preset: str = "") -> list[str]:
-    """What is registered under a key, and a preset takes."""
+    """Returns what is registered under a key and accepted by a preset."""
 
     def is_taken(name: str) -> bool:
         try:
@@ -40,7 +40,7 @@ def registered(key: str, preset: str = "") -> list[str]:
 
 
 def wait_until_busy(process: subprocess.Popen[Any], cpu_s: float = 1.0) -> None:
-    """Waits until the process has used so much processor time: it is past its start-up and at work."""
+    """Waits until the process has used this much processor time: it is past its start-up and working."""
     ticks = os.sysconf("SC_CLK_TCK")
     for _ in range(600):
         assert process.poll() is None, "the process has ended"

@@ -1,4 +1,4 @@
-"""Random operations on one file, each compared with a plain array of bytes: the way of fsx.
+"""Random operations on one file, each compared with a plain array of bytes, in the manner of fsx.
 
 `python tests/python/fsx.py FILE [SEED [OPERATIONS]]` tries any file system.
 """
@@ -26,7 +26,7 @@ def fallocate(file: int, mode: int, offset: int, length: int) -> None:
 
 
 class Fsx:
-    """A file, and what it must hold. `fixed`: its size cannot change, nor can it be mapped."""
+    """A file, and its expected content. `fixed`: its size cannot change, nor can it be mapped."""
 
     def __init__(self, path: Path, seed: int, most: int = 256 << 10, *, fixed: bool = False) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class Fsx:
             self.operations += [self.truncate, self.map_write, self.map_read, self.shift]
 
     def run(self, operations: int) -> None:
-        """So many operations, then a look at the whole file."""
+        """Performs this many operations, then compares the whole file."""
         for _ in range(operations):
             operation = self.random.choice(self.operations)
             try:
@@ -67,7 +67,7 @@ class Fsx:
         self.done.append(" ".join(map(str, what)))
 
     def put(self, offset: int, data: bytes) -> None:
-        """Into the model, which grows with zeroes."""
+        """Writes into the model, which grows with zeroes."""
         if not data:
             return
         self.model.extend(bytes(max(0, offset + len(data) - len(self.model))))
@@ -152,7 +152,7 @@ class Fsx:
                 assert mapped[offset : offset + length] == self.model[offset : offset + length], "mapped"
 
     def settle(self) -> None:
-        """Makes it durable and forgets the cache, opens it again, or neither."""
+        """Makes it durable and drops the cache, opens it again, or neither."""
         match self.random.randrange(3):
             case 0:
                 self.note("forget")

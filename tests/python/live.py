@@ -27,14 +27,14 @@ DEVICES: dict[str, list[str]] = {
 
 
 def need(*commands: str) -> None:
-    """Skips a test whose client is not installed; where CI runs, it has to be."""
+    """Skips a test whose client is not installed; fails in CI."""
     for command in commands:
         if shutil.which(command) is None:
             lacks(f"{command} is not installed (.ci/run names the packages)")
 
 
 def need_loop() -> None:
-    """Skips a test where no file system can be mounted on the device; where CI runs, one has to be."""
+    """Skips a test if no file system can be mounted on the device; fails in CI."""
     if os.geteuid() != 0:
         lacks("only root may mount a file system")
     for path in ("/dev/fuse", "/dev/loop-control"):
@@ -43,7 +43,7 @@ def need_loop() -> None:
 
 
 def lacks(what: str) -> None:
-    """Skips the test, or fails where CI runs."""
+    """Skips the test, or fails in CI."""
     assert "CI" not in os.environ, what
     pytest.skip(what)
 
@@ -64,7 +64,7 @@ class Served:
         return self.path.with_name("mnt") / "disk"
 
     def client(self, *command: str) -> str:
-        """What a client prints, which must succeed."""
+        """Returns what a client prints; the client must succeed."""
         # nbdsh runs in the system's own Python, where its library is.
         system = {"PATH": "/usr/bin:/bin"}
         done = subprocess.run(
@@ -88,7 +88,7 @@ class Served:
 def served(
     directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False, said: str = ""
 ) -> Iterator[Served]:
-    """A device on a Unix socket, stopped at the end; its result is there then. `fuse`: and as a file.
+    """A device on a Unix socket, stopped at the end; then its result is available. `fuse`: also as a file.
 
     `said`: how a line begins that it says before that.
     """
@@ -125,7 +125,7 @@ def served(
 
 
 def root(*command: str | Path) -> str:
-    """What a command prints, which must succeed."""
+    """Returns what a command prints; the command must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -153,7 +153,7 @@ def mounted(device: str, at: Path) -> Iterator[Path]:
 
 
 def without_times(result: dict[str, Any]) -> dict[str, Any]:
-    """What the law of replay is about."""
+    """Returns what the law of replay compares."""
     kept = {key: value for key, value in result.items() if key not in ("engine", "live")}
     kept["config"] = {key: value for key, value in kept["config"].items() if key != "workload"}
     return kept

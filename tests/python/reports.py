@@ -1,4 +1,4 @@
-"""What the tests of HTML reports share: a workload, hostile names, and how a page is taken apart."""
+"""What the tests of HTML reports share: a workload, hostile names, and how a page is parsed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Runs = list[tuple[dict[str, str], Any]]
 
 
 class Structure(HTMLParser):
-    """Elements, whether they are balanced, and what they point to."""
+    """Elements, whether they are balanced, and their links."""
 
     VOID = frozenset({"meta", "link", "input", "img", "br", "hr"})
 

@@ -1,4 +1,4 @@
-"""The modules of scripts/, which are no package."""
+"""The modules of scripts/, which are not a package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
+    # Dataclasses look up their module.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""Pages under axe: no finding that it calls serious or critical."""
+"""Pages under axe: nothing that it calls serious or critical."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def findings(tab: Any) -> list[str]:
-    """What axe finds: rule, how bad, and where."""
+    """Returns axe's findings: rule, severity and place."""
     # It is taken from the package, not from the network.
     violations = Axe().run(tab).response["violations"]
     return [
@@ -70,7 +70,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
         found: str = tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
         return found
 
-    # Pictures take part: their text is the page's, and so is their ground.
+    # Pictures are included: their text belongs to the page, and so does their background.
     assert style("figure svg .role-title-text text", "fill") == style("h1", "color")
     assert style("figure svg > rect", "fill") == "none"
     assert style("body", "backgroundColor") == (

@@ -23,7 +23,7 @@ SMALLER = {
     },
     "dbench": {"workload.benchmark.duration": "500ms", "workload.benchmark.ageing": "100ms"},
 }
-"""What makes a benchmark of the paper a short one."""
+"""Settings that shorten a benchmark of the paper."""
 
 
 def test_there_is_a_file_for_every_point_of_the_figures() -> None:

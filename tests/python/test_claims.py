@@ -52,7 +52,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
 )
 def test_verdicts(published: float | None, measured: Any, kind: str, unit: str, expected: str) -> None:
     assert claims.verdict(claim(published, kind, unit), measured) == expected
-    # What is made to hold says nothing where it does, and is a fault where it does not.
+    # A claim that holds by construction says nothing if it does, and is a fault if it does not.
     made = claims.CONSTRUCTED if expected == claims.HOLDS else expected
     assert claims.verdict(claim(published, kind, unit, "arithmetic"), measured) == made
 
@@ -130,7 +130,7 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
         "a(" * 60 + ")" * 60,
         "'a\\0b'()",
         "mean('ab', 1)",
-        # And these took the memory or the time there was.
+        # And these took all the memory or time there was.
         "'x' * 1000000000",
         "[1, 2] * 1000000000",
         "1 + " * 2000 + "1",
@@ -170,7 +170,7 @@ def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
     planner = Planner(ROOT, declaration.load_traces(ROOT), None, quick=True)
     for figure in paper.figures:
         runs = list(planner.runs(figure))
-        # None is hand-filled: each has runs, but those on recorded traces, which may be absent.
+        # None is filled in by hand: each has runs, except those on recorded traces, which may be absent.
         assert runs or figure.kind == declaration.RECORDED, figure.id
         assert figure.panels, figure.id
     assert paper.claims

@@ -403,7 +403,7 @@ def test_a_signal_stops_a_generation(cli: Cli) -> None:
 
 
 def test_progress_on_a_terminal_only(cli: Cli) -> None:
-    """A display on a terminal, gone at the end; NO_COLOR takes the colours."""
+    """A display on a terminal, removed at the end; NO_COLOR disables colours."""
     shown = on_terminal(cli, {})
     assert "requests, " in shown
     assert "\x1b[" in shown
@@ -413,7 +413,7 @@ def test_progress_on_a_terminal_only(cli: Cli) -> None:
 
 
 def on_terminal(cli: Cli, environment: dict[str, str]) -> str:
-    """What a run writes to a terminal on standard error until it has shown how far it is."""
+    """Returns what a run writes to standard error on a terminal until it has shown its progress."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "ftlab", "run", "map-plus"]
     command += ["--set", "workload.synthetic.requests=1000000000000"]
@@ -480,13 +480,13 @@ except _core.InternalError as error:
 def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
     os.mkfifo(cli.directory / "pipe")
     command = [sys.executable, "-m", "ftlab", "trace", "info", "pipe", "--format", "csv"]
-    # For both ends, so that opening it waits for nobody.
+    # For reading and writing, so that opening it does not block.
     pipe = os.open(cli.directory / "pipe", os.O_RDWR)
     process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
     os.write(pipe, b"time_ns,op,offset,size\n")
     end = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < end:
-        # Until it has taken the line: it is in the reader then.
+        # Until it has taken the line: then it is in the reader.
         time.sleep(0.1)
         if not select.select([pipe], [], [], 0)[0]:
             break
@@ -497,7 +497,7 @@ def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
 
 
 def traces() -> Path:
-    """The recorded traces, which are not the project's to ship."""
+    """The recorded traces, which the project may not ship."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "traces"
     return Path(os.environ.get("FTLAB_TRACES", beside))
 

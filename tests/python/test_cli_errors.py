@@ -124,7 +124,7 @@ def test_bad_configuration_names_file_line_and_key(bad: Cli) -> None:
 
 
 def test_inputs_without_an_end(bad: Cli) -> None:
-    """Regression: a fio job was read until the memory was full, a targets file of any size whole, and a
+    """Regression: a fio job was read until the memory was full, a targets file of any size completely, and a
     nested one to the end of Python's stack."""
     job = ["run", "coop-fast", "--set", "workload.fio_job=/dev/zero"]
     check(bad(*job), "/dev/zero: larger than 1MiB, so no fio job file")

@@ -1,4 +1,4 @@
-"""Studies on Dask: the same rows as on threads, workers that die, engines that differ, traces that travel."""
+"""Studies on Dask: the same rows as on threads, workers that die, engines that differ, sent traces."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
 
 
 def hiding(folder: Path, more: str = "") -> Path:
-    """A preload of a worker: it sees no trace but those that were sent to it."""
+    """A preload of a worker: it sees only traces that were sent to it."""
     path = folder / "hiding.py"
     path.write_text(
         "import ftlab.studies.worker as c\n"
@@ -258,7 +258,7 @@ def test_a_trace_that_a_worker_has_no_room_for(cli: Cli, tmp_path_factory: pytes
 
 
 def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
-    """Kills the client at random moments; nothing finished is run again, and the rows come out the same."""
+    """Kills the client at random moments; nothing finished is run again, and the rows are the same."""
     cli.ok("sweep", "study.toml", "--out", "whole")
     folder = cli.directory / "out" / "json"
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", *where]

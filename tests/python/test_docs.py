@@ -106,7 +106,7 @@ def test_versions_asked_for_are_those_of_the_manifests() -> None:
 
 
 def test_packages_are_installed_by_hash() -> None:
-    """Regression: the locks named versions alone; one package that another needs was in none of them."""
+    """Regression: the locks named only versions, and one package that another needs was in none of them."""
     locks = sorted(path.name for path in ROOT.glob("requirements*.lock"))
     makefile = (ROOT / "Makefile").read_text()
     installed = re.findall(r"pip install --require-hashes --requirement (\S+)", makefile)
@@ -134,7 +134,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     for words in commands():
         words = ["traces/phone-mix.csv.gz" if word == "FILE" else word for word in words[1:]]  # noqa: PLW2901
         if words[0] == "reproduce":
-            # All of it takes minutes; its own tests run more.
+            # All of it takes minutes; other tests run more of it.
             assert words == ["reproduce", "all", "--quick"]
             words = ["reproduce", "map-plus", "table2", "--quick", "--cache", "cache"]  # noqa: PLW2901
         target = tmp_path / words.pop() if ">" in words else None

@@ -1,4 +1,4 @@
-"""Traces that are not what they seem to be: what is said of them, and when."""
+"""Traces that are not what they seem to be: what is reported about them, and when."""
 
 from __future__ import annotations
 
@@ -166,9 +166,9 @@ def test_studies_and_searches_look_at_their_traces_too(cli: Cli) -> None:
         assert not (cli.directory / "o").exists()
         done = cli(*command, "--out", command[0])
         assert done.returncode == 0
-        # Of two runs with one trace, once.
+        # For two runs with one trace, once.
         assert done.stderr.count("warning: a.csv: all requests are reads") == 1
-        # What is there is not looked at again.
+        # Existing results are not checked again.
     assert "warning" not in cli("sweep", "study.toml", "--out", "sweep").stderr
 
 

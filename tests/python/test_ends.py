@@ -85,11 +85,11 @@ range = ["4KiB", "64KiB"]
 """
 
 STARTS = ("Fatal Python error: init_", "Could not import runpy module")
-"""What the interpreter says of a signal before it has come to ftlab."""
+"""What the interpreter says about a signal before ftlab has started."""
 
 
 def whole(path: Path) -> None:
-    """Fails where the file is not all of what it should be."""
+    """Fails if the file is incomplete."""
     data = path.read_bytes()
     match path.suffix:
         case ".json":
@@ -118,7 +118,7 @@ def whole(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a command does when nothing comes in between."""
+    """What a command does when nothing interferes."""
 
     seconds: float
     sizes: dict[str, int]
@@ -165,7 +165,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reference]:
-    """What each command does undisturbed, found when it is first asked for."""
+    """What each command does undisturbed, measured when it is first requested."""
     found: dict[str, Reference] = {}
 
     def look(name: str) -> Reference:
@@ -199,7 +199,7 @@ def mounts() -> bool:
 
 
 def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> str:
-    """Ends a command by signals at a random moment; what it said."""
+    """Ends a command by signals at a random moment; returns its output."""
     number = draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     process = subprocess.Popen(
         command(name),
@@ -221,7 +221,7 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
         raise AssertionError(f"it goes on after {number!r}: {process.communicate()[1]}") from None
     if any(start in said for start in STARTS):
         return ""
-    # -number: before ftlab has begun, or while it only looks at a trace.
+    # -number: before ftlab has begun, or while it only reads a trace.
     assert process.returncode in (0, 128 + number, -number), (process.returncode, said)
     if process.returncode == 128 + number:
         assert said.endswith(("interrupted\n", "terminated\n", "hung up\n")), said
@@ -233,7 +233,7 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
 
 
 def by_disk(name: str, folder: Path, **limits: Any) -> str:
-    """Lets a command write into a disk that becomes full; what it said."""
+    """Lets a command write to a disk that becomes full; returns its output."""
     done = subprocess.run(
         command(name), cwd=folder, capture_output=True, text=True, timeout=120, check=False, **limits
     )
@@ -318,7 +318,7 @@ PARTS = 5
 def test_nothing_is_half_written_or_left_behind(
     part: int, inputs: Path, reference: Callable[[str], Reference], tmp_path: Path
 ) -> None:
-    """50 cases; the long form is one part alone."""
+    """50 cases; the long form is one part only."""
     if campaign.long() and part:
         pytest.skip("the long form is in one part")
     if not mounts():
@@ -352,7 +352,7 @@ def test_a_study_on_a_full_disk_says_so(cli: Cli) -> None:
 
 
 def test_too_few_inodes_are_the_users_error(cli: Cli) -> None:
-    """Regression: exit status 1, and said to be a fault of ftlab."""
+    """Regression: exit status 1, and reported as a fault of ftlab."""
     if not mounts():
         pytest.skip("no disk may be mounted here")
     (cli.directory / "study.toml").write_text(STUDY)
@@ -419,7 +419,7 @@ def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str
 
 
 def test_a_comparison_on_a_full_disk_says_what_it_wrote(cli: Cli) -> None:
-    """Regression: one of two files was there, and nothing said so."""
+    """Regression: one of two files existed, and nothing said so."""
     size = ("--set", "workload.synthetic.requests=100", *DEVICE)
     outputs = ("--plot", "c.png", "--html", "c.html")
     done = limited(cli, 400_000, "compare", "map-plus", *size, "--vary", "host.scheduler=noop,map+", *outputs)

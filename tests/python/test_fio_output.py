@@ -80,7 +80,7 @@ def test_shares_add_up(result: ftlab.Result) -> None:
 
 
 def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
-    # A program takes 350 us and a read 35 us: all but one write wait for nothing.
+    # A program takes 350 us and a read 35 us: all writes but one wait for nothing.
     rows = ["0,W,0,4096", "0,W,4096,4096", "600000000,W,0,4096", "1600000000,R,0,4096"]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")
@@ -97,7 +97,7 @@ def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
     assert job["write"]["slat_ns"]["bins"] == {"0": 2, "350208": 1}
     assert job["read"]["slat_ns"]["bins"] == {"0": 1}
     # Samples of 0.5 s: two writes in the first, one in the second, none in the third; the fourth is
-    # not whole, and so the read is in none.
+    # incomplete, so the read is in none.
     assert [job["write"][f"iops_{part}"] for part in ("samples", "min", "max", "mean")] == [2, 2, 4, 3.0]
     assert job["write"]["iops_stddev"] == pytest.approx(math.sqrt(2))
     assert (job["write"]["bw_min"], job["write"]["bw_max"]) == (8, 16)
@@ -231,7 +231,7 @@ def test_the_layout_needs_somewhere_to_go(cli: Cli) -> None:
 
 @pytest.mark.skipif(shutil.which("fio_jsonplus_clat2csv") is None, reason="fio's scripts are not installed")
 def test_fio_s_own_script_reads_the_bins(cli: Cli) -> None:
-    """fio_jsonplus_clat2csv comes with fio; it needs the module six beside an interpreter of its own."""
+    """fio_jsonplus_clat2csv comes with fio; it needs the module six with an interpreter of its own."""
     interpreter = "/usr/bin/python3"
     if subprocess.run([interpreter, "-c", "import six"], capture_output=True, check=False).returncode:
         pytest.skip("fio's script lacks the module six")

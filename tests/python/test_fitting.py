@@ -159,7 +159,7 @@ def test_targets_are_reached_and_the_model_runs(cli: Cli) -> None:
 
 
 def test_what_cannot_be_reached_is_said(cli: Cli) -> None:
-    """No order of arrivals has every write conflict and no read."""
+    """No order of arrivals makes every write conflict and no read."""
     text = TARGETS.replace("read_conflicts = 1800", "read_conflicts = 0")
     (cli.directory / "t.toml").write_text(text.replace("write_conflicts = 2000", "write_conflicts = 14000"))
     done = cli("trace", "fit", "t.toml", "--out", "t")
@@ -276,7 +276,7 @@ def test_a_share_of_updated_mappings_is_reached_by_the_region(cli: Cli) -> None:
 
 
 def test_a_model_has_no_place_and_no_time_of_its_trace(cli: Cli) -> None:
-    """A confidential trace is passed on as a model: sizes and shares, but no address and no moment."""
+    """A confidential trace can be passed on as a model: sizes and shares, but no address and no time."""
     rows, time, state = ["time_ns,op,offset,size"], 1_234_567_891, 1
     offsets = []
     for at in range(3000):
@@ -305,8 +305,8 @@ def test_a_model_has_no_place_and_no_time_of_its_trace(cli: Cli) -> None:
 
 
 def test_a_region_may_be_larger_than_the_default_device() -> None:
-    """A trace of more than 1 GiB, the phone's too, once could not be fitted: its region was checked
-    against the default device, on which nothing runs."""
+    """Regression: a trace of more than 1 GiB could not be fitted, the phone's included: its region was
+    checked against the default device, on which nothing runs."""
     fit = Fitter(None).fit(Targets("large", "", reads=100, writes=0, synthetic={"region": "3GiB"}))
     assert fit.characteristics[0].met
 

@@ -39,7 +39,7 @@ worst = 3
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
-    """A trace in Alibaba's layout: volumes of unlike load, seeded."""
+    """A trace in Alibaba's layout: volumes of different load, seeded."""
     draw, lines, time_us = random.Random(seed), [], 0
     weights = [1 / (rank + 1) for rank in range(volumes)]
     for volume in draw.choices(range(volumes), weights, k=requests):
@@ -109,7 +109,7 @@ def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
         assert sum(bins.values()) == fleet["latency"]["all"]["count"] == 4000 == fleet["trace"]["requests"]
         assert fleet["flash"]["programs"]["host"] == rows["flash.programs.host"].sum()
         assert fleet["waf"]["total"] == pytest.approx(programs / host)
-        # Of all requests together, not a mean of volumes' percentiles.
+        # Of all requests together, not a mean of the volumes' percentiles.
         merged = Histogram.of_summary(fleet["latency"]["all"])
         assert fleet["latency"]["all"]["percentile_ns"]["99.000000"] == merged.percentile(99)
     worst = pl.read_csv(cli.directory / "out" / "worst.csv")

@@ -38,14 +38,14 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
             assert (attributes.get(name) or "#").startswith(("#", "data:")), (tag, attributes)
     policies = [a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert len(policies) == 1 and (policies[0] or "").startswith("default-src 'none';")
-    # Regression: inline scripts and eval were allowed, so whatever got into the page would have run.
+    # Regression: inline scripts and eval were allowed, so anything that got into the page would have run.
     scripts = re.findall(r"<script>(.*?)</script>", text, re.S)
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{each}'" for each in hashes)
     assert len(scripts) == 2 and f"script-src {allowed};" in (policies[0] or "")
     assert "unsafe-eval" not in (policies[0] or "")
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
-    # No word of the machine it was made on but the command.
+    # Except for the command, nothing names the machine on which it was made.
     assert "ftlab compare x" in text and str(Path.cwd()) not in text
     assert {"lang": "en"} in [attributes for tag, attributes in page.elements if tag == "html"]
     # Every control has a label around it.
@@ -74,7 +74,7 @@ def test_licences_of_what_it_holds_stand_in_it(runs: Runs) -> None:
 
 
 def test_a_report_costs_little(runs: Runs) -> None:
-    """Vega was bundled anew for each, in more than two seconds of processor time."""
+    """Regression: Vega was bundled anew for each, in more than two seconds of processor time."""
     code = (
         "import json, sys, time\n"
         "runs = json.load(sys.stdin)\n"
@@ -219,7 +219,7 @@ def test_html_of_the_command_line(cli: Cli) -> None:
     assert "--vary host.scheduler=noop,map+ --html &#39;a b.html&#39;" in text
     first = data_of(text)["results"][0]
     assert first["latency"]["read"]["bins"] and first["series"] and first["erase_map"] and first["miss_curve"]
-    # The JSON beside it holds the same parts.
+    # The JSON next to it holds the same parts.
     variants = json.loads((cli.directory / "a.json").read_text())["variants"]
     assert variants[0]["result"]["latency"]["all"]["mean_ns"] == first["latency"]["all"]["mean_ns"]
     assert "histogram" in variants[0]["result"]["latency"]["all"]

@@ -31,7 +31,7 @@ def shown(value: float) -> str:
 
 
 def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
-    """Not even one that got into the page unescaped, nor a handler of an event."""
+    """Not even one that got into the page unescaped, nor an event handler."""
     html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
     page = Page(browser, tmp_path / "r.html")
     assert page.tab.evaluate("window.broken") is None
@@ -70,7 +70,7 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
 
 
 def curve_of(page: Page, name: str) -> tuple[list[dict[str, Any]], float]:
-    """The points of a curve of the distribution, and the unit of its times, ns."""
+    """Returns the points of a curve of the distribution, and the unit of its times, ns."""
     page.choose("#curve", name)
     (spec,) = page.tab.evaluate("window.ftlabCharts.get('distribution').map(one => one.spec)")
     unit = spec["layer"][0]["encoding"]["x"]["title"].split("(")[1].split(",")[0]
@@ -102,7 +102,7 @@ def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
 
 
 def test_curves_are_those_of_the_requests(browser: Any, report: Path, runs: Runs) -> None:
-    """Against the histograms of the results, whose bins are finer than the page's."""
+    """Compared with the histograms of the results, whose bins are finer than the page's."""
     page = Page(browser, report)
     for op in ("all", "read", "write"):
         page.choose("#op", op)
@@ -204,7 +204,7 @@ def test_it_fits_and_follows_the_scheme(browser: Any, report: Path, width: int, 
 
 
 def test_what_stands_before_the_charts_stays_on_paper(browser: Any, report: Path) -> None:
-    """Sections of a reproduction's claims had dark panels in dark mode, under text made for paper."""
+    """Regression: a reproduction's claims had dark panels in dark mode, under text made for paper."""
     page = Page(browser, report, scheme="dark")
 
     def style(selector: str, name: str) -> str:
@@ -223,7 +223,7 @@ def test_what_stands_before_the_charts_stays_on_paper(browser: Any, report: Path
 
 
 def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> None:
-    """Merges are drawn; distributions come from percentiles; what was not measured is said."""
+    """Merges are drawn; distributions come from percentiles; what was not measured is stated."""
     vary = {"ftl.kind": ["bast", "fast"]}
     comparison = ftlab.compare(
         "coop-fast", vary, set={"workload.synthetic.requests": 6000, "workload.synthetic.region": "48MiB"}
@@ -235,7 +235,7 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
     page.choose("#merge", "busy_ns")
     assert page.marks("merges") != before
     assert page.marks("distribution").count("<path") > 3
-    # What is not there does not appear; a line at the end says how to have it.
+    # What is absent does not appear; a line at the end says how to get it.
     assert {"Latency over time", "Erase counts"}.isdisjoint(page.texts("#contents a"))
     (absent,) = page.texts("#absent")
     assert "Latency over time (not measured: run with --html, or set results.series)" in absent
@@ -319,7 +319,7 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
     page = Page(browser, report)
     titles = page.texts("main > section:not([hidden]) > h2")
     assert page.texts("#contents a") == titles
-    # Of no hybrid FTL, so nothing of merges.
+    # No hybrid FTL, so nothing about merges.
     assert "Merges" not in titles and "Settings" in titles
     assert page.texts("#absent") == [
         "Nothing to show of: Merges (only the hybrid FTLs (bast, fast) merge blocks)."
@@ -331,7 +331,7 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
 
 
 def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
-    """A link with them shows the same, in a new tab and in an open one; the first choices need none."""
+    """A link with them shows the same, in a new tab and in an open one; default choices need none."""
     page = Page(browser, report)
     assert "#" not in page.tab.url
     page.choose("#metric", "p99")
@@ -351,7 +351,7 @@ def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
     assert {name: plain(again.marks(name)) for name in charts} == {k: plain(v) for k, v in shown.items()}
     assert again.tab.input_value("#find") == "cache"
     assert again.tab.evaluate("document.documentElement.dataset.theme") == "dark"
-    # What is no choice here is passed over.
+    # Unknown choices are ignored.
     again.tab.evaluate("location.hash = '#metric=p50&op=no&colour=no&at.x=y&section=parts'")
     again.tab.wait_for_function("document.getElementById('metric').value === 'p50'")
     again.wait()
@@ -361,7 +361,7 @@ def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
 
 
 def plain(svg: str) -> str:
-    """Without names that Vega counts up."""
+    """Without names that Vega numbers."""
     return re.sub(r"clip\d+", "clip", svg)
 
 
@@ -378,7 +378,7 @@ def test_pictures_have_their_legend(browser: Any, report: Path, tmp_path: Path, 
     assert page.texts(f"#{section} h2")[0] in texts
     for entry in [*page.texts(f"#{section} .legend span"), *page.texts(f"#{section} .panels h3")]:
         assert entry in texts, entry
-    # The case it is of; and a ground of its own.
+    # The case it belongs to, and its own background.
     assert "ftl.mapping_cache 1KiB" in texts and 'fill="#ffffff"' in picture
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     page.close()
@@ -421,7 +421,7 @@ def test_amplification_over_time_is_that_of_the_series(browser: Any, report: Pat
 
 
 def test_a_table_has_one_unit_of_time(browser: Any, report: Path) -> None:
-    """Mean access stood in microseconds among latencies in milliseconds."""
+    """Regression: mean access was in microseconds among latencies in milliseconds."""
     page = Page(browser, report)
     names = page.texts("#figures tbody th")
     units = {unit for name in names for unit in re.findall(r"\((ns|µs|ms|s)\)$", name)}
@@ -431,7 +431,7 @@ def test_a_table_has_one_unit_of_time(browser: Any, report: Path) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_long_names_leave_room(browser: Any, runs: Runs, tmp_path: Path, width: int) -> None:
-    """The title of an axis stood upon long labels; the ends of names were cut off, where they differ."""
+    """Regression: the title of an axis covered long labels; the ends of names were cut off."""
     named = [
         ({"trace": f"a very long name of a folder, and in it a recording of a phone/{number}.csv"}, result)
         for number, (_, result) in enumerate(runs)
@@ -465,7 +465,7 @@ def test_of_very_many_runs_some_curves_are_drawn(browser: Any, runs: Runs, tmp_p
 
 
 def test_titles_of_axes_are_whole_on_a_phone(browser: Any, report: Path) -> None:
-    """The title of an axis ran out of the picture where it was longer than the axis."""
+    """Regression: the title of an axis ran out of the picture if it was longer than the axis."""
     page = Page(browser, report, 390)
     for metric in ("mean", "p9999", "stddev", "busiest"):
         page.choose("#metric", metric)

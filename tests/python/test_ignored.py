@@ -1,4 +1,4 @@
-"""What is said to be ignored is: no value of such a key changes a result."""
+"""What is reported as ignored is ignored: no value of such a key changes a result."""
 
 from __future__ import annotations
 

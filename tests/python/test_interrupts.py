@@ -32,7 +32,7 @@ def stopped(cli: Cli, *arguments: str) -> float:
 @pytest.mark.parametrize(
     "arguments",
     [
-        # Regression: timers alone went off for simulated years, and only completions looked at signals.
+        # Regression: only timers expired for simulated years, and only completions checked for signals.
         ("run", "coop-fast", *YEARS),
         ("crash", "crash", "--cuts", "1", "--operations", "4294967296"),
         ("crash", "crash", "--cuts", "1", *STEADY, "--set", "device.precondition_rounds=1000000"),
@@ -73,7 +73,7 @@ def repeated(path: Path, line: bytes) -> None:
 
 @pytest.mark.parametrize("command", ["run", "info"])
 def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None:
-    """Regression: what lines a reader dropped were never counted, so that signals were never looked at."""
+    """Regression: lines that a reader dropped were never counted, so signals were never checked."""
     repeated(cli.directory / "same.csv.gz", b"0,R,0,4096\n")
     window = ("--set", "workload.dedup=1h")
     arguments: tuple[str, ...]
@@ -85,7 +85,7 @@ def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None
 
 
 def test_polars_does_not_take_the_interrupt() -> None:
-    """It did: under load, its threads panicked and printed so before the process had ended itself."""
+    """Regression: its threads panicked under load and printed so before the process had ended itself."""
     script = """
 import ctypes, signal
 def handler():

@@ -73,7 +73,7 @@ def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str,
         section = result.to_dict()[name]
         check_summary(section["read"], values[reads])
         check_summary(section["write"], values[writes])
-        # Reads and writes: trims and flushes are no data.
+        # Reads and writes: trims and flushes have no data.
         check_summary(section["all"], values[reads | writes])
     for group in ("read", "write", "all"):
         mean = {name: result.to_dict()[name][group]["mean_ns"] for name in parts}
@@ -108,14 +108,14 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
         busy = sum(result["flash"]["busy_ns"].values())
         assert 0 < busy <= dies * result["elapsed_ns"]
         if workload is crowded and not array:
-            # A serial device with work waiting is busy all the time but for a start of 1 %.
+            # A serial device with waiting work is busy all the time, except for a start of 1 %.
             assert busy >= 0.99 * result["elapsed_ns"]
 
 
 @pytest.mark.parametrize("array", [{}, ARRAY], ids=["one chip", "four chips"])
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_sequential_overwrite_moves_nothing(kind: str, array: dict[str, Any]) -> None:
-    """Ten times over, from an empty device: every victim is wholly invalid."""
+    """Ten times over, from an empty device: every victim is completely invalid."""
     chips = 4 if array else 1
     # Whole blocks, which hybrid FTLs then only switch.
     pages = chips * 64 * 8 // 10 * 64
@@ -235,7 +235,7 @@ sys.stdout.write(result.to_json())
 
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_same_configuration_same_bytes(kind: str) -> None:
-    """In two processes with different hash seeds; the engine block apart."""
+    """In two processes with different hash seeds; without the engine block."""
     settings = {**SMALL, **MIXED, "ftl.kind": kind, "host.scheduler": "map+", "seed": 7}
     texts = []
     for hash_seed in ("1", "2"):
@@ -253,7 +253,7 @@ def test_same_configuration_same_bytes(kind: str) -> None:
 
 
 def without_engine(text: str) -> str:
-    """A result's JSON text up to its last block, which is ``engine``."""
+    """Returns a result's JSON text up to its last block, which is ``engine``."""
     head, engine_block = text.split('"engine"')
     assert "wall_s" in engine_block
     return head

@@ -1,4 +1,4 @@
-"""Layouts of traces and jobs as people have them: FIU, binary blktrace, oracleGeneral, fio's job files."""
+"""Layouts of traces and jobs that people have: FIU, binary blktrace, oracleGeneral, fio's job files."""
 
 from __future__ import annotations
 

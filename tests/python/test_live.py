@@ -31,7 +31,7 @@ def test_a_recording_replays_to_the_same_result(
         fio = ["fio", "--name=job", "--ioengine=nbd", f"--uri={device.uri}", "--rw=randrw", "--iodepth=16"]
         sizes = ["--bsrange=512-16k", "--size=8m", "--verify=crc32c", "--verify_fatal=1", "--fsync=37"]
         device.client(*fio, *sizes, "--do_verify=1")
-    # A device in a file can lose its power, and says so in its settings.
+    # A device in a file can lose its power, and its settings say so.
     safe = ("--set", "ftl.power_safe=true") if "--media" in how else ()
     replayed = json.loads(cli.ok("run", *DEVICES[name], *safe, "--trace", str(recording), "--json", "-"))
     assert without_times(replayed) == without_times(device.result)
@@ -89,7 +89,7 @@ except nbd.Error as error:
 
 
 def test_a_read_only_export_refuses_writes(tmp_path: Path) -> None:
-    """It says so beforehand, and refuses what comes all the same."""
+    """It says so beforehand, and refuses all writes."""
     need("nbdsh")
     script = """
 h.set_strict_mode(0)
@@ -127,7 +127,7 @@ for ask, least in ((lambda: h.pwrite(b"x" * 4096, 0), 0.03), (lambda: h.pread(40
 
 
 def kept_awake_ns(process: int) -> int:
-    """What the threads of the lowest priority have taken of the processors."""
+    """What the threads of the lowest priority have used of the processors."""
     threads = [
         at
         for at in Path(f"/proc/{process}/task").iterdir()
@@ -172,7 +172,7 @@ def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
-    """Other machines, names in use, options that contradict each other: exit status 2 and a reason."""
+    """Other machines, names in use, contradictory options: exit status 2 and a reason."""
     (tmp_path / "file").write_text("kept")
     with socket.socket(socket.AF_UNIX) as used:
         used.bind(str(tmp_path / "used.sock"))
@@ -189,7 +189,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
             done = cli("serve", *DEVICES["page"], *arguments)
             assert done.returncode == 2 and word in done.stderr, done.stderr
     assert (tmp_path / "file").read_text() == "kept"
-    # A socket that nobody listens on any more is taken over.
+    # A socket on which nobody listens any more is taken over.
     assert (tmp_path / "used.sock").exists()
     again = [sys.executable, "-m", "ftlab", "serve", *DEVICES["page"], "--nbd", f"unix:{tmp_path}/used.sock"]
     with subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
@@ -220,7 +220,7 @@ def test_a_running_device_is_asked_and_told(tmp_path: Path, cli: Any) -> None:
 
 
 def test_a_read_only_device_is_not_trimmed(tmp_path: Path, cli: Any) -> None:
-    """The control socket is no way around it."""
+    """The control socket is not a way around it."""
     with served(tmp_path, *DEVICES["page"], "--read-only") as device:
         refused = cli("ctl", str(device.path), "trim-all")
         assert refused.returncode == 2 and "read-only" in refused.stderr

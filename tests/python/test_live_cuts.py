@@ -60,7 +60,7 @@ class Client:
         return bytes(data)
 
     def ask(self, command: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0) -> bytes:
-        """The data of a read; an error is an OSError."""
+        """Returns the data of a read; an error is an OSError."""
         header = struct.pack(">IHHQQI", 0x25609513, flags, command, 7, offset, length or len(data))
         self.socket.sendall(header + data)
         _, error, cookie = struct.unpack(">IIQ", self._take(16))
@@ -71,7 +71,7 @@ class Client:
 
 
 class Account:
-    """What each sector may hold: what was there, what was written since, the first of those that counts."""
+    """What each sector may hold: the old content, and what was written since."""
 
     def __init__(self, sectors: int) -> None:
         self.known = [0] * sectors
@@ -80,7 +80,7 @@ class Account:
         self.version = 0
 
     def settle(self, data: bytes) -> None:
-        """Compares what the device holds, and takes it as known."""
+        """Compares what the device holds, and takes it as the known state."""
         for sector, known in enumerate(self.known):
             found = data[sector * SECTOR : (sector + 1) * SECTOR]
             assert found == found[:8] * (SECTOR // 8), f"sector {sector} is torn"
@@ -125,7 +125,7 @@ class Account:
 
 @contextmanager
 def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A device with its flash in `directory`, and what it says of that; it ends as the caller has it."""
+    """A device with its flash in `directory`, and its message about that; the caller ends it."""
     path = directory / "live.sock"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments, "--media", str(directory / "m.nand")]
     with subprocess.Popen(
@@ -153,7 +153,7 @@ def tell(directory: Path, words: str) -> bytes:
 
 
 def endure(directory: Path, draw: random.Random, account: Account | None) -> Account:
-    """One cycle: what the file held is compared, a load runs, and the device ends in one of four ways."""
+    """One cycle: the file's content is compared, a load runs, and the device ends in one of four ways."""
     device = started(directory, *SMALL, "--time", "free")
     with device as (process, said), Client(directory / "live.sock") as client:
         account = account or Account(client.size // SECTOR)
@@ -178,7 +178,7 @@ def endure(directory: Path, draw: random.Random, account: Account | None) -> Acc
 
 @pytest.mark.parametrize("where", ["tmpfs", "disk"])
 def test_what_was_promised_outlasts_cuts_kills_and_stops(tmp_path: Path, where: str) -> None:
-    """Whatever a completed flush covers, or FUA, is there; all else is old or new, and no sector is torn."""
+    """What a completed flush or FUA covers is there; everything else is old or new, and no sector is torn."""
     if where == "tmpfs" and not os.access("/dev/shm", os.W_OK):
         lacks("/dev/shm is not there, or not for this user")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if where == "tmpfs" else tmp_path) as name:
@@ -207,7 +207,7 @@ def test_how_the_file_was_left_is_told(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> None:
-    """Another device, version or kind of file, damage, one in use: exit status 2, not a byte changed."""
+    """Another device, version or kind of file, damage, a file in use: status 2, not a byte changed."""
     path = tmp_path / "m.nand"
     device = started(tmp_path, *SMALL, "--time", "free")
     with device as (process, _), Client(tmp_path / "live.sock") as client:
@@ -357,7 +357,7 @@ try:
 finally:
     os.system(f"losetup --detach {block}")
 """
-"""Keeps numbers in a store on an ext4 on the device, and says which it has acknowledged."""
+"""Stores numbers on an ext4 on the device, and prints which it has acknowledged."""
 
 KEYS = """
         store = os.path.join(fs, "store")
@@ -421,7 +421,7 @@ def campaign_of(tmp_path: Path, program: str, cuts: int) -> subprocess.Completed
 
 
 def cuts_of(short: int) -> int:
-    """How many cuts a program has to outlast."""
+    """How many cuts a program has to survive."""
     return 1000 if campaign.long() else short
 
 
@@ -441,7 +441,7 @@ def test_programs_that_ask_for_durability_have_it(tmp_path: Path, journal: str, 
 
 @pytest.mark.parametrize("which", ["keys", "sqlite"])
 def test_programs_that_lose_data_are_caught(tmp_path: Path, which: str) -> None:
-    """A key-value store without fsync, and SQLite with synchronous=OFF, within 200 cuts; the seed is told."""
+    """A key-value store without fsync, and SQLite with synchronous=OFF, fail within 200 cuts."""
     need_loop()
     need("mkfs.ext4")
     program = KEYS
@@ -453,9 +453,9 @@ def test_programs_that_lose_data_are_caught(tmp_path: Path, which: str) -> None:
 
 
 def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
-    """A check that still ran when another cut failed was killed, and what it had mounted stayed mounted."""
+    """Regression: a check that was running when another cut failed was killed, and its mount remained."""
     need_loop()
-    # The first check is that without a cut; the second fails as soon as the third has begun.
+    # The first check is the one without a cut; the second fails as soon as the third has begun.
     check = f"""cd {tmp_path}
         mkdir rehearsed && exit
         if mkdir first; then until [ -e second ]; do sleep 0.01; done; exit 1; fi
@@ -476,7 +476,7 @@ def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("within", ["rehearsal", "cuts"])
 def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path, within: str) -> None:
-    """It left the device mounted, its folder, and the programs running."""
+    """Regression: it left the device mounted, its folder, and the programs running."""
     need_loop()
     load = "dd if=/dev/zero of=$FTLAB_DISK bs=4k count=16 conv=notrunc,fsync"
     check = f"echo >> {tmp_path}/checks; sleep 1; [ -e $FTLAB_DISK ] && echo >> {tmp_path}/whole"

@@ -27,7 +27,7 @@ MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
 
 
 def need_fuse() -> None:
-    """Skips a test where nothing can be mounted; CI has to have it."""
+    """Skips a test if nothing can be mounted; CI must be able to."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         lacks("/dev/fuse is not there, or not for this user")
 
@@ -76,7 +76,7 @@ def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
 
 
 def test_writes_that_ask_for_it_are_durable(tmp_path: Path) -> None:
-    """O_DSYNC is FUA; without it a write is none; fsync is a flush."""
+    """O_DSYNC is FUA; without it a write is not; fsync is a flush."""
     need_fuse()
     recording = tmp_path / "recording.csv"
     arguments = [*DEVICES["page"], "--time", "free", "--record", str(recording)]
@@ -110,7 +110,7 @@ def test_unmounting_ends_the_device(tmp_path: Path) -> None:
 
 
 def test_a_device_in_use_is_stopped(tmp_path: Path) -> None:
-    """Whoever has the file open has errors from then on; nothing hangs, and nothing stays mounted."""
+    """A process that has the file open gets errors from then on; nothing hangs, and nothing stays mounted."""
     need_fuse()
     with served(tmp_path, *DEVICES["page"], fuse=True) as device:
         file = os.open(device.disk, os.O_RDWR)
@@ -132,7 +132,7 @@ def test_a_directory_that_cannot_be_mounted_is_refused(tmp_path: Path, cli: Cli)
 
 @pytest.mark.parametrize("name", ["page", "dftl"])
 def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
-    """Blocks trimmed and written anew, trims beside verified writes; through the file every write has FUA."""
+    """Blocks are trimmed and rewritten, with trims among verified writes; on the file writes have FUA."""
     need_fuse()
     need("fio")
     recording = tmp_path / "recording.csv"
@@ -188,7 +188,7 @@ program: $(patsubst %.c,%.o,$(wildcard part*.c)) main.o
 
 
 def test_a_build_and_its_repository(tmp_path: Path) -> None:
-    """What is built on ext4 runs, and git finds nothing wrong, after it was mounted again."""
+    """Programs built on ext4 run, and git finds nothing wrong, even after a remount."""
     need_loop()
     need("git", "make", "cc", "mkfs.ext4")
     parts = 400 if campaign.long() else 20
@@ -219,7 +219,7 @@ def test_a_build_and_its_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_database(tmp_path: Path, journal: str) -> None:
-    """Transfers between accounts, as TPC-B has them: SQLite finds its file whole, and no money is lost."""
+    """Transfers between accounts, as in TPC-B: SQLite finds its file intact, and no money is lost."""
     need_loop()
     need("mkfs.ext4")
     transfers, accounts = (20_000, 100_000) if campaign.long() else (300, 1000)

@@ -106,7 +106,7 @@ def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
-    """None and several are said, the several by name; what a killed one left is forgotten."""
+    """Messages for none and for several, which are named; what a killed one left is forgotten."""
     none = cli("ctl", "stats")
     assert none.returncode == 2 and "no live device of this user runs" in none.stderr
     one, two = tmp_path / "one", tmp_path / "two"
@@ -135,7 +135,7 @@ def test_the_directory_of_names_is_the_users_own(tmp_path: Path, cli: Cli) -> No
 
 
 def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
-    """Once where the output is no terminal, again and again where it is."""
+    """Once if the output is not a terminal, again and again if it is."""
     need("nbdsh")
     with served(tmp_path, *DEVICES["dftl"], "--speed", "100") as device:
         device.shell(WRITES)

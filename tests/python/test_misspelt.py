@@ -1,4 +1,4 @@
-"""Study and tuning files with a slip: refused before anything runs, with file, line and what was meant."""
+"""Study and tuning files with a slip: refused before anything runs, with file, line and suggestion."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def refused(cli: Cli, command: str, text: str, old: str, new: str, message: str)
 
 
 def test_a_value_that_goes_with_some_of_another_alone(cli: Cli) -> None:
-    """What fails with the defaults, but not with a choice of another parameter, is no slip."""
+    """What fails with the defaults, but not with a choice of another parameter, is not a slip."""
     text = """config = "map-plus"
 minimize = ["latency.all.mean_ns"]
 runs = 2
@@ -177,7 +177,7 @@ choices = ["7%", "50%"]
     (cli.directory / "s.toml").write_text(text.replace('"50%"', '"8%"'))
     done = cli("tune", "s.toml", "--out", "out")
     assert (done.returncode, "s.toml:8: parameter.blocks.choices: " in done.stderr) == (2, True), done.stderr
-    # Mended, the same directory will do.
+    # Once mended, the same directory can be used.
     (cli.directory / "s.toml").write_text(text)
     cli.ok("tune", "s.toml", "--out", "out")
 

@@ -1,8 +1,8 @@
 """A campaign: mutated inputs over every reader of this side (declarations, targets, expressions, cache
 entries); crates/trace/tests/mutated.rs has the other.
 
-None raises anything but the user's error, in bounded time and memory. The case's number is its seed; what
-once failed is kept in tests/corpus, a folder for each reader. `make fuzz` has the long form.
+None raises anything but the user's error, in bounded time and memory. The case's number is its seed; inputs
+that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has the long form.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def declaration(draw: random.Random) -> bytes:
 
 
 def read_declaration(data: bytes, folder: Path) -> None:
-    """Reads a paper with one of its files replaced, and judges its claims on made-up cells."""
+    """Reads a paper with one of its files replaced, and judges its claims on invented cells."""
     changed, _, text = data.partition(b"\n")
     paper_folder = folder / "papers" / "tiny"
     paper_folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "garbage-collectio
 
 
 def run(cells: list[str]) -> tuple[dict[str, Any], list[Any]]:
-    """The names that are left, and what each cell shows: its last line, if that is an expression."""
+    """Returns the remaining names, and what each cell shows: its last line, if that is an expression."""
     names: dict[str, Any] = {}
     shown = []
     for number, source in enumerate(cells):

@@ -1,4 +1,4 @@
-"""The oracle checked by itself: hand-computed cases, laws, and other formulations of its parts.
+"""The oracle checked on its own: hand-computed cases, laws, and other formulations of its parts.
 
 None of these tests runs ftlab; they say how far the oracle can be trusted.
 """

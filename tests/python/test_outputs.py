@@ -1,4 +1,4 @@
-"""Output files: checked early, whole or absent."""
+"""Output files: checked early, complete or absent."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_means_of_table_2(tmp_path: Path) -> None:
 
 
 def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
-    """Its figures, read off what runs do rather than off the file."""
+    """Its figures, measured in runs rather than read from the file."""
     page = 4096
 
     def access(trace: list[Any], **fields: Any) -> list[int]:

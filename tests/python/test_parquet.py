@@ -133,7 +133,7 @@ def test_fua_goes_through_every_layout_of_ftlab(cli: Cli) -> None:
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float64()])
 def test_flags_of_others(tmp_path: Path, kind: pa.DataType) -> None:
-    """Unknown bits say nothing, FUA of what is no write neither, and no number of another kind."""
+    """Unknown bits mean nothing, nor does FUA on anything but a write, nor numbers of another kind."""
     rows = {"ts_ns": [0, 1, 2], "op": [0, 1, 1], "offset": [0, 0, 0], "size": [512, 512, 512]}
     columns = {name: pa.array(values, pa.int64()) for name, values in rows.items()}
     path = tmp_path / "other.parquet"
@@ -245,7 +245,7 @@ WHOLE = [
 @settings(max_examples=150, deadline=None)
 @given(st.data(), WAYS)
 def test_every_encoding(data: st.DataObject, ways: dict[str, Any]) -> None:
-    """Whatever the way in which pyarrow writes whole numbers, they are read as they are."""
+    """However pyarrow writes whole numbers, they are read correctly."""
     count = data.draw(st.integers(1, 400))
     encodings, columns, fields = {}, {}, []
     for name in ("note", "ts_ns", "op", "offset", "size", "flags"):
@@ -300,7 +300,7 @@ def expected(table: pa.Table) -> list[tuple[int, str, int, int]]:
 
 @pytest.mark.parametrize("name", ["version-1", "version-2"])
 def test_samples(name: str) -> None:
-    """What the campaigns of mutated inputs change holds every encoding, and is read as pyarrow reads it."""
+    """The inputs that the campaigns mutate contain every encoding, and are read as pyarrow reads them."""
     path = Path(__file__).parents[2] / "crates/trace/src/parquet" / f"{name}.parquet"
     assert read(path, 24) == expected(pq.read_table(path))
     group = pq.read_metadata(path).row_group(0)
@@ -369,7 +369,7 @@ def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
 
 
 def test_a_run_takes_as_much_memory_as_of_csv(cli: Cli) -> None:
-    """Also where all rows are one row group, as many programs write them; polars is not loaded for it."""
+    """Also if all rows are one row group, as many programs write them; polars is not loaded for it."""
     cli.ok("trace", "generate", "a.csv", "--requests", "1000000", "--region", "16MiB")
     ftlab.convert_trace(cli.directory / "a.csv", cli.directory / "a.parquet")
     rows = pq.read_table(cli.directory / "a.parquet")

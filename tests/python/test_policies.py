@@ -1,4 +1,4 @@
-"""Policies in Python: the shipped ones against the built-in ones, and what goes wrong in one."""
+"""Policies in Python: the shipped ones compared with the built-in ones, and errors in a policy."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def measured(config: str, trace: Path, **options: Any) -> tuple[dict[str, Any], 
 def test_a_shipped_policy_is_the_built_in_one(
     tmp_path: Path, key: str, own: str, built_in: str, settings: dict[str, Any]
 ) -> None:
-    """The same result and the same requests, but for the name."""
+    """Checks for the same result and the same requests, except for the name."""
     trace = write_trace(tmp_path / "a.csv", load(7, 3000))
     (expected, rows), (found, own_rows) = (
         measured("map-plus", trace, set={**settings, key: name}) for name in (built_in, example(own))
@@ -252,7 +252,7 @@ def test_a_changed_file_is_another_policy(tmp_path: Path, trace: Path) -> None:
 
 
 def test_the_idea_of_the_docs_lies_between_noop_and_map_plus() -> None:
-    """What docs/try-an-idea.md says of it, measured again."""
+    """Measures again what docs/try-an-idea.md says about it."""
     names = ["noop", example("shortest.py:ShortestFirst"), "map+"]
     trace = EXAMPLES.parents[1] / "traces/phone-mix.csv.gz"
     variants = ftlab.compare("map-plus", {"host.scheduler": names}, trace=trace).variants

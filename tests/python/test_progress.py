@@ -11,7 +11,7 @@ from ftlab.progress import Reporter, fitting
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

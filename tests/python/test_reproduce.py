@@ -172,7 +172,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     noop, other = (float(measured["reads", each]["measured"]) for each in ("NOOP", "MAP+"))
     assert float(measured["reads", "MAP+"]["normalised"]) == pytest.approx(other / noop, rel=1e-9)
     assert measured["mean", "NOOP"]["normalised"] == "1"
-    # What the paper prints stands beside what was measured, and nothing else has a published value.
+    # What the paper prints is next to what was measured, and nothing else has a published value.
     (table,) = rows(out / "tiny" / "table1.csv")
     assert (table["measured"], table["published"], table["place"]) == ("0", "7", "Table 1")
     assert all(row["published"] == "" for row in measured.values())
@@ -191,7 +191,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_policy_has_its_colour_in_every_figure_and_on_the_page(tiny: Path) -> None:
-    """MAP and MAP+ swapped theirs between two figures of a page."""
+    """Regression: MAP and MAP+ swapped theirs between two figures of a page."""
     folder = tiny / "papers" / "tiny"
     more = FIGURE.replace('["NOOP", "MAP+"]', '["HP", "MAP", "MAP+"]').replace(
         '["noop", "map+"]', '["hp", "map", "map+"]'
@@ -212,7 +212,7 @@ def test_a_policy_has_its_colour_in_every_figure_and_on_the_page(tiny: Path) -> 
 
 
 def test_a_legend_shows_the_markers_of_its_lines(tiny: Path) -> None:
-    """Legends of lines showed squares."""
+    """Regression: legends of lines showed squares."""
     path = tiny / "papers" / "tiny" / "fig1.toml"
     path.write_text(path.read_text().replace('mark = "bars"', 'mark = "lines"'))
     run(tiny, "fig1")
@@ -318,7 +318,7 @@ def test_keys_of_a_paper_hold_for_its_figures_which_come_first(tiny: Path) -> No
 
 
 def test_figures_with_the_same_runs_share_them(tiny: Path) -> None:
-    """Those of a report hold more, and serve the others too."""
+    """Runs of a report hold more, and serve the others too."""
     folder = tiny / "papers" / "tiny"
     (folder / "fig2.toml").write_text("report = true\n" + FIGURE.replace("Fig. 1", "Fig. 2"))
     (folder / "paper.toml").write_text(
@@ -336,7 +336,7 @@ def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None
     run(tiny, "fig1", traces=str(tmp_path / "rec"))
     recorded = rows(tiny.parent / "out" / "tiny" / "fig1-recorded.csv")
     assert {row["workload"] for row in recorded} == {"mine", "mean"}
-    # Another content is another run, the same content elsewhere is not.
+    # Different content is a different run, the same content elsewhere is not.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine.csv").write_bytes(trace.read_bytes())
@@ -374,7 +374,7 @@ def test_the_key_knows_content_configuration_and_measure(tiny: Path) -> None:
 
 @pytest.mark.parametrize("report", [False, True])
 def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
-    """Regression: names of figures and papers and ids of claims stood in the page as they were."""
+    """Regression: names of figures and papers and ids of claims were in the page unescaped."""
     hostile = "x\"><script>alert(1)</script><i id='"
     folder = tiny / "papers" / "tiny"
     # A slash ends a name of a file.
@@ -399,18 +399,18 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
 
 
 def damaged(text: bytes) -> dict[str, bytes]:
-    """What may have become of a file of the cache."""
+    """What may have happened to a file of the cache."""
     packed = gzip.compress(text)
     flipped = bytearray(packed)
     flipped[len(packed) // 2] ^= 0x10
     return {
         "cut": packed[:40],
-        # zlib.error, which is no OSError, came out as a fault of ftlab.
+        # Regression: zlib.error, which is not an OSError, was reported as a fault of ftlab.
         "bad block": packed[:10] + b"\xff" * 40,
         "flipped": bytes(flipped),
         "no gzip": b"nothing of the kind",
         "empty": b"",
-        # These were taken for results, and the figure was said to be at fault.
+        # These were mistaken for results, and the figure was blamed.
         "empty object": gzip.compress(b"{}"),
         "list": gzip.compress(b"[]"),
         "other JSON": gzip.compress(text.replace(b"1", b"2")),
@@ -437,7 +437,7 @@ def test_a_broken_file_of_the_cache_is_run_again(tiny: Path, capsys: pytest.Capt
 def test_a_cache_that_takes_nothing_is_no_error(
     tiny: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """Regression: a read-only directory ended the run, against what `Cache.put` says."""
+    """Regression: a read-only directory ended the run, contrary to what `Cache.put` says."""
     (tiny.parent / "file").write_text("")
     # Root writes where it must not; nobody writes in /proc.
     chosen = replace(options(tiny), cache="/proc/ftlab" if name == "none" else str(tiny.parent / name))
@@ -537,7 +537,7 @@ def test_a_wrong_declaration_is_named(tiny: Path, name: str, old: str, new: str,
     [(b"a = 1\n# caf\xe9\n", "fig1.toml:2: not UTF-8"), (b"#" * ((1 << 20) + 1), "larger than 1MiB")],
 )
 def test_a_declaration_that_is_no_text(tiny: Path, content: bytes, message: str) -> None:
-    """Regression: a traceback, and all of it read."""
+    """Regression: a traceback, and the file was read completely."""
     (tiny / "papers" / "tiny" / "fig1.toml").write_bytes(content)
     with pytest.raises(UserError, match=message):
         run(tiny)

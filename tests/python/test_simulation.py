@@ -57,7 +57,7 @@ def write_trace(path: Path, rows: Rows) -> Path:
 
 
 def comparable(result: ftlab.Result) -> dict[str, Any]:
-    """The result without what the law leaves out."""
+    """Returns the result without what the law leaves out."""
     data: dict[str, Any] = json.loads(result.to_json())
     del data["engine"], data["config"]["workload"]
     del data["trace"]["out_of_order"], data["trace"]["dropped"]
@@ -189,7 +189,7 @@ def test_a_cut_and_a_recovery() -> None:
 
 
 def test_it_takes_one_call_at_a_time() -> None:
-    """The call that is under way ends well; the other one is refused, whichever thread is slow."""
+    """The call in progress ends well; the other one is refused, whichever thread is slow."""
     device = ftlab.Simulation("map-plus")
     columns = {"op": ["W"] * 100_000, "offset": [0] * 100_000, "size": [4096] * 100_000}
     busy = rounds = completed = 0

@@ -13,14 +13,14 @@ import pytest
 from pages import DOCS, PAGES, ROOT, TRACE, blocks, files, indented, named
 
 ELSEWHERE = {
-    # Kept by tests of their own, and too long for this one.
+    # Tested elsewhere, and too long for this test.
     r"reproduce ": "test_reproduce.py, test_claims.py",
     r"(serve|ctl|top) ": "test_recipes.py",
     r"crash \S+ --live": "test_recipes.py",
     r"crash my.toml": "test_crash.py",
     r"(sweep|tune) |run tuned/": "test_study_docs.py",
     r"trace (fit|split) |\w+ model.toml": "test_fitting.py, test_fleet.py",
-    # Of a device of 128 GiB, or of traces that are not the project's to ship.
+    # They need a device of 128 GiB, or traces that the project may not ship.
     r"(run|compare) (\S*vios|msftl)": "test_reproduce.py",
     r"compare \S+ .*(recording.csv)": "test_recipes.py",
 }
@@ -70,7 +70,7 @@ def test_outputs_are_those_of_the_commands(page: Path, place: Path) -> None:
 
 
 def compared(words: list[str], lines: list[str], place: Path) -> None:
-    """Lines stand in the output in that order; `...` is whatever is left out."""
+    """Checks that lines occur in the output in that order; `...` matches whatever is left out."""
     done = ran(words, place)
     assert done.returncode == (2 if lines[0].startswith("error:") else 0), done.stderr
     printed = [line.rstrip() for line in (done.stdout or done.stderr).splitlines()]
@@ -153,7 +153,7 @@ def test_the_python_of_the_pages_runs(
     laid(page, place)
     monkeypatch.chdir(place)
     exec(compile(code, named(page), "exec"), {})
-    # What stands right below a block is what it prints.
+    # The text right below a block is its output.
     text = page.read_text()
     after = text[text.index(code) + len(code) :]
     if shown := re.match(r"```\n\n```\n(.*?)```", after, re.DOTALL):

@@ -148,7 +148,7 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
     before = table(cli.directory / "out")
     assert "0 runs, 20 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
     assert table(cli.directory / "out").equals(before)
-    # A longer axis: what is new alone; a damaged result: that one.
+    # A longer axis: only what is new; a damaged result: only that one.
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 6, 1]"))
     (cli.directory / "out" / "json" / f"{before['hash'][3]}.json").write_text("{")
     assert "5 runs, 19 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -188,10 +188,10 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("150000,R", "150000,Q"))
     (cli.directory / "volumes" / "huge.csv").write_text(TRACE.replace("1048576", "1048576000000000"))
     (cli.directory / "study.toml").write_text(FILES)
-    # From elsewhere: the traces stand beside the study.
+    # From elsewhere: the traces are next to the study.
     done = Cli(Path("/"))("sweep", f"{cli.directory}/study.toml", "--out", f"{cli.directory}/out")
     assert done.returncode == 1
-    # Said before the first run, and no run is lost for it.
+    # Reported before the first run, and no run is lost for it.
     for name in ("bad", "huge"):
         path = f"{cli.directory}/volumes/{name}.csv"
         assert f"warning: {path}: a run of it will fail: {path}:" in done.stderr
@@ -342,7 +342,7 @@ def test_the_estimate_of_a_devices_memory_holds(preset: str) -> None:
 
 
 def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
-    """Twenty times; what was finished is not run again, and the rows are those of a study left alone."""
+    """Twenty times; finished runs are not repeated, and the rows are those of an undisturbed study."""
     (cli.directory / "study.toml").write_text(SLOW)
     cli.ok("sweep", "study.toml", "--out", "whole")
     draw = random.Random(16)
@@ -353,7 +353,7 @@ def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
     while kills < 20:
         left = 80 - len(stamps)
         with subprocess.Popen(command, cwd=cli.directory, stdout=subprocess.DEVNULL) as process:
-            # So many more that not all is done before the last kill.
+            # Enough that not everything is done before the last kill.
             wanted = len(stamps) + draw.randint(0, max(min(left // (20 - kills), 6), 0))
             while process.poll() is None and len(list(folder.glob("*.json"))) < wanted:
                 time.sleep(0.002)

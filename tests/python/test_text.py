@@ -193,7 +193,7 @@ def test_table_of_many_variants_has_them_as_rows(result_of: Make) -> None:
 
 
 def on_traces(make: Make, traces: dict[str, float]) -> Comparison:
-    """Two schedulers on traces of which each takes so many times as long; the trace varies slowest."""
+    """Two schedulers on traces that each take this many times as long; the trace varies slowest."""
     schedulers = {"noop": 1.0, "map+": 0.5}
     variants = []
     for trace, times in traces.items():

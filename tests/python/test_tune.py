@@ -91,7 +91,7 @@ def search(folder: Path, text: str, name: str = "out") -> Tuned:
 
 
 def area(points: list[tuple[float, float]], far: tuple[float, float]) -> float:
-    """The part of the plane below and left of ``far`` that some point is better than."""
+    """Returns the part of the plane below and left of ``far`` that some point dominates."""
     covered, height = 0.0, far[1]
     for x, y in sorted(points):
         if x < far[0] and y < height:
@@ -101,7 +101,7 @@ def area(points: list[tuple[float, float]], far: tuple[float, float]) -> float:
 
 
 def test_a_quarter_of_a_small_space_finds_its_front(tmp_path: Path) -> None:
-    """As the true front has it, within 5 per cent of its hypervolume; the median of ten seeds."""
+    """Within 5 per cent of the true front's hypervolume; the median of ten seeds."""
     path = tmp_path / "tune.toml"
     path.write_text(SPACE.replace("SEED", "1"))
     (tmp_path / "out" / "json").mkdir(parents=True)
@@ -147,7 +147,7 @@ def test_the_same_seed_the_same_trials_and_within_bounds(tmp_path: Path) -> None
         if "deadline" in trial.parameters:
             assert 10**6 <= int(trial.parameters["deadline"].removesuffix("ns")) <= 10**8
     assert all(trial.feasible for trial in first.front)
-    # A longer budget goes on from there.
+    # A longer budget continues from there.
     longer = search(tmp_path, RANGES.replace("runs = 16", "runs = 20"))
     assert longer.trials[:16] == first.trials
     (tmp_path / "long").mkdir()
@@ -272,7 +272,7 @@ def test_importance_is_the_variance_between_values(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("given", "digits"), [('["7%", "28%"]', 0), ('["0.5%", "2.5%"]', 4)])
 def test_ranges_of_shares(tmp_path: Path, given: str, digits: int) -> None:
-    """Regression: 7% was 7.000000000000001%, which no configuration takes."""
+    """Regression: 7% became 7.000000000000001%, which no configuration accepts."""
     text = RANGES.replace('key = "ftl.mapping_cache"\nrange = ["4KiB", "64KiB"]\nlog = true', "KEY")
     text = text.replace("KEY", f'key = "ftl.spare"\nrange = {given}').replace("runs = 16", "runs = 4")
     text = text.replace("ftl.spare", "ftl.over_provisioning").replace('"flash.blocks_per_plane" = 64', "")
@@ -283,7 +283,7 @@ def test_ranges_of_shares(tmp_path: Path, given: str, digits: int) -> None:
 
 
 def test_runs_that_last_are_not_ended_by_those_before(tmp_path: Path) -> None:
-    """Regression: the second of two trials was taken for interrupted."""
+    """Regression: the second of two trials was mistaken for interrupted."""
     found = search(tmp_path, RANGES.replace("= 300", "= 200000").replace("runs = 16", "runs = 3"))
     assert all(trial.values for trial in found.trials)
 

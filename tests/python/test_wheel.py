@@ -85,7 +85,7 @@ def interpreters() -> list[str]:
     found: dict[int, str] = {}
     for place, minor in itertools.product(places, range(11, 30)):
         path = Path(place) / f"python3.{minor}"
-        # A shim is there for what is not chosen too, and then fails.
+        # A shim exists also for versions that are not chosen, and then fails.
         if (
             path.exists()
             and subprocess.run([path, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0
@@ -96,7 +96,7 @@ def interpreters() -> list[str]:
 
 @pytest.fixture(scope="module", params=range(2))
 def installed(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel and what it asks for."""
+    """A fresh environment with the wheel and its dependencies."""
     there = interpreters()
     if request.param >= len(there):
         pytest.skip("there is one Python alone")
@@ -108,7 +108,7 @@ def installed(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pyt
 
 
 def run(installed: Path, at: Path, *words: str) -> str:
-    """What an installed program prints, in a directory of nothing else and without the network."""
+    """What an installed program prints, in an otherwise empty directory and without the network."""
     own = {"PATH": f"{installed / 'bin'}:/usr/bin:/bin", "HOME": str(at), "http_proxy": "http://127.0.0.1:9"}
     done = subprocess.run(words, cwd=at, env=own, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{words}: {done.stderr}"

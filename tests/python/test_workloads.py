@@ -1,4 +1,4 @@
-"""The fitted generators of workloads/ have what the papers' tables have.
+"""The fitted generators of workloads/ match the papers' tables.
 
 workloads/vios, Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts cost
 a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` looks at three; `make check-workloads`

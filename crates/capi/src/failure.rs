@@ -1,4 +1,4 @@
-//! Why calls fail: a code, and in words.
+//! Why calls fail: a code and a message.
 
 use std::ffi::{CStr, c_int};
 
@@ -9,7 +9,7 @@ use ftlab_embed::Fault;
 
 use crate::ftlab_code::{self, *};
 
-/// Why a call fails: its code, and in words.
+/// The reason of a failed call: its code and a message.
 pub struct Failure {
     pub code: ftlab_code,
     pub text: String,
@@ -21,7 +21,7 @@ impl Failure {
         Failure { code: FTLAB_INVALID, text }
     }
 
-    /// NULL where it is not allowed.
+    /// NULL was passed where it is not allowed.
     pub fn null(argument: &str) -> Failure {
         Failure::invalid(format!("{argument} is NULL"))
     }
@@ -32,7 +32,7 @@ impl Failure {
         Failure::invalid(format!("op is '{shown}'; it is one of R, W, T (trim) and F (flush)"))
     }
 
-    /// The same, in a row of several.
+    /// The same, for one of several arguments in a row.
     pub fn in_row(self, row: usize) -> Failure {
         Failure { text: format!("row {row}: {}", self.text), ..self }
     }
@@ -77,7 +77,7 @@ impl From<SubmitError> for Failure {
     }
 }
 
-/// What a code means.
+/// Returns what a code means.
 pub fn meaning(code: c_int) -> &'static CStr {
     const MEANINGS: [(ftlab_code, &CStr); 9] = [
         (FTLAB_OK, c"done"),

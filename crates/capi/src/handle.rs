@@ -1,4 +1,4 @@
-//! What stands between C and an object: one call at a time, and nothing unwinds.
+//! What is between C and an object: one call at a time, and no panic unwinds into C.
 
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -16,23 +16,23 @@ use crate::{FTLAB_CHECK, ftlab_options};
 
 /// One simulated device.
 pub struct ftlab_sim {
-    /// A call has it.
+    /// A call is using it.
     busy: AtomicBool,
     object: UnsafeCell<Object>,
 }
 
-// Objects go from thread to thread.
+// Objects may move from thread to thread.
 const _: () = {
     const fn goes_to_another_thread<T: Send>() {}
     goes_to_another_thread::<Object>();
 };
 
 thread_local! {
-    /// The text of the last opening that failed.
+    /// The message of the last open that failed.
     static OPENING: RefCell<CString> = RefCell::default();
 }
 
-/// A text as C takes it.
+/// Converts a string to the form that C expects.
 pub fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).expect("no NUL is left")
 }
@@ -49,7 +49,7 @@ unsafe fn text_of<'a>(text: *const c_char, argument: &str) -> Result<&'a str, Fa
 }
 
 /// # Safety
-/// The strings of `options` are NULL or strings, and there are as many as it says.
+/// The strings of `options` are NULL or valid strings, and there are as many as it says.
 unsafe fn overrides(options: &ftlab_options) -> Result<Vec<Override>, Failure> {
     if options.set.is_null() && options.set_count > 0 {
         return Err(Failure::null("options->set"));
@@ -68,7 +68,7 @@ unsafe fn overrides(options: &ftlab_options) -> Result<Vec<Override>, Failure> {
 /// # Safety
 /// As [`crate::ftlab_open`].
 unsafe fn made(config: *const c_char, options: Option<&ftlab_options>) -> Result<Object, Failure> {
-    // SAFETY: the caller's promise, of all strings here.
+    // SAFETY: the caller's promise, for all strings here.
     let config = unsafe { text_of(config, "config")? };
     let (mut set, mut load_state, mut check) = (Vec::new(), None, false);
     if let Some(options) = options {
@@ -116,7 +116,7 @@ pub unsafe fn open(
     code as c_int
 }
 
-/// The object for one call, unless another has it.
+/// Takes the object for one call, unless another call has it.
 struct Taken<'a>(&'a ftlab_sim);
 
 impl<'a> Taken<'a> {
@@ -126,7 +126,7 @@ impl<'a> Taken<'a> {
     }
 
     fn object(&mut self) -> &mut Object {
-        // SAFETY: who set the flag has it alone, until it is dropped.
+        // SAFETY: whoever set the flag has exclusive access until it is dropped.
         unsafe { &mut *self.0.object.get() }
     }
 }
@@ -137,7 +137,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// A call with an object.
+/// Performs a call with an object.
 pub fn call(sim: Option<&ftlab_sim>, work: impl FnOnce(&mut Object) -> Result<ftlab_code, Failure>) -> c_int {
     let Some(sim) = sim else { return FTLAB_INVALID as c_int };
     let Some(mut taken) = Taken::take(sim) else { return FTLAB_BUSY as c_int };
@@ -161,12 +161,12 @@ fn failed(object: &mut Object, failure: Failure) -> ftlab_code {
 /// Frees an object.
 ///
 /// # Safety
-/// `sim` is NULL or from [`open`], and not used again.
+/// `sim` is NULL or comes from [`open`], and is not used again.
 pub unsafe fn close(sim: *mut ftlab_sim) -> c_int {
     // SAFETY: see above.
     let Some(shared) = (unsafe { sim.as_ref() }) else { return FTLAB_OK as c_int };
     let Some(taken) = Taken::take(shared) else { return FTLAB_BUSY as c_int };
-    // It stays taken: there is nothing to give back.
+    // It stays taken: there is nothing to return it to.
     std::mem::forget(taken);
     // SAFETY: it is from `Box::into_raw`, and nobody else has it.
     let object = unsafe { Box::from_raw(sim) };
@@ -177,7 +177,7 @@ pub unsafe fn close(sim: *mut ftlab_sim) -> c_int {
     closed.unwrap_or_else(|failure: Failure| failure.code) as c_int
 }
 
-/// What the last failed call had to say; without an object, the last [`open`] of this thread.
+/// Returns the message of the last failed call; without an object, of the last [`open`] of this thread.
 pub fn last_error(sim: Option<&ftlab_sim>) -> *const c_char {
     let Some(sim) = sim else { return OPENING.with_borrow(|text| text.as_ptr()) };
     match Taken::take(sim) {

@@ -1,6 +1,7 @@
-//! The C library `libftlab.so`: what `ftlab.h` declares. `crates/capi/include/ftlab.h` is made from this file, whose
-//! comments are its documentation.
-// The names are C's; what a caller promises stands in the preamble of the header (cbindgen.toml), once for all.
+//! The C library `libftlab.so`: what `ftlab.h` declares. `crates/capi/include/ftlab.h` is generated from this
+//! file; the comments here are its documentation.
+// The names are C's. What a caller has to promise is stated once, in the preamble of the header
+// (cbindgen.toml).
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 
 mod failure;
@@ -15,31 +16,31 @@ use failure::Failure;
 use handle::call;
 pub use handle::ftlab_sim;
 
-/// What a call comes to.
+/// The outcome of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ftlab_code {
     /// Done.
     FTLAB_OK = 0,
-    /// Done up to the last completion that the buffer had room for; call again for the rest.
+    /// Done up to the last completion that fits the buffer; call again for the rest.
     FTLAB_MORE = 1,
-    /// Another thread is within a call with this object.
+    /// Another thread is in a call with this object.
     FTLAB_BUSY = -1,
-    /// An argument is wrong: NULL, no UTF-8, or a value that it cannot have.
+    /// An argument is wrong: NULL, not UTF-8, or a value that is not allowed.
     FTLAB_INVALID = -2,
     /// The configuration or the saved state is at fault.
     FTLAB_CONFIG = -3,
-    /// No bytes, or bytes that the device does not have.
+    /// The request has no bytes, or bytes that the device does not have.
     FTLAB_RANGE = -4,
     /// A time in the past, before the last request submitted, or more than a century after the start.
     FTLAB_TIME = -5,
-    /// The power is off; or it is on, or cannot be lost, where the call needs the opposite.
+    /// The power is off; or it is on, or cannot be cut, where the call needs the opposite.
     FTLAB_POWER = -6,
-    /// A fault of ftlab. The object can only be closed.
+    /// A fault of ftlab. The object can only be closed now.
     FTLAB_INTERNAL = -7,
 }
 
-/// Arrival of a request that arrives now.
+/// As an arrival: now.
 pub const FTLAB_NOW: u64 = 0xffff_ffff_ffff_ffff;
 
 /// No time: nothing can happen.
@@ -48,15 +49,16 @@ pub const FTLAB_NEVER: u64 = 0xffff_ffff_ffff_ffff;
 /// Flag of ftlab_options: verify every invariant after every request (slow).
 pub const FTLAB_CHECK: u32 = 1;
 
-/// How a device is made. Zeros are the defaults; it is read within the call alone.
+/// How a device is made. Zeros are the defaults; the call reads it and does not keep it.
 #[repr(C)]
 pub struct ftlab_options {
-    /// Settings that replace the configuration's, each "key=value", "host.scheduler=noop" say; may be NULL if there
-    /// are none.
+    /// Settings that override the configuration's, each "key=value", for example "host.scheduler=noop"; may
+    /// be NULL if there are none.
     pub set: *const *const c_char,
     /// Number of them.
     pub set_count: usize,
-    /// File that the state at time 0 comes from, instead of preconditioning (`ftlab run --save-state`); or NULL.
+    /// File with the state at time 0 to start from, instead of preconditioning (`ftlab run --save-state`); or
+    /// NULL.
     pub load_state: *const c_char,
     /// FTLAB_CHECK, or 0.
     pub flags: u32,
@@ -73,16 +75,16 @@ pub struct ftlab_request {
     pub offset: u64,
     /// Bytes.
     pub size: u64,
-    /// A number of the caller's own; the simulation does not look at it.
+    /// A number for the caller's own use; the simulation ignores it.
     pub stream: u32,
-    /// 'R' read, 'W' write, 'T' trim or 'F' flush, of which offset and size do not matter.
+    /// 'R' read, 'W' write, 'T' trim or 'F' flush; a flush ignores offset and size.
     pub op: c_char,
-    /// Not 0: a write that completes when it would survive a power cut.
+    /// Not 0: the write completes only when it would survive a power cut.
     pub fua: u8,
 }
 
-/// A request that completed: the row of the per-request file. Where host.merge_limit merges requests, every one
-/// submitted has its own.
+/// A completed request: a row of the per-request file. If host.merge_limit merges requests, every submitted
+/// one still has a row of its own.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ftlab_completion {
@@ -92,7 +94,7 @@ pub struct ftlab_completion {
     pub arrival_ns: u64,
     /// Handed to the device, ns.
     pub dispatch_ns: u64,
-    /// Completed, ns; of a failed request, refused.
+    /// Completed, ns; for a failed request the time at which it was refused.
     pub complete_ns: u64,
     /// First byte.
     pub offset: u64,
@@ -102,11 +104,11 @@ pub struct ftlab_completion {
     pub batch: u64,
     /// Channel batch within its chip batch, from 1; 0: none.
     pub channel_batch: u64,
-    /// Mapping-cache misses of its pages; of merged requests all stand at the first.
+    /// Mapping-cache misses of its pages; of merged requests, the first carries all of them.
     pub mapping_misses: u32,
     /// 'R', 'W', 'T' or 'F'.
     pub op: c_char,
-    /// Dispatched ahead of others by choice.
+    /// Dispatched ahead of others by the scheduler's choice.
     pub prioritized: bool,
     /// Dispatched by deadline.
     pub expired: bool,
@@ -114,7 +116,7 @@ pub struct ftlab_completion {
     pub failed: bool,
 }
 
-/// What a power cut did.
+/// The effects of a power cut.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ftlab_cut_report {
@@ -126,7 +128,7 @@ pub struct ftlab_cut_report {
     pub torn_erases: u64,
 }
 
-/// What a recovery took.
+/// The cost of a recovery.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ftlab_recovery {
@@ -140,13 +142,14 @@ pub struct ftlab_recovery {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Simulated time, ns, by which time has moved on.
+    /// Simulated time, ns; the clock has moved on by this much.
     pub elapsed_ns: u64,
 }
 
-/// Makes a device at time 0, preconditioned or loaded, without a workload. `config` is a preset's name or a TOML
-/// file, as on the command line; `options` may be NULL. `*sim` is the new object, which the caller owns and gives
-/// to ftlab_close; NULL after an error, about which ftlab_last_error(NULL) says more in the same thread.
+/// Makes a device at time 0, preconditioned or loaded, without a workload. `config` is a preset's name or a
+/// TOML file, as on the command line; `options` may be NULL. `*sim` is the new object, which the caller owns
+/// and passes to ftlab_close; it is NULL after an error, and ftlab_last_error(NULL) in the same thread then
+/// says more.
 ///
 /// FTLAB_CONFIG: the configuration, a setting or the state is at fault.
 #[unsafe(no_mangle)]
@@ -159,7 +162,7 @@ pub unsafe extern "C" fn ftlab_open(
     unsafe { handle::open(config, options.as_ref(), sim.as_mut()) }
 }
 
-/// Frees an object and all it owns. NULL is allowed and does nothing.
+/// Frees an object and everything it owns. NULL is allowed and does nothing.
 ///
 /// FTLAB_BUSY: it is not closed.
 #[unsafe(no_mangle)]
@@ -168,7 +171,7 @@ pub unsafe extern "C" fn ftlab_close(sim: *mut ftlab_sim) -> c_int {
     unsafe { handle::close(sim) }
 }
 
-/// Submits a request. `*id` is its number, from 1 in the order of submission; `id` may be NULL.
+/// Submits a request. `*id` becomes its number, from 1 in the order of submission; `id` may be NULL.
 ///
 /// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER.
 #[unsafe(no_mangle)]
@@ -188,8 +191,8 @@ pub unsafe extern "C" fn ftlab_submit(
     })
 }
 
-/// Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is how many
-/// were taken: all, or after an error those before the wrong one. Both may be NULL.
+/// Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is
+/// how many were taken: all or, after an error, those before the wrong one. Both may be NULL.
 ///
 /// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
 #[unsafe(no_mangle)]
@@ -213,7 +216,7 @@ pub unsafe extern "C" fn ftlab_submit_many(
             *id = object.submitted + 1;
         }
         for row in 0..count {
-            // SAFETY: there are so many of them, as the caller says.
+            // SAFETY: the caller says that there are this many of them.
             let request = unsafe { &*requests.add(row) };
             object.submit(request).map_err(|failure| failure.in_row(row))?;
             if let Some(taken) = submitted.as_deref_mut() {
@@ -224,7 +227,8 @@ pub unsafe extern "C" fn ftlab_submit_many(
     })
 }
 
-/// When something can happen without another submission, ns: `*at_ns`, or FTLAB_NEVER if nothing can.
+/// Stores in `*at_ns` when something can happen without another submission, ns, or FTLAB_NEVER if nothing
+/// can.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_next_event_ns(sim: *mut ftlab_sim, at_ns: *mut u64) -> c_int {
     // SAFETY: see above.
@@ -236,7 +240,7 @@ pub unsafe extern "C" fn ftlab_next_event_ns(sim: *mut ftlab_sim, at_ns: *mut u6
     })
 }
 
-/// Simulated time, ns: `*now_ns`.
+/// Stores the simulated time in `*now_ns`, ns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_now_ns(sim: *mut ftlab_sim, now_ns: *mut u64) -> c_int {
     // SAFETY: see above.
@@ -251,10 +255,10 @@ pub unsafe extern "C" fn ftlab_now_ns(sim: *mut ftlab_sim, now_ns: *mut u64) -> 
 /// What completed goes into `completions`, which the caller owns and which has room for `capacity` of them; `*count`
 /// is how many there are.
 ///
-/// FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that it had
-/// no room for are kept, and come first when it is called again, with the same `until_ns` or another. There may turn
-/// out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the first
-/// completion and keeps it.
+/// FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that
+/// did not fit are kept, and come first in the next call, with the same `until_ns` or another. There may turn
+/// out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the
+/// first completion and keeps it.
 ///
 /// FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: it is off.
 #[unsafe(no_mangle)]
@@ -269,8 +273,9 @@ pub unsafe extern "C" fn ftlab_advance(
     unsafe { drive(sim, Some(until_ns), (completions, capacity), count) }
 }
 
-/// Lets everything happen up to the completion of the last request submitted, and stops there: work of the device's
-/// own that no request waits for does not begin at that instant. Completions and FTLAB_MORE as in ftlab_advance.
+/// Lets everything happen up to the completion of the last request submitted, and stops there: work of the
+/// device's own that no request waits for does not begin at that instant. Completions and FTLAB_MORE are as
+/// in ftlab_advance.
 ///
 /// FTLAB_POWER: it is off.
 #[unsafe(no_mangle)]
@@ -290,7 +295,7 @@ unsafe fn drive(
     (completions, capacity): (*mut ftlab_completion, usize),
     count: *mut usize,
 ) -> c_int {
-    // SAFETY: the caller's promise; a slice is no larger than memory.
+    // SAFETY: the caller's promise; a slice is never larger than memory.
     let (sim, count) = unsafe { (sim.as_ref(), count.as_mut()) };
     let most = isize::MAX as usize / size_of::<ftlab_completion>();
     let buffer: &mut [MaybeUninit<ftlab_completion>] = match (completions.is_null(), capacity) {
@@ -314,9 +319,9 @@ unsafe fn drive(
     code
 }
 
-/// The result of everything up to now, as `ftlab run --json` writes it: `*json`, which the object owns until the
-/// next call of this function with it, or of ftlab_close. Changes nothing that follows. In its engine block wall_s
-/// is the time since ftlab_open.
+/// Stores in `*json` the result of everything up to now, as `ftlab run --json` writes it. The object owns it
+/// until the next call of this function with it, or of ftlab_close. Nothing that follows is changed. In its
+/// engine block wall_s is the time since ftlab_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *const c_char) -> c_int {
     // SAFETY: see above.
@@ -327,11 +332,11 @@ pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *cons
     })
 }
 
-/// Loses power now: operations under way are torn as `seed` has it, memory is gone, requests that have not completed
-/// never will (those that completed and are kept for want of room still come). The configuration needs
-/// ftl.power_safe. `report` is filled, or NULL.
+/// Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have
+/// not completed never will (those that completed and were kept because they did not fit still come). The
+/// configuration needs ftl.power_safe. `report` is filled, or NULL.
 ///
-/// FTLAB_POWER: the device was not made for it, or the power is off.
+/// FTLAB_POWER: the device was not made for it, or the power is already off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_cut(sim: *mut ftlab_sim, seed: u64, report: *mut ftlab_cut_report) -> c_int {
     // SAFETY: see above.
@@ -345,8 +350,8 @@ pub unsafe extern "C" fn ftlab_cut(sim: *mut ftlab_sim, seed: u64, report: *mut 
     })
 }
 
-/// Brings the device up again from its flash alone. Time has moved on by what that took; what the result reports
-/// begins anew. `recovery` is filled, or NULL.
+/// Brings the device up again from its flash alone. Time moves on by the duration of the recovery; what the
+/// result reports begins anew. `recovery` is filled, or NULL.
 ///
 /// FTLAB_POWER: the power is on.
 #[unsafe(no_mangle)]
@@ -362,22 +367,23 @@ pub unsafe extern "C" fn ftlab_recover(sim: *mut ftlab_sim, recovery: *mut ftlab
     })
 }
 
-/// What a code means, in a few words; also of a number that is none. The text is the library's and stays.
+/// Returns what a code means, in a few words; any number is allowed. The text is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn ftlab_strerror(code: c_int) -> *const c_char {
     failure::meaning(code).as_ptr()
 }
 
-/// What the last call with this object that failed had to say; with NULL, the last ftlab_open of this thread that
-/// did. Empty if none has. The object owns the text until the next call with it fails, or ftlab_close; of NULL, the
-/// thread until its next ftlab_open. FTLAB_BUSY and a `sim` of NULL leave no text.
+/// Returns the message of the last call with this object that failed or, with NULL, of the last ftlab_open of
+/// this thread that failed. It is empty if none has. The object owns the text until the next call with it
+/// fails, or ftlab_close; for NULL, the thread owns it until its next ftlab_open. FTLAB_BUSY and a `sim` of
+/// NULL leave no text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_last_error(sim: *const ftlab_sim) -> *const c_char {
     // SAFETY: see above.
     handle::last_error(unsafe { sim.as_ref() })
 }
 
-/// The library's version, "1.2.3". The text is the library's and stays.
+/// Returns the library's version, "1.2.3". The text is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn ftlab_version() -> *const c_char {
     const VERSION: &CStr =

@@ -17,25 +17,25 @@ use crate::ftlab_code::{self, *};
 use crate::handle::c_string;
 use crate::{FTLAB_NOW, ftlab_completion, ftlab_cut_report, ftlab_recovery, ftlab_request};
 
-/// What a call has to itself.
+/// What a call has exclusively.
 pub struct Object {
     pub simulation: Simulation<'static>,
     resolved: Resolved,
     opened: Instant,
-    /// Completions for which the caller had no room.
+    /// Completions that did not fit the caller's buffer.
     kept: VecDeque<ftlab_completion>,
-    /// Requests submitted, and those of them that completed or never will.
+    /// Requests submitted, and those of them that have completed or never will.
     pub submitted: u64,
     answered: u64,
-    /// What the last failed call had to say.
+    /// The message of the last failed call.
     pub error: CString,
     json: CString,
-    /// The text of the fault after which nothing is to be trusted.
+    /// The message of the fault after which the object cannot be trusted.
     pub broken: Option<String>,
 }
 
 impl Object {
-    /// A simulation just made.
+    /// Wraps a new simulation.
     pub fn new(simulation: Simulation<'static>, resolved: Resolved) -> Object {
         Object {
             simulation,
@@ -50,7 +50,7 @@ impl Object {
         }
     }
 
-    /// Submits a request; its number.
+    /// Submits a request and returns its number.
     #[inline]
     pub fn submit(&mut self, request: &ftlab_request) -> Result<u64, Failure> {
         let op = match request.op as u8 {
@@ -67,7 +67,7 @@ impl Object {
         Ok(self.submitted)
     }
 
-    /// Moves time on: up to `until_ns`, or until every request has completed. `filled` counts the completions in
+    /// Moves time on, to `until_ns` or until every request has completed. `filled` counts the completions in
     /// `buffer`.
     pub fn drive(
         &mut self,
@@ -91,7 +91,7 @@ impl Object {
             return Ok(FTLAB_MORE);
         }
         let free = (capacity - *heard.filled) as u64;
-        // Where all that is outstanding has room, there is no reason to stop.
+        // If everything outstanding fits, there is no reason to stop.
         heard.room = if outstanding <= free { u64::MAX } else { free.max(u64::from(capacity == 0)) };
         let stopped = if let Some(until_ns) = until_ns {
             simulation.advance(until_ns, &mut heard)?;
@@ -123,7 +123,7 @@ impl Object {
         Ok(ftlab_recovery { scan_reads, map_reads, gc_reads, programs, erases, elapsed_ns })
     }
 
-    /// The result up to now, which the object keeps until the next one.
+    /// Returns the result up to now, which the object keeps until the next one.
     pub fn result_json(&mut self) -> *const c_char {
         let mut result = ftlab_embed::result(&self.resolved, &self.simulation.report());
         let wall_s = self.opened.elapsed().as_secs_f64();
@@ -139,7 +139,7 @@ impl Object {
     }
 }
 
-/// The caller's buffer, while time moves on.
+/// The caller's buffer while time moves on.
 struct Heard<'a> {
     buffer: &'a mut [MaybeUninit<ftlab_completion>],
     filled: &'a mut usize,
@@ -176,7 +176,7 @@ impl Observer for Heard<'_> {
 impl From<&Completion> for ftlab_completion {
     #[inline]
     fn from(of: &Completion) -> ftlab_completion {
-        // All by name, so that one that is new there is missed here.
+        // All are named, so that the compiler reports a missing new one.
         let &Completion {
             id,
             arrival_ns,

@@ -1,4 +1,4 @@
-//! Hostile use: whatever is called with whatever, there is a code for it, and nothing ends the process.
+//! Hostile use: any call with any arguments returns a code, and nothing ends the process.
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;
@@ -32,7 +32,7 @@ fn open(config: &str, set: &[&str]) -> Result<*mut ftlab_sim, (c_int, String)> {
     let options = ftlab_options { set: set.as_ptr(), set_count: set.len(), load_state: null(), flags: 0 };
     let mut sim = null_mut();
     let code = unsafe { ftlab_open(config.as_ptr(), &options, &mut sim) };
-    // The library keeps the texts of panics to itself, those of this test too.
+    // The library keeps the messages of panics to itself, this test's too.
     static AGAIN: Once = Once::new();
     AGAIN.call_once(|| drop(std::panic::take_hook()));
     match code {
@@ -55,7 +55,7 @@ fn now_ns(sim: *mut ftlab_sim) -> u64 {
     now_ns
 }
 
-/// Moves time on; the code, and what completed.
+/// Moves time on; returns the code and what completed.
 fn advance(sim: *mut ftlab_sim, until_ns: Option<u64>, room: usize) -> (c_int, Vec<ftlab_completion>) {
     let (mut done, mut count) = (vec![ftlab_completion::default(); room], usize::MAX);
     let code = match until_ns {
@@ -195,7 +195,7 @@ fn after_a_fork_both_go_on_with_one_each() {
         let (code, done) = advance(sim, None, 100);
         (code == OK).then(|| done.iter().map(|done| done.id * done.complete_ns % 251).sum::<u64>() % 251)
     };
-    // SAFETY: the child calls nothing but the library, and leaves at once.
+    // SAFETY: the child calls only the library, and exits at once.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let sum = end(sim).unwrap_or(255);
@@ -214,7 +214,7 @@ struct Case {
     now_ns: u64,
     submitted: u64,
     open: BTreeSet<u64>,
-    /// Not completed, as far as is known, when the power went.
+    /// Not completed, as far as is known, when the power was cut.
     lost: BTreeSet<u64>,
     on: bool,
 }
@@ -269,10 +269,10 @@ impl Case {
         Ok(code)
     }
 
-    /// Moves time on; the code.
+    /// Moves time on; returns the code.
     fn drive(&mut self, until_ns: Option<u64>, room: usize) -> Result<c_int, String> {
         let (code, done) = advance(self.sim, until_ns, room);
-        // Completed before the power went, and was kept.
+        // Completed before the power was cut, and was kept.
         let mut old = false;
         for done in &done {
             old = self.lost.remove(&done.id);
@@ -294,7 +294,7 @@ impl Case {
         }
     }
 
-    /// A call; its code.
+    /// Makes a call; returns its code.
     fn call(&mut self) -> Result<c_int, String> {
         let sim = self.sim;
         match self.draw.random_range(0..40) {
@@ -325,7 +325,7 @@ impl Case {
                 let code = unsafe { ftlab_cut(sim, self.odd(), &mut report) };
                 if code == OK {
                     self.on = false;
-                    // Some may have completed and be kept for want of room.
+                    // Some may have completed and been kept because they did not fit.
                     self.lost.append(&mut self.open);
                 }
                 Ok(code)

@@ -1,5 +1,5 @@
-//! Programs in C, compiled against the header and the library as a user's are: the examples, and the law that what
-//! is replayed from C has the numbers of `ftlab run`.
+//! Programs in C, compiled against the header and the library as a user's programs are: the examples, and the
+//! law that a replay from C gives the numbers of `ftlab run`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A folder of its own with the library under the name that programs look for.
+/// A folder with the library under the name that programs look for.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -44,7 +44,7 @@ fn compile(folder: &Path, source: &Path) -> PathBuf {
     program
 }
 
-/// What it prints, to the output and to the other one.
+/// Returns what it prints, on standard output and on standard error.
 fn both(command: &mut Command) -> [String; 2] {
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(status.success(), "{command:?}: {status}: {}", String::from_utf8_lossy(&stderr));
@@ -60,7 +60,8 @@ fn run(command: &mut Command) -> String {
     printed
 }
 
-/// A command under valgrind, which fails it for what is read or freed wrongly, or lost; `None` where there is none.
+/// A command under valgrind, which fails it for invalid reads or frees and for leaks; `None` if valgrind is
+/// missing.
 fn watched(program: &Path) -> Option<Command> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("SKIPPED: valgrind is not installed; {} was not watched by it", program.display());
@@ -92,7 +93,7 @@ fn percent(text: &str) -> f64 {
     text.trim_end_matches('%').parse().unwrap()
 }
 
-/// A trace in ftlab's own layout: bursts and pauses, all operations, some at one time.
+/// A trace in ftlab's own layout: bursts and pauses, all operations, some at the same time.
 fn write_trace(path: &Path, requests: u64, bytes: u64, seed: u64) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (mut text, mut time_ns) = (String::from("time_ns,op,offset,size\n"), 0u64);
@@ -110,7 +111,7 @@ fn write_trace(path: &Path, requests: u64, bytes: u64, seed: u64) {
     std::fs::write(path, text).unwrap();
 }
 
-/// What may differ between a result of `ftlab run` and one of a device that was driven from outside.
+/// Fields that may differ between a result of `ftlab run` and one of a device that was driven from outside.
 fn comparable(mut result: Value) -> Value {
     result.as_object_mut().unwrap().remove("engine");
     result["config"].as_object_mut().unwrap().remove("workload");
@@ -119,7 +120,7 @@ fn comparable(mut result: Value) -> Value {
     result
 }
 
-/// What differs, a line each.
+/// Returns the differences, one line each.
 fn differences(path: &str, found: &Value, wanted: &Value) -> String {
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => {
@@ -132,7 +133,7 @@ fn differences(path: &str, found: &Value, wanted: &Value) -> String {
     }
 }
 
-/// The result of the workload in the settings, as `ftlab run` has it.
+/// Returns the result of the workload in the settings, as `ftlab run` gives it.
 fn simulated(preset: &str, set: &[String]) -> Value {
     let set: Vec<Override> = set
         .iter()
@@ -145,7 +146,7 @@ fn simulated(preset: &str, set: &[String]) -> Value {
     let mut source = ftlab_trace::open(path, &Options::from_settings(settings)).unwrap();
     let prepared = Prepared::new(settings, &mut (), false).unwrap();
     let report = run_prepared(settings, prepared, &mut *source, &mut ()).unwrap();
-    // Read back, as C's is: the reader rounds in the last place.
+    // It is parsed again like C's, because the parser rounds in the last place.
     serde_json::from_str(&ftlab_embed::result(&resolved, &report).to_string()).unwrap()
 }
 
@@ -154,7 +155,7 @@ fn from_c_the_numbers_are_those_of_a_run() {
     let folder = folder("replay");
     let program = compile(&folder, &example("replay.c"));
     let small = ["flash.channels=2", "flash.chips_per_channel=2", "flash.blocks_per_plane=64"];
-    // The configuration, how far ahead, room for how many completions, and what is set beside.
+    // The configuration, how far ahead to submit, room for how many completions, and further settings.
     let cases: [(&str, u64, &str, &str, &[&str]); 5] = [
         ("map-plus", 100_000, "64", "64", &["flash.blocks_per_plane=128", "device.precondition=fill"]),
         ("map-plus", 100_000, "1", "1", &["flash.blocks_per_plane=128", "host.scheduler=map+"]),

@@ -1,4 +1,4 @@
-//! The key table in the shapes the front asks for.
+//! The key table in the forms that the front end asks for.
 
 use ftlab_core::config::Key;
 use ftlab_files::settings;
@@ -14,18 +14,18 @@ pub(crate) struct Catalog {
     by_path: BTreeMap<&'static str, usize>,
 }
 
-/// The catalog; built at first use.
+/// Returns the catalog, which is built at first use.
 pub(crate) fn catalog() -> &'static Catalog {
     static CATALOG: OnceLock<Catalog> = OnceLock::new();
     CATALOG.get_or_init(|| Catalog::new(settings::all()))
 }
 
-/// The table of a path: "host" of "host.scheduler", "" of "seed".
+/// Returns the table of a path: "host" of "host.scheduler", "" of "seed".
 pub(crate) fn table_of(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(table, _)| table)
 }
 
-/// The last part of a path: "scheduler" of "host.scheduler".
+/// Returns the last part of a path: "scheduler" of "host.scheduler".
 pub(crate) fn leaf_of(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, leaf)| leaf)
 }
@@ -42,10 +42,11 @@ impl Catalog {
                 }
             }
         }
-        // A floor above may add a table to one below: workload.benchmark is the file host's.
+        // A higher layer may add a table to one of a lower layer: workload.benchmark belongs to the file
+        // host.
         let roots: Vec<String> = tables.iter().filter(|table| !table.contains('.')).cloned().collect();
         tables.sort_by_key(|table| roots.iter().position(|root| table.split('.').next() == Some(root)));
-        // The registries' keys come last in the core's list; here they join their tables.
+        // The registries' keys come last in the core's list; here they are moved to their tables.
         keys.sort_by_key(|key| {
             tables.iter().position(|table| table == table_of(key.path)).map_or(0, |n| n + 1)
         });
@@ -53,7 +54,7 @@ impl Catalog {
         Catalog { keys, tables, by_path }
     }
 
-    /// The key of this path.
+    /// Returns the key of this path.
     pub fn key(&self, path: &str) -> Option<&Key> {
         self.by_path.get(path).map(|&index| &self.keys[index])
     }
@@ -63,7 +64,7 @@ impl Catalog {
         self.tables.iter().any(|table| table == path)
     }
 
-    /// The keys directly in a table ("" for the root).
+    /// Returns the keys directly in a table ("" for the root).
     pub fn in_table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Key> + 'a {
         self.keys.iter().filter(move |key| table_of(key.path) == table)
     }

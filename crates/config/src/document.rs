@@ -12,10 +12,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Where something stands in a text, bytes.
+/// A range of a text, bytes.
 pub(crate) type Span = Range<usize>;
 
-/// What a text states.
+/// The content of a text.
 #[derive(Default)]
 pub(crate) struct Document {
     /// Name of the preset it starts from.
@@ -24,10 +24,10 @@ pub(crate) struct Document {
     pub values: BTreeMap<&'static str, (Value, Span)>,
 }
 
-/// Reads a text strictly: every key is known and every value suits its key.
+/// Reads a text strictly: every key must be known and every value must suit its key.
 ///
 /// # Errors
-/// The first mistake in the order of the text.
+/// The first mistake, in the order of the text.
 pub(crate) fn read(source: &Text) -> Result<Document, ConfigError> {
     check_nesting(source)?;
     let (table, errors) = DeTable::parse_recoverable(&source.text);
@@ -37,15 +37,15 @@ pub(crate) fn read(source: &Text) -> Result<Document, ConfigError> {
     let mut reader = Reader { source, catalog: catalog(), document: Document::default() };
     let mut entries = Vec::new();
     reader.entries("", table.get_ref(), &mut entries);
-    // Messages cost more than keys do: the first mistake is the only one that gets one.
+    // Messages cost more than keys: only the first mistake gets one.
     entries.sort_by_key(|entry| entry.name.span().start);
     entries.iter().try_for_each(|entry| reader.entry(entry))?;
     Ok(reader.document)
 }
 
-/// A key with its value, or the name of a table that is none.
+/// A key with its value, or the name of an unknown table.
 struct Entry<'a> {
-    /// The tables around it, dotted; empty at the top.
+    /// The enclosing tables, dotted; empty at the top.
     prefix: String,
     name: &'a Spanned<Cow<'a, str>>,
     value: &'a Spanned<DeValue<'a>>,
@@ -116,7 +116,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A table under a name that is none.
+    /// A table with an unknown name.
     fn not_a_table(&self, path: &str, name: Span) -> Result<(), ConfigError> {
         if let Some(key) = self.catalog.key(path) {
             return self.fail(
@@ -161,7 +161,7 @@ fn unknown_key(catalog: &Catalog, path: &str) -> (String, Vec<String>) {
     (format!("{shown}: unknown key{hint}"), advice.note.into_iter().collect())
 }
 
-/// A text that is no TOML. The parser's words are kept except where a common slip has clearer ones.
+/// A text that is not TOML. The parser's message is kept, unless a common slip has a clearer one.
 fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
     let before = &source.text[..span.start.min(source.text.len())];
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -189,7 +189,7 @@ fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
     ConfigError::in_text(source, span, &format!("not valid TOML: {message}"), &notes)
 }
 
-/// The path of a key that follows `before`: under the last table header in it.
+/// Returns the path of a key that follows `before`: under the last table header in it.
 fn inside(before: &str, name: &str) -> String {
     let header = before.lines().rev().map(str::trim_start).find(|line| line.starts_with('['));
     match header.and_then(|line| line.trim_start_matches('[').split_once(']')) {
@@ -198,7 +198,7 @@ fn inside(before: &str, name: &str) -> String {
     }
 }
 
-/// What to say of a bare word: it lacks its quotes if its key would take it with them.
+/// Says what to do about a bare word: it lacks its quotes, if its key would take it with them.
 fn without_quotes(path: &str, name: &str, bare: &str) -> (String, Vec<String>) {
     let catalog = catalog();
     match catalog.key(path).map(|key| value::read(key, &Literal::Text(bare.to_owned()))) {
@@ -208,7 +208,7 @@ fn without_quotes(path: &str, name: &str, bare: &str) -> (String, Vec<String>) {
     }
 }
 
-/// The key and the value of a line `key = value` whose value only lacks its quotes.
+/// Returns the key and the value of a line `key = value` whose value only lacks its quotes.
 fn unquoted(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.split_once('=')?;
     let name = name.trim();

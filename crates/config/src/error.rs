@@ -4,22 +4,22 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
-/// Most lines of a message.
+/// The most lines of a message.
 const MAX_LINES: usize = 12;
-/// Notes are wrapped here, characters.
+/// Notes are wrapped at this many characters.
 const WIDTH: usize = 100;
 
 /// A mistake in a configuration, an option or a preset's name.
 ///
-/// Shown, it is at most 12 lines. The first is complete by itself: where (file and
-/// line, or the option), which key, what is wrong and what would be right.
+/// When shown, it has at most 12 lines. The first is complete by itself: where (file and line, or the
+/// option), which key, what is wrong and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     text: String,
 }
 
 impl ConfigError {
-    /// The first line.
+    /// Returns the first line.
     pub fn headline(&self) -> &str {
         self.text.lines().next().unwrap_or_default()
     }
@@ -57,29 +57,29 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// A text with a name: a configuration file, or a preset.
+/// A named text: a configuration file, or a preset.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// As messages name it.
+    /// Its name in messages.
     label: String,
-    /// The content, without a byte order mark.
+    /// Its content, without a byte order mark.
     pub text: String,
 }
 
 impl Text {
-    /// `text` under `label`.
+    /// Makes a text with this label.
     pub fn new(label: &str, text: &str) -> Text {
         Text { label: label.into(), text: text.strip_prefix('\u{feff}').unwrap_or(text).into() }
     }
 
-    /// `label:line` of a byte offset.
+    /// Returns `label:line` of a byte offset.
     pub fn place(&self, offset: usize) -> String {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         format!("{}:{line}", clean(&self.label, 160))
     }
 
-    /// The line of a span, with carets under the span's part in it.
+    /// Returns the line of a span, with carets under the part that the span covers.
     fn excerpt(&self, span: Range<usize>) -> String {
         // A fault at the end of the text is shown at the end of its last line.
         let content = self.text.trim_end_matches(['\n', '\r']);
@@ -94,8 +94,8 @@ impl Text {
         let to = floor(line, span.end.saturating_sub(first)).max(from);
         let number = content[..first].matches('\n').count() + 1;
         let mark = AnnotationKind::Primary.span(from..to);
-        // Each stand-in is as long as what it replaces, so that the span still fits; tabs
-        // and other ASCII controls are the renderer's part.
+        // Each replacement is as long as what it replaces, so that the span still fits; the renderer handles
+        // tabs and other ASCII controls.
         let shown: String = line
             .chars()
             .map(|c| match c.len_utf8() {
@@ -110,7 +110,7 @@ impl Text {
     }
 }
 
-/// The last character boundary at or before `offset`.
+/// Returns the last character boundary at or before `offset`.
 fn floor(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
@@ -119,13 +119,13 @@ fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// Characters that show nothing, break lines or turn their direction.
+/// Characters that are invisible, break lines or change the direction of text.
 fn invisible(c: char) -> bool {
     let format = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     c.is_control() || c == '\u{feff}' || format.iter().any(|range| range.contains(&c))
 }
 
-/// One line of printable text: control characters escaped, the middle of a long text left out.
+/// Makes one line of printable text: control characters are escaped, the middle of a long text is left out.
 pub(crate) fn clean(text: &str, most: usize) -> String {
     let mut line = String::new();
     for c in text.chars() {
@@ -144,7 +144,7 @@ pub(crate) fn clean(text: &str, most: usize) -> String {
     format!("{head}...{tail}")
 }
 
-/// Appends `note`, indented, broken at spaces.
+/// Appends `note`, indented and wrapped at spaces.
 fn wrap(note: &str, lines: &mut Vec<String>) {
     let mut line = String::from(" ");
     for word in clean(note, 800).split(' ') {

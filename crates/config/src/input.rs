@@ -6,18 +6,18 @@ use crate::suggest::nearest;
 use crate::{Base, presets};
 use std::io::{ErrorKind, Read};
 
-/// Largest text that is read as a whole, bytes. A trace given by mistake is told apart before it is
-/// read, and so is a device that never ends.
+/// The largest text that is read as a whole, bytes. A trace given by mistake is recognised before it is read,
+/// and so is a device that never ends.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What a name on the command line turned out to be.
+/// What a name on the command line refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A preset's name.
     Preset(String),
     /// A file and its content.
     File {
-        /// Path as given.
+        /// Its path, as given.
         name: String,
         /// The text.
         text: String,
@@ -34,11 +34,10 @@ impl Input {
     }
 }
 
-/// Finds the preset of this name (a file of the same name is reached as `./name`), or
-/// reads the file.
+/// Finds the preset of this name (a file of the same name is reached as `./name`), or reads the file.
 ///
 /// # Errors
-/// If there is neither, or the file cannot be read or is no text.
+/// If there is neither, or the file cannot be read or is not text.
 pub fn open(argument: &str) -> Result<Input, ConfigError> {
     if find(argument).is_some() {
         return Ok(Input::Preset(argument.to_owned()));
@@ -64,8 +63,8 @@ pub fn open(argument: &str) -> Result<Input, ConfigError> {
     Ok(Input::File { name: argument.to_owned(), text })
 }
 
-/// Reads a text of at most 1 MiB, whatever the path leads to; `what` says in messages what a larger file
-/// is not.
+/// Reads a text of at most 1 MiB, whatever the path leads to; if the file is larger, the message says that it
+/// is not a `what`.
 ///
 /// # Errors
 /// If it cannot be read, is larger or is not UTF-8.
@@ -81,13 +80,13 @@ pub fn read_text(path: &str, what: &str) -> Result<String, ConfigError> {
     }
 }
 
-/// What the system says, without its number.
+/// Returns the system's message without its number.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or(&text).to_owned()
 }
 
-/// The text of a file's bytes.
+/// Converts a file's bytes to text.
 fn decode(name: &str, bytes: Vec<u8>, what: &str) -> Result<String, ConfigError> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(ConfigError::plain(

@@ -1,11 +1,11 @@
 //! Configurations that come with ftlab, to start from.
 
-/// A configuration under a name.
+/// A configuration with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Name, for `ftlab run NAME` and `preset = "NAME"`.
     pub name: &'static str,
-    /// One line: what it is, and its source.
+    /// One line: what it models, and its source.
     pub doc: &'static str,
     /// The file itself, with its comments.
     pub text: &'static str,
@@ -50,12 +50,12 @@ pub fn presets() -> &'static [Preset] {
     PRESETS
 }
 
-/// The preset of this name.
+/// Returns the preset of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
-/// `no preset is called "map-pls"; did you mean "map-plus"?`, and the names.
+/// Makes the message `no preset is called "map-pls"; did you mean "map-plus"?`, with the names.
 pub(crate) fn unknown(name: &str) -> (String, String) {
     let names = || PRESETS.iter().map(|preset| preset.name);
     let meant = crate::suggest::nearest(name, names());

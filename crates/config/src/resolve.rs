@@ -1,4 +1,4 @@
-//! Defaults, then the preset, then the file, then the options: the later wins.
+//! Defaults, then the preset, then the file, then the options: later ones win.
 
 use crate::catalog::catalog;
 use crate::document::{self, Span};
@@ -17,14 +17,14 @@ pub enum Base<'a> {
     Preset(&'a str),
     /// The text of a configuration file.
     Text {
-        /// How messages name it, its path for example.
+        /// Its name in messages, for example its path.
         name: &'a str,
-        /// TOML.
+        /// The TOML text.
         text: &'a str,
     },
 }
 
-/// A key set from outside the file.
+/// A key that is set from outside the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The option as the user gave it, for messages: `--set host.scheduler=noop`,
@@ -32,7 +32,7 @@ pub struct Override {
     pub origin: String,
     /// Dotted key, or `preset`.
     pub key: String,
-    /// Value without the quotes a file needs: `16KiB`, `map+`, `128`; quotes are taken too.
+    /// Its value, without the quotes that a file needs: `16KiB`, `map+`, `128`; quotes are allowed too.
     pub value: String,
 }
 
@@ -45,19 +45,19 @@ enum Place {
     Option(String),
 }
 
-/// A complete configuration, every key with its value and where it was stated.
+/// A complete configuration: every key with its value and where that was stated.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// The preset it started from.
     pub preset: Option<String>,
     /// Every key that has a value.
     pub values: Values,
-    /// The same in the form the stack reads.
+    /// The same values in the form that the stack reads.
     pub settings: Settings,
     layers: Layers,
 }
 
-/// The places of the values, and the texts they point into.
+/// The places of the values, and the texts that they refer to.
 #[derive(Clone, Debug, Default)]
 struct Layers {
     places: BTreeMap<&'static str, Place>,
@@ -68,8 +68,8 @@ struct Layers {
 /// Resolves a configuration.
 ///
 /// # Errors
-/// The first mistake: of the file in the order of its lines, then of the options in
-/// theirs, then what does not fit together.
+/// The first mistake: first those of the file in line order, then those of the options in order, then values
+/// that do not fit together.
 pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, ConfigError> {
     let mut layers = Layers::default();
     let mut document = document::Document::default();
@@ -160,7 +160,7 @@ fn read_option(option: &Override) -> Result<(&'static str, Value, String), Confi
     match value::read(key, &Literal::of_option(&key.kind, &option.value)) {
         Ok(value) => Ok((key.path, value, option.origin.clone())),
         Err(fault) => {
-            // The origin has just shown the key and the value: neither is said twice.
+            // The origin has just shown the key and the value, so neither is repeated.
             let value = format!("{}: ", clean(option.value.trim(), 60));
             let shown = option.origin.ends_with(option.value.trim());
             let message = fault.message.strip_prefix(&value).filter(|_| shown).unwrap_or(&fault.message);
@@ -169,15 +169,14 @@ fn read_option(option: &Override) -> Result<(&'static str, Value, String), Confi
     }
 }
 
-/// `key: `, or nothing where the origin shows the key already.
+/// Returns `key: `, or nothing if the origin shows the key already.
 fn named_once(origin: &str, key: &str) -> String {
     if origin.contains(key) { String::new() } else { format!("{key}: ") }
 }
 
 impl Layers {
-    /// A message about a key at the place the user can change: where the key was
-    /// written by the user; else where the user wrote another key of the message; else
-    /// the preset's line or the default.
+    /// Makes a message about a key at the place that the user can change: where the user wrote the key; else
+    /// where the user wrote another key of the message; else the preset's line or the default.
     fn complain(&self, values: &Values, key: &str, message: &str) -> ConfigError {
         let by_user = |path: &&str| self.is_by_user(path);
         let mut involved = involved(key, message);
@@ -229,7 +228,7 @@ impl Layers {
     }
 }
 
-/// `key` and the other keys that `message` names in full.
+/// Returns `key` and the other keys that `message` names in full.
 fn involved(key: &str, message: &str) -> Vec<&'static str> {
     let in_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let words = message.split(|c| !in_key(c)).map(|word| word.trim_matches('.'));
@@ -243,26 +242,26 @@ fn involved(key: &str, message: &str) -> Vec<&'static str> {
 }
 
 impl Resolved {
-    /// Where a key's value was stated: `default`, `preset map-plus:12`, `device.toml:3`
-    /// or the option; `None` if the key has no value.
+    /// Returns where a key's value was stated: `default`, `preset map-plus:12`, `device.toml:3` or the
+    /// option; `None` if the key has no value.
     pub fn origin(&self, key: &str) -> Option<String> {
         self.layers.place(key)
     }
 
-    /// What the user set and the chosen parts ignore, a sentence each.
+    /// Returns what the user set and the chosen parts ignore, a sentence for each.
     pub fn notes(&self) -> Vec<String> {
         let ignored = self.settings.ignored().into_iter();
         let set = ignored.filter(|ignored| self.layers.is_by_user(ignored.key));
         set.map(|Contradiction { key, message }| format!("{key}: {message}")).collect()
     }
 
-    /// The keys that a saved state of the device depends on, with their values as in a file.
+    /// Returns the keys that a saved state of the device depends on, with their values as in a file.
     pub fn state_identity(&self) -> BTreeMap<String, String> {
         let keys = self.values.iter().filter(|(path, _)| shapes_state(path));
         keys.map(|(path, value)| ((*path).to_owned(), value::to_toml(value))).collect()
     }
 
-    /// An error about a key's value found later (a trace that cannot be opened, say),
+    /// Makes an error about a key's value that was found later (for example a trace that cannot be opened),
     /// located as [`resolve`] locates its own.
     pub fn complain(&self, key: &str, message: &str) -> ConfigError {
         self.layers.complain(&self.values, key, message)

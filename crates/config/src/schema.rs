@@ -1,5 +1,5 @@
-//! What may be configured, for editors, for the command line and for the documentation;
-//! all of it from the key table and the registries.
+//! What can be configured, for editors, the command line and the documentation; all of it comes from the key
+//! table and the registries.
 
 use crate::catalog::{catalog, leaf_of};
 use crate::presets::presets;
@@ -8,7 +8,7 @@ use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Choice, Key, Kind};
 use serde_json::{Map, Value as Json, json};
 
-/// JSON Schema (draft 2020-12) of a configuration file.
+/// Returns the JSON Schema (draft 2020-12) of a configuration file.
 pub fn schema() -> Json {
     let names: Vec<_> = presets().iter().map(|p| Choice { name: p.name, doc: p.doc }).collect();
     let mut preset = enumeration(&names);
@@ -41,7 +41,7 @@ pub fn schema() -> Json {
     root
 }
 
-/// The schema of one key.
+/// Returns the schema of one key.
 fn property(key: &Key) -> Json {
     let value = match key.kind {
         Kind::Bool => json!({"type": "boolean"}),
@@ -69,7 +69,7 @@ fn property(key: &Key) -> Json {
     schema
 }
 
-/// Text with a unit; limits are beyond a schema's reach and stay with the reader.
+/// Text with a unit; a schema cannot express its limits, which stay with the reader.
 fn quantity(unit: &Unit) -> Json {
     quantity_behind("", unit)
 }
@@ -80,7 +80,7 @@ fn quantity_behind(text: &str, unit: &Unit) -> Json {
     json!({"type": "string", "pattern": pattern})
 }
 
-/// One of a registry's names, or one with a share behind it; editors built on taplo show the descriptions.
+/// One of a registry's names, possibly followed by a share; editors built on taplo show the descriptions.
 fn enumeration(list: &[Choice]) -> Json {
     let fixed = || list.iter().filter(|choice| choice.before_share().is_none());
     let names: Vec<_> = fixed().map(|choice| choice.name).collect();
@@ -95,7 +95,7 @@ fn enumeration(list: &[Choice]) -> Json {
     json!({"anyOf": shares})
 }
 
-/// Every exchangeable part: `{"host.scheduler": [{"name", "doc"}, ...], ...}`, from the registries.
+/// Returns every exchangeable part: `{"host.scheduler": [{"name", "doc"}, ...], ...}`, from the registries.
 pub fn components() -> Json {
     let mut parts = Map::new();
     for key in &catalog().keys {
@@ -108,8 +108,8 @@ pub fn components() -> Json {
     Json::Object(parts)
 }
 
-/// The configuration reference in Markdown: a table of keys for each table of the file,
-/// and the names each choice offers.
+/// Returns the configuration reference in Markdown: a table of keys for each table of the file, and the names
+/// that each choice offers.
 pub fn reference_markdown() -> String {
     let mut text = String::from(
         "<!-- Made from the key table by ftlab_config::reference_markdown; not edited by hand. -->\n\n# All configuration keys\n",
@@ -141,7 +141,7 @@ pub fn reference_markdown() -> String {
     text
 }
 
-/// The values of a key in a few words.
+/// Describes the values of a key in a few words.
 fn takes(key: &Key) -> String {
     let limits = |unit: &Unit, min: u64, max: u64| format!("{} to {}", unit.format(min), unit.format(max));
     let value = match key.kind {
@@ -163,7 +163,7 @@ fn takes(key: &Key) -> String {
     key.words.iter().fold(value, |value, word| format!("{value}, `{word}`"))
 }
 
-/// Text inside a Markdown table.
+/// Escapes text for a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

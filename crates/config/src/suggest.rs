@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, leaf_of, table_of};
 
-/// The candidate closest to `name`, if it is close enough to be meant.
+/// Returns the candidate closest to `name`, if it is close enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let length = name.chars().count();
@@ -21,13 +21,13 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     best.map(|(_, candidate)| candidate)
 }
 
-/// What to say about a key that does not exist.
+/// Makes the message for an unknown key.
 pub(crate) struct Advice {
-    /// The keys that may be meant, best first; several if one name stands in several tables.
+    /// Returns the keys that may be meant, best first; several if the same name occurs in several tables.
     pub keys: Vec<&'static str>,
     /// The name is right and the table is wrong.
     pub misplaced: bool,
-    /// The keys of its table, where there is one.
+    /// Returns the keys of its table, if there is one.
     pub note: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
     let in_table = || paths().filter(|known| table_of(known) == table);
     let (keys, misplaced) = if !same_leaf.is_empty() {
         match nearest(path, same_leaf.iter().copied()) {
-            // A table misspelt: the one key of that name in the table meant.
+            // A misspelt table: returns the only key of that name in the table that is meant.
             Some(meant) if !known_table => (vec![meant], false),
             _ => (same_leaf, known_table),
         }

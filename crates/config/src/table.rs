@@ -1,5 +1,5 @@
-//! TOML files whose keys are not a configuration's (targets, figures, claims), as JSON, within the limits
-//! of one: 1 MiB, and the parser's bound on nesting.
+//! TOML files whose keys are not a configuration's (targets, figures, claims), as JSON, with the limits of a
+//! configuration: 1 MiB, and the parser's bound on nesting.
 
 use crate::error::{ConfigError, Text};
 use crate::input::read_text;
@@ -11,18 +11,18 @@ use toml::de::{DeTable, DeValue};
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-/// Brackets in each other, at most.
+/// The deepest nesting of brackets.
 const MOST_NESTING: usize = 80;
-/// Characters of a key and of a text, at most: messages quote them.
+/// The most characters of a key and of a string: messages quote them.
 const MOST_KEY: usize = 200;
 const MOST_TEXT: usize = 10_000;
 
-/// Reads a TOML file; tables keep the order of the text, dates become texts. `what` says in messages what
+/// Reads a TOML file; tables keep the order of the text, dates become strings. Messages say with `what` what
 /// the file should be.
 ///
 /// # Errors
-/// If it cannot be read, is larger than 1 MiB, nested more than 80 deep, has a key of more than 200 characters
-/// or a text of more than 10,000, or is no TOML; says in which line.
+/// If it cannot be read, is larger than 1 MiB, nested more than 80 deep, has a key of more than 200
+/// characters or a string of more than 10,000, or is not TOML; the message names the line.
 pub fn read_toml(path: &str, what: &str) -> Result<Value, ConfigError> {
     let source = Text::new(path, &read_text(path, what)?);
     check_nesting(&source)?;
@@ -35,8 +35,8 @@ pub fn read_toml(path: &str, what: &str) -> Result<Value, ConfigError> {
     object(&source, table.get_ref())
 }
 
-/// Refuses brackets in each other before they are parsed: the parser has a bound of its own, but not on
-/// how deep it goes where a key is missing.
+/// Refuses deeply nested brackets before parsing: the parser has a bound of its own, which does not hold
+/// where a key is missing.
 pub(crate) fn check_nesting(source: &Text) -> Result<(), ConfigError> {
     let mut open = Vec::new();
     for token in Source::new(&source.text).lex() {

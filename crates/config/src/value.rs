@@ -1,4 +1,4 @@
-//! One value: from what stands in a file or an option to what a key holds, and back.
+//! One value: from the text in a file or an option to what a key holds, and back.
 
 use crate::error::clean;
 use crate::suggest::nearest;
@@ -6,7 +6,7 @@ use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError
 use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_SIZES, SizeMix, Value, outside};
 use toml::de::DeValue;
 
-/// A value as written, before its key is asked what it makes of it.
+/// A value as written, before its key interprets it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Literal {
     /// A string, or the bare text of an option.
@@ -17,16 +17,16 @@ pub(crate) enum Literal {
     Float(String),
     /// true or false.
     Bool(bool),
-    /// What no key takes: "an array", "a date".
+    /// Something that no key takes: "an array", "a date".
     Other(&'static str),
 }
 
 /// Why a value does not suit its key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fault {
-    /// What is wrong and what would be right, without the key.
+    /// What is wrong and what would be right, without the key's name.
     pub message: String,
-    /// More to choose from.
+    /// Further choices.
     pub note: Option<String>,
 }
 
@@ -35,7 +35,7 @@ fn fault<T>(message: String) -> Result<T, Fault> {
 }
 
 impl Literal {
-    /// A leaf of a TOML document.
+    /// A scalar of a TOML document.
     pub fn of_toml(value: &DeValue<'_>) -> Literal {
         match value {
             DeValue::String(text) => Literal::Text(text.to_string()),
@@ -50,11 +50,11 @@ impl Literal {
 
     /// The text of an option, read as its key demands; quotes are optional.
     pub fn of_option(kind: &Kind, text: &str) -> Literal {
-        // A path may begin or end with blanks.
+        // A path may begin or end with spaces.
         let keep = matches!(kind, Kind::Path) && !text.trim_start().starts_with(['"', '\'']);
         let bare = if keep { text.to_owned() } else { unquoted(text) };
         if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. })
-            // Brackets are no part of a number, and in each other no bound stops the parser.
+            // Brackets are not part of a number, and when nested nothing bounds the parser.
             && !bare.contains(['[', '{'])
             && let Ok(value) = DeValue::parse(&bare)
             && matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_))
@@ -64,7 +64,7 @@ impl Literal {
         Literal::Text(bare)
     }
 
-    /// As a message shows it.
+    /// The form that a message shows.
     fn shown(&self) -> String {
         match self {
             Literal::Text(text) => clean(text, 60),
@@ -84,7 +84,7 @@ impl Literal {
     }
 }
 
-/// The text of an option without the quotes a file would need.
+/// The text of an option, without the quotes that a file would need.
 pub(crate) fn unquoted(text: &str) -> String {
     let text = text.trim();
     if text.starts_with(['"', '\''])
@@ -96,7 +96,7 @@ pub(crate) fn unquoted(text: &str) -> String {
     text.to_owned()
 }
 
-/// What a key takes: `a size such as "16KiB", or "unlimited"`.
+/// Describes what a key takes: `a size such as "16KiB", or "unlimited"`.
 pub(crate) fn expected(key: &Key) -> String {
     let takes = match key.kind {
         Kind::Bool => "true or false",
@@ -150,7 +150,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
     }
 }
 
-/// The fault of a value of the wrong kind.
+/// Makes the fault of a value of the wrong kind.
 fn unsuited<T>(key: &Key, literal: &Literal) -> Result<T, Fault> {
     if let Literal::Text(text) = literal {
         if let Some(word) = nearest(text, key.words.iter().copied()) {
@@ -186,7 +186,7 @@ fn count(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Faul
                 return negative(literal);
             }
             let digits = digits.trim_start_matches(['-', '+']);
-            // Digits alone, so the one way to fail is to be too large.
+            // There are only digits, so the only way to fail is to be too large.
             let Ok(n) = u64::from_str_radix(digits, *radix) else {
                 return too_large(key, literal, &max.to_string());
             };
@@ -204,7 +204,7 @@ fn count(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Faul
 fn number(key: &Key, literal: &Literal, min: f64, max: f64) -> Result<Value, Fault> {
     let parsed = match literal {
         Literal::Float(text) => text.parse::<f64>().ok(),
-        // i128 holds what any sensible integer needs; a longer one is beyond every limit.
+        // i128 holds any sensible integer; a longer one is beyond every limit.
         Literal::Integer(digits, radix) => {
             Some(i128::from_str_radix(digits, *radix).map_or(f64::MAX, |n| n as f64))
         }
@@ -323,7 +323,7 @@ fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault>
     Err(Fault { message: format!("{}: unknown name{hint}", literal.shown()), note })
 }
 
-/// "a, b or c".
+/// Joins names: "a, b or c".
 fn alternatives(texts: &[String]) -> String {
     match texts {
         [] => String::new(),
@@ -332,7 +332,7 @@ fn alternatives(texts: &[String]) -> String {
     }
 }
 
-/// A value as JSON holds it: quantities as texts with units, counts as numbers.
+/// Converts a value to JSON: quantities become strings with units, counts numbers.
 pub(crate) fn to_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Bool(flag) => (*flag).into(),
@@ -348,10 +348,10 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// A value as a TOML file holds it.
+/// Writes a value as in a TOML file.
 pub(crate) fn to_toml(value: &Value) -> String {
     match value {
-        // Rust prints the shortest text that reads back as the same float, always with a point or exponent.
+        // Rust prints the shortest text that parses to the same float, always with a point or exponent.
         Value::Number(n) => format!("{n:?}"),
         _ => match to_json(value) {
             serde_json::Value::String(text) => quoted(&text),

@@ -1,4 +1,4 @@
-//! The resolved configuration as text: in results, and as a file that resolves to itself.
+//! The resolved configuration as text: for results, and as a file that resolves to itself.
 
 use crate::Resolved;
 use crate::catalog::{catalog, leaf_of};
@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 impl Resolved {
-    /// Nested tables in the order of the stack, `preset` first where there is one.
-    /// Values are as a file would write them: "16KiB", "35us", 128, true.
+    /// Nested tables in the order of the stack, with `preset` first if there is one. Values are written as in
+    /// a file: "16KiB", "35us", 128, true.
     pub fn to_json(&self) -> Json {
         let mut root = Map::new();
         if let Some(preset) = &self.preset {
@@ -31,21 +31,21 @@ impl Resolved {
         Json::Object(root)
     }
 
-    /// A TOML file that states every value, and so resolves to the same values.
+    /// Returns a TOML file that states every value, and so resolves to the same values.
     pub fn to_toml(&self) -> String {
         let preset = self.preset.as_ref().map(|name| format!("preset = {}\n", value::quoted(name)));
         preset.unwrap_or_default() + &canonical(&self.values)
     }
 
-    /// 32 hexadecimal digits that are equal for equal values, whatever preset, file and
-    /// options they came from.
+    /// Returns 32 hexadecimal digits that are equal for equal values, whatever preset, file and options they
+    /// came from.
     pub fn hash(&self) -> String {
         let digest = Sha256::digest(canonical(&self.values).as_bytes());
         digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// Every value, table by table, each in its one canonical spelling.
+/// Returns every value, table by table, each in its one canonical spelling.
 fn canonical(values: &Values) -> String {
     let mut text = String::new();
     for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {

@@ -1,4 +1,4 @@
-//! Every class of mistake, with the exact first line its user reads.
+//! Every kind of mistake, with the exact first line that its user reads.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 
@@ -20,7 +20,7 @@ fn of_options(base: Base<'_>, options: &[Override]) -> ConfigError {
     }
 }
 
-/// Checks first lines, and what holds for every message.
+/// Checks first lines, and what must hold for every message.
 fn check(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let error = of_text(text);
@@ -341,7 +341,7 @@ c.toml:3: flash.capacity: 4GiB contradicts the geometry, which holds 16GiB ([fla
   flash.blocks_per_plane = 65536 (preset map-plus:38)";
     assert_eq!(of_text(file).to_string(), expected);
 
-    // The key stands in the file; the option that broke it is named beside it.
+    // The key is in the file; the message also names the option that broke it.
     let error = of_options(
         Base::Text { name: "c.toml", text: "[flash]\ncapacity = '1GiB'\n" },
         &[set("flash.channels", "2")],
@@ -405,7 +405,7 @@ fn inputs_that_are_no_configuration() {
     assert_eq!(headline(&wide), format!("{wide}:1: UTF-16 text; save it as UTF-8"));
     let large = path("large.csv", &vec![b'1'; (1 << 20) + 1]);
     assert_eq!(headline(&large), format!("{large}: larger than 1MiB, {no_configuration}"));
-    // Regression: what never ends was read until the memory was full.
+    // Regression: an endless file was read until the memory was full.
     assert_eq!(headline("/dev/zero"), format!("/dev/zero: larger than 1MiB, {no_configuration}"));
     let marked = path("marked.toml", b"\xef\xbb\xbfseed = 7\n");
     let input = ftlab_config::open(&marked).unwrap();
@@ -413,7 +413,7 @@ fn inputs_that_are_no_configuration() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Padding without merges to pad for.
+/// Padding is set, but there are no merges to pad for.
 #[test]
 fn padding_needs_an_ftl_that_merges() {
     check(&[(
@@ -427,7 +427,8 @@ fn padding_needs_an_ftl_that_merges() {
     assert!(resolve(Base::Preset("coop-bast"), &[set("host.scheduler", "padding")]).is_ok());
 }
 
-/// Regression: every one of 100,000 wrong keys got its message, for minutes, and one was shown.
+/// Regression: every one of 100,000 wrong keys got its message, which took minutes, though only one was
+/// shown.
 #[test]
 fn many_mistakes_cost_as_much_as_one() {
     let text: String = (0..100_000).rev().map(|number| format!("k{number}=1\n")).collect();
@@ -455,7 +456,7 @@ fn tables_of_no_configuration_keep_their_order_and_have_its_limits() {
         let error = read(text.as_bytes()).unwrap_err();
         assert!(error.starts_with("/a.toml:2: not valid TOML: "), "{error}");
     }
-    // Regression: the stack overflowed, as the parser's bound does not hold where keys are missing.
+    // Regression: the stack overflowed, because the parser's bound does not hold where keys are missing.
     let error = read("a = { = ".repeat(100_000).as_bytes()).unwrap_err();
     assert!(error.starts_with("/a.toml:1: "), "{error}");
     let error = resolve(Base::Text { name: "a.toml", text: &"a = { = ".repeat(100_000) }, &[]).unwrap_err();

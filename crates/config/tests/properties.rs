@@ -7,7 +7,7 @@ use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Some way a person may write `steps`: any unit that divides it, or decimals of a larger one.
+/// Writes `steps` in some way that a person may: in any unit that divides it, or in decimals of a larger one.
 fn spelled(unit: Unit, steps: u64, pick: usize) -> String {
     let exact: Vec<String> = unit
         .names
@@ -25,14 +25,14 @@ fn spelled(unit: Unit, steps: u64, pick: usize) -> String {
     exact[pick % exact.len()].clone()
 }
 
-/// A legal value of a key and a text for it. `roll` is spread over the key's limits.
+/// Returns a legal value of a key and a text for it. `roll` is spread over the key's limits.
 fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
     if !key.words.is_empty() && pick.is_multiple_of(4) {
         let word = key.words[pick % key.words.len()];
         return (word.into(), Value::Word(word));
     }
     let within = |min: u64, max: u64| {
-        // Small values often: a geometry of the largest counts is refused as a whole.
+        // Values are often small: a geometry of the largest counts is refused as a whole.
         let span = (max - min).min(1 << (roll % 64));
         min + if span == u64::MAX { roll } else { roll % (span + 1) }
     };
@@ -85,7 +85,7 @@ fn bounded(error: &ConfigError) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Legal values resolve to themselves, are written to a file, and read back from it.
+    /// Legal values resolve to themselves, can be written to a file, and read back from it.
     #[test]
     fn legal_values_survive(rolls in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0usize..1000), 0..8)) {
         let keys = all();
@@ -118,7 +118,7 @@ proptest! {
         }
     }
 
-    /// No text makes the reader panic, and every refusal is short and printable.
+    /// No text makes the reader panic, and every error is short and printable.
     #[test]
     fn any_text_is_answered(text in "\\PC*|[\\x00-\\x7f\\u{80}-\\u{2100}]{0,200}") {
         if let Err(error) = resolve(Base::Text { name: "c.toml", text: &text }, &[]) {
@@ -126,7 +126,7 @@ proptest! {
         }
     }
 
-    /// The same for texts that are nearly configurations, and for options.
+    /// The same for texts that are almost configurations, and for options.
     #[test]
     fn nearly_correct_texts_are_answered(parts in prop::collection::vec((0usize..40, 0usize..30, 0usize..60), 1..10)) {
         const VALUES: [&str; 30] = [
@@ -168,7 +168,7 @@ proptest! {
     fn quantities_are_exact(whole in "[0-9]{1,25}", fraction in "[0-9]{0,22}", unit in 0usize..9) {
         let (name, size) = BYTES.names[unit];
         let text = if fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") };
-        // The same product in decimal strings: digits times size, shifted by the fraction's length.
+        // The same product in decimal strings: digits times size, shifted by the length of the fraction.
         let digits: Vec<u128> = format!("{whole}{fraction}").bytes().map(|b| u128::from(b - b'0')).collect();
         let mut product = vec![0u128; digits.len() + 16];
         let mut carry = 0u128;

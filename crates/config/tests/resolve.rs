@@ -96,7 +96,7 @@ fn every_key_is_documented_and_its_default_is_legal() {
     let resolved = of_text("");
     for key in all() {
         assert!(key.doc.len() > 5 && key.doc.ends_with('.'), "{}: {:?}", key.path, key.doc);
-        // Reading the defaults is part of resolving; what has none is absent.
+        // Reading the defaults is part of resolving; keys without one are absent.
         assert_eq!(resolved.values.contains_key(key.path), !key.default.is_empty(), "{}", key.path);
         if let Kind::Choice(list) = key.kind {
             assert!(list().iter().all(|choice| !choice.doc.is_empty()), "{}", key.path);
@@ -154,7 +154,7 @@ fn an_option_may_choose_the_preset() {
     assert_eq!(preset.preset.as_deref(), Some("map-plus"));
 }
 
-/// A key that the user sets for a part that was not chosen; a preset's is ignored without a word.
+/// A key that the user sets for a part that was not chosen is noted; a preset's is ignored silently.
 #[test]
 fn keys_set_in_vain_are_noted() {
     let of = |options: &[(&str, &str)]| of_options(Base::Preset("map-plus"), options).notes();
@@ -251,7 +251,7 @@ fn presets_are_in_order() {
         assert_eq!(resolved.preset.as_deref(), Some(preset.name));
         assert!(!resolved.values.contains_key("flash.capacity"), "{}: presets state geometry", preset.name);
         assert!(resolved.settings.workload.trace.is_none(), "{}", preset.name);
-        // The text alone is the same configuration: a user may copy it.
+        // The text alone is the same configuration, since a user may copy it.
         assert_eq!(of_text(preset.text).values, resolved.values);
     }
 }
@@ -287,7 +287,7 @@ fn the_hash_follows_the_values_alone() {
     let preset = of_options(Base::Preset("map-plus"), &[]);
     assert_eq!(preset.hash().len(), 32);
     assert!(preset.hash().bytes().all(|b| b.is_ascii_hexdigit()));
-    // Another spelling, another origin, the same values.
+    // Another spelling and another origin give the same values.
     let copy = preset.to_toml().replace("preset = \"map-plus\"\n", "").replace("\"10ms\"", "\"10_000us\"");
     assert_eq!(of_text(&copy).hash(), preset.hash());
     assert_eq!(of_text(&copy).preset, None);

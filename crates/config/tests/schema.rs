@@ -1,14 +1,14 @@
 //! The schema, the list of components and the reference say what the reader does.
 //!
-//! The schema is checked here against a small reader of the few keywords it uses; the
-//! Python tests check it with a full validator.
+//! Here the schema is checked by a small reader of the few keywords it uses; the Python tests check it with a
+//! full validator.
 
 use ftlab_config::{Base, components, presets, reference_markdown, resolve, schema};
 use ftlab_files::settings::all;
 use regex_lite::Regex;
 use serde_json::{Value as Json, json};
 
-/// Why `value` does not meet `schema`, for the keywords that `schema()` uses.
+/// Returns why `value` does not match `schema`, for the keywords that `schema()` uses.
 fn fault(schema: &Json, value: &Json, path: &str) -> Option<String> {
     let wrong = |what: &str| Some(format!("{path}: {value} {what}"));
     let object = schema.as_object().unwrap();
@@ -122,7 +122,7 @@ fn what_the_reader_refuses_the_schema_refuses() {
     }
 }
 
-/// The value as an inline TOML text; its strings need no escapes.
+/// Returns the value as an inline TOML text; its strings need no escapes.
 fn toml_of(value: &Json) -> String {
     fn inline(value: &Json) -> String {
         match value {

@@ -1,4 +1,4 @@
-//! Driving an FTL directly, beside a plain map of what it holds.
+//! Drives an FTL directly, together with a plain map of its contents.
 
 use std::collections::HashMap;
 
@@ -7,24 +7,24 @@ use ftlab_core::ftl::{Idle, LookUp, Police, Serve};
 use ftlab_core::request::Pages;
 use ftlab_core::workload::Op;
 
-/// Pages that are covered whole.
+/// Returns pages that are covered whole.
 pub const fn whole(first: u32, pages: u32) -> Pages {
     Pages { first, pages, head_partial: false, tail_partial: false }
 }
 
-/// An FTL in check mode, and the version of every LPN by a plain map.
+/// An FTL in check mode, and the version of every LPN in a plain map.
 pub struct Driver<F> {
     /// The FTL.
     pub ftl: F,
     /// The steps.
     pub work: Work,
-    /// By LPN the version that it must resolve to; `None` once it is trimmed.
+    /// By LPN, the version that it must resolve to; `None` once it is trimmed.
     pub versions: HashMap<u32, Option<u32>>,
     writes: HashMap<u32, u32>,
 }
 
 impl<F: Serve + Idle + LookUp + Police> Driver<F> {
-    /// An FTL without data.
+    /// Makes an FTL without data.
     pub fn new(ftl: F, work: Work) -> Driver<F> {
         Driver { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
@@ -32,7 +32,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
     /// Passes one request on.
     pub fn operate(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
-        // Where blocks are chosen by speed: some chips are waited for, some are not.
+        // If blocks are chosen by speed, some LUNs are waited for and some are not.
         (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
         let (request, work) = (whole(first, pages), &mut self.work);
         match op {
@@ -50,8 +50,8 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// One step of a random load, of which `op` is below 16: reads, a trim, a flush, what is done while the device
-    /// is idle, a prefetch, or most often a write.
+    /// Performs one step of a random load. Below 16, `op` selects a read, a trim, a flush, idle work, a
+    /// prefetch or, most often, a write.
     pub fn step(&mut self, op: u8, at: u32, pages: u32) {
         let lpns = self.ftl.logical_pages();
         let pages = pages.min(lpns);
@@ -70,7 +70,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// Every invariant holds, and every LPN resolves to its newest version.
+    /// Checks that every invariant holds and every LPN resolves to its newest version.
     pub fn verify(&self) {
         self.ftl.verify().expect("every invariant holds");
         for lpn in 0..self.ftl.logical_pages() {
@@ -79,8 +79,8 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// Fills the user capacity and overwrites it ten times: garbage collection never deadlocks. Most writes go to
-    /// a fifth of the pages if they are `skewed`.
+    /// Fills the user capacity and overwrites it ten times: garbage collection never deadlocks. If `skewed`,
+    /// most writes go to a fifth of the pages.
     pub fn overwrite(&mut self, seed: u64, skewed: bool) {
         let lpns = self.ftl.logical_pages();
         for lpn in 0..lpns {

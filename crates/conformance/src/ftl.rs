@@ -22,12 +22,13 @@ use crate::stack::{buffered, hybrid_device, settings, tiny};
 /// Tests a registered FTL.
 ///
 /// # Panics
-/// If it does not hold what [`FlashTranslation`] and the traits it stands on promise, or no FTL has that name.
+/// If it breaks a promise of [`FlashTranslation`] or of the traits that it builds on, or no FTL has that
+/// name.
 pub fn ftl(name: &str) {
     ftl::typed(name, Registered(name));
 }
 
-/// Tests a mapping cache of one's own, with the settings of dftl. See [`ftl()`].
+/// Tests a mapping cache from another crate, with the settings of dftl. See [`ftl()`].
 ///
 /// ```
 /// use ftlab_core::ftl::map::page::FullMap;
@@ -37,15 +38,15 @@ pub fn ftl(name: &str) {
 /// ```
 ///
 /// # Panics
-/// If the FTL with it does not hold what is promised.
+/// If the FTL with this cache breaks a promise.
 pub fn mapping_cache_of<T: Translation>() {
     Suite::<PageMapped<T>>::run("dftl");
 }
 
-/// Tests log blocks of one's own, with the settings of fast. See [`ftl()`].
+/// Tests log blocks from another crate, with the settings of fast. See [`ftl()`].
 ///
 /// # Panics
-/// If the hybrid FTL with them does not hold what is promised.
+/// If the hybrid FTL with these log blocks breaks a promise.
 pub fn log_blocks_of<L: Logs>() {
     Suite::<Hybrid<L>>::run("fast");
 }
@@ -58,7 +59,7 @@ impl ftl::Typed for Registered<'_> {
     }
 }
 
-/// The checks of an FTL, with the settings of a registered one of its kind.
+/// Runs the checks of an FTL, with the settings of a registered one of its kind.
 struct Suite<F>(std::marker::PhantomData<F>);
 
 impl<F: FlashTranslation> Suite<F> {
@@ -99,7 +100,7 @@ impl<F: FlashTranslation> Suite<F> {
         }
     }
 
-    /// Loaded from a saved state it is what was saved, and goes on in the same way.
+    /// Loaded from a saved state, it equals what was saved and goes on in the same way.
     fn goes_on_when_loaded(settings: &Settings, seed: u64) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
@@ -137,20 +138,21 @@ impl<F: FlashTranslation> Suite<F> {
         bytes
     }
 
-    /// A device of three kinds of logical page: with data before, without, and beyond what a test writes.
+    /// A device with three kinds of logical page: with data beforehand, without, and beyond what a test
+    /// writes.
     fn roomy(kind: &str) -> Settings {
         if F::IS_HYBRID {
             return hybrid_device(kind, 4, 20, 5);
         }
         let mut settings = settings();
         settings.ftl.kind = kind.into();
-        // 512 entries a translation page; a page and 100 entries beside it.
+        // 512 entries to a translation page: one page and 100 entries more.
         settings.ftl.mapping_cache_bytes = Some(4096 + 100 * 8);
         settings
     }
 
-    /// A page that is covered in part is read before it is written where `ftl.partial_write` says so; none that
-    /// has no data, and none else.
+    /// A page that is covered in part is read before it is written if `ftl.partial_write` says so; pages
+    /// without data are not, and no others are.
     fn reads_what_is_covered_in_part(kind: &str) {
         let host_reads = |work: &Work| work.counts().reads[Cause::Host as usize];
         for rmw in [false, true] {
@@ -171,7 +173,7 @@ impl<F: FlashTranslation> Suite<F> {
         }
     }
 
-    /// Worn out it refuses writes and trims, and counts each.
+    /// When worn out, it refuses writes and trims, and counts each.
     fn counts_what_it_refuses(kind: &str) {
         let mut settings = Self::roomy(kind);
         settings.flash.endurance = Endurance::Cycles(3);
@@ -194,8 +196,8 @@ impl<F: FlashTranslation> Suite<F> {
         ftl.verify().expect("every invariant holds");
     }
 
-    /// What is told as cached in a list is what is told one by one, and no more than fits: the schedulers'
-    /// knowledge of the mapping cache (polled, lru, full) is one and the same.
+    /// What is reported as cached in a list equals what is reported one by one, and is no more than fits: all
+    /// schedulers' knowledge of the mapping cache (polled, lru, full) is the same.
     fn lists_what_is_cached(settings: &Settings) {
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
         let mut most = 0;

@@ -13,13 +13,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::registered::all_ftls;
 use crate::stack::{bursts, every_request_completes_once, small};
 
-/// Logical pages of a flash block, and of a translation page, where a scheduler is alone.
+/// Logical pages of a flash block, and of a translation page, for a scheduler that is tested alone.
 const BLOCK: u32 = 8;
 const TRANSLATION_PAGE: u32 = 16;
 
-/// Tests a registered scheduler, alone and above every FTL: every request leaves once, by choice or by deadline; it
-/// never rests while one waits; what it counts agrees with the requests; and the same requests are chosen in the
-/// same order again.
+/// Tests a registered scheduler, alone and above every FTL: every request leaves exactly once, by choice or
+/// by deadline; the scheduler never rests while one waits; its counts agree with the requests; and a second
+/// run chooses the same order.
 ///
 /// ```
 /// use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
@@ -54,7 +54,7 @@ const TRANSLATION_PAGE: u32 = 16;
 /// ```
 ///
 /// # Panics
-/// If it does not hold what [`sched::Scheduler`] promises, or no scheduler has that name.
+/// If it breaks a promise of [`sched::Scheduler`], or no scheduler has that name.
 pub fn host_scheduler(name: &str) {
     for seed in 0..200 {
         let left = Run::of(name, seed);
@@ -161,7 +161,7 @@ impl Run {
         }
     }
 
-    /// A later request merges with one that waits and does not fill its block.
+    /// A later request merges with a waiting one and does not fill its block.
     fn grow(&mut self) {
         let room = |request: &Request| !(request.pages.first + request.pages.pages).is_multiple_of(BLOCK);
         let grows = |id: &&u32| matches!(self.pool[**id].op, Op::Read | Op::Write) && room(&self.pool[**id]);

@@ -1,4 +1,4 @@
-//! What every part must hold, as suites: a part is tested by one line.
+//! What every part must hold, as suites: one line tests a part.
 //!
 //! | part | suite |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! registers its part by a name (the `register` of its registry) and tests it by that. What a part is, and is
 //! excused from, it says itself: `Needs`, and the constants of its trait.
 //!
-//! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and so
-//! on), small devices and loads.
+//! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and
+//! others), small devices and loads.
 
 mod device_scheduler;
 mod driver;

@@ -1,4 +1,4 @@
-//! What is registered, by what it is: whoever adds a part is tested without saying so.
+//! Registered parts by their properties: a new part is tested without being named.
 
 use ftlab_core::config::Choice;
 use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_on_flash};
@@ -11,14 +11,15 @@ fn names(choices: Vec<Choice>) -> Vec<&'static str> {
     choices.iter().map(|choice| choice.name).collect()
 }
 
-/// An FTL as the tests name it: the name it is registered by, or `base-` with one that flushes its mappings by
-/// amount where it need not.
+/// Names an FTL as the tests do: the name it is registered by, or `base-` with one that can flush its
+/// mappings by amount and is told not to.
 pub fn set_ftl(settings: &mut Settings, kind: &str) {
     settings.ftl.kind = kind.trim_start_matches("base-").into();
     settings.ftl.flush_bytes = (kind.starts_with("base-") || gathers(settings)).then_some(64 << 10);
 }
 
-/// The registered FTLs of which, with their defaults, this is true. Whoever adds one is tested without saying so.
+/// Returns the registered FTLs that satisfy this with their defaults. A new one is tested without being
+/// named.
 pub fn ftls(is: impl Fn(&Settings) -> bool) -> Vec<&'static str> {
     names(ftl::choices()).into_iter().filter(|kind| is(&with_ftl(kind))).collect()
 }
@@ -29,32 +30,32 @@ fn with_ftl(kind: &str) -> Settings {
     settings
 }
 
-/// All of them.
+/// Returns all of them.
 pub fn all_ftls() -> Vec<&'static str> {
     ftls(|_| true)
 }
 
-/// Those that map pages.
+/// Returns those that map pages.
 pub fn page_mapped() -> Vec<&'static str> {
     ftls(|settings| !is_hybrid(settings))
 }
 
-/// Those that map pages and write mappings back by eviction, if at all.
+/// Returns those that map pages and write mappings back by eviction, if at all.
 pub fn by_eviction() -> Vec<&'static str> {
     ftls(|settings| !is_hybrid(settings) && !gathers(settings))
 }
 
-/// Those of them with translation pages.
+/// Returns those of them that have translation pages.
 pub fn demand_cached() -> Vec<&'static str> {
     ftls(|settings| maps_on_flash(settings) && !gathers(settings))
 }
 
-/// Those that map blocks.
+/// Returns those that map blocks.
 pub fn hybrids() -> Vec<&'static str> {
     ftls(|settings| is_hybrid(settings))
 }
 
-/// Those that can flush their mappings by amount.
+/// Returns those that can flush their mappings by amount.
 pub fn by_amount() -> Vec<&'static str> {
     ftls(|settings| {
         let mut settings = settings.clone();
@@ -63,34 +64,35 @@ pub fn by_amount() -> Vec<&'static str> {
     })
 }
 
-/// Those that map pages, and those of them that can flush by amount and need not as `base-` with their name.
+/// Returns those that map pages; those that can flush by amount but need not appear also as `base-` with
+/// their name.
 pub fn page_mapped_both_ways() -> Vec<&'static str> {
     let by_amount = by_amount().into_iter().filter(|kind| !gathers(&with_ftl(kind)));
     let base = by_amount.map(|kind| &*format!("base-{kind}").leak());
     page_mapped().into_iter().chain(base).collect()
 }
 
-/// Host schedulers that work by flash blocks, or those that do not.
+/// Returns host schedulers that work by flash blocks, or those that do not.
 pub fn schedulers(by_blocks: bool) -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).blocks == by_blocks).collect()
 }
 
-/// Host schedulers that group requests by translation page.
+/// Returns host schedulers that group requests by translation page.
 pub fn by_translation_page() -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).translation_pages).collect()
 }
 
-/// Schedulers of the device.
+/// Returns the schedulers of the device.
 pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())
 }
 
-/// Lets a policy choose the victims of all blocks.
+/// Makes a policy choose the victims among all blocks.
 pub fn set_gc(settings: &mut Settings, gc: &str) {
     (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), gc.into());
 }
 
-/// Victim policies.
+/// Returns the victim policies.
 pub fn victim_policies() -> Vec<&'static str> {
     names(gc::choices())
 }

@@ -1,4 +1,4 @@
-//! What every replacement in a mapping cache must hold.
+//! What every replacement policy of a mapping cache must hold.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use rand::Rng;
 /// Entries of the cache.
 const ENTRIES: usize = 16;
 
-/// A replacement of one's own, as `make` makes it for so many entries: what it lets go is in the cache, and its
-/// copy goes on as it does itself.
+/// Tests a replacement policy from another crate, as `make` makes it for a number of entries: whatever it
+/// evicts is in the cache, and its copy goes on in the same way.
 ///
 /// # Panics
-/// If it does not hold what [`Replacement`] promises.
+/// If it breaks a promise of [`Replacement`].
 pub fn replacement_of(make: impl Fn(Option<u32>) -> Box<dyn Replacement>) {
     for seed in 0..100 {
         let mut rng = stream(seed, "replacement");

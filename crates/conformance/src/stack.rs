@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::registered::set_ftl;
 
-/// The device of the MAP+ paper, smaller: one chip, 35 us reads, 350 us programs, no bus time.
+/// A smaller form of the MAP+ paper's device: one chip, 35 us reads, 350 us programs, no bus time.
 pub fn settings() -> Settings {
     let mut settings = Settings::default();
     settings.host.deadline_ns = None;
@@ -19,7 +19,8 @@ pub fn settings() -> Settings {
     settings
 }
 
-/// A device of this FTL so small that its cache is too small and garbage is collected. Requests have a deadline.
+/// A device of this FTL that is so small that its mapping cache overflows and garbage is collected. Requests
+/// have a deadline.
 pub fn small(kind: &str, chips: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
@@ -38,8 +39,8 @@ pub fn small(kind: &str, chips: u32) -> Settings {
     settings
 }
 
-/// A device of this FTL of four chips and so few, small pages that everything in it can be verified often; there
-/// are several translation pages, and room for a campaign of power cuts.
+/// A device of this FTL of four chips and few, small pages, so that everything in it can be verified often;
+/// there are several translation pages, and room for a campaign of power cuts.
 pub fn tiny(kind: &str) -> Settings {
     let mut settings = settings();
     set_ftl(&mut settings, kind);
@@ -58,7 +59,7 @@ pub fn tiny(kind: &str) -> Settings {
         settings.ftl.over_provisioning_ppm = 450_000;
     }
     if settings.ftl.flush_bytes.is_some() {
-        // Segments of 512 B and mini-pages of 4 KiB in pages of several of them.
+        // Segments of 512 B and mini-pages of 4 KiB, in pages that hold several of them.
         settings.ftl.own.msftl.segment_bytes = 512;
         let wide = unit_bytes(&settings) > 2048;
         settings.flash.page_bytes = if wide { 8192 } else { 2048 };
@@ -72,8 +73,8 @@ pub fn tiny(kind: &str) -> Settings {
     settings
 }
 
-/// The same with logical pages smaller than the NAND page, which gather in page buffers, where the FTL has those;
-/// pages go round the chips.
+/// The same with logical pages smaller than the NAND page, which gather in page buffers if the FTL has those;
+/// pages go to the chips in turn.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
     if !is_hybrid(&settings) {
@@ -120,7 +121,7 @@ pub fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
     (0..requests).map(request).collect()
 }
 
-/// Keeps every completion.
+/// Stores every completion.
 #[derive(Default)]
 pub struct Log(pub Vec<Completion>);
 
@@ -130,7 +131,7 @@ impl Observer for Log {
     }
 }
 
-/// Runs in check mode; completions in the order of ids.
+/// Runs in check mode and returns the completions in the order of ids.
 pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Completion>) {
     let mut log = Log::default();
     let report = run(settings, &mut records.into_iter(), &mut log, true).expect("every invariant holds");
@@ -138,8 +139,8 @@ pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Comple
     (report, log.0)
 }
 
-/// Every request completes once, its latency is its wait and its access, and no resource is busy for longer than
-/// the run takes.
+/// Every request completes exactly once, its latency is its wait plus its access, and no resource is busy for
+/// longer than the run takes.
 pub fn every_request_completes_once(settings: &Settings, trace: &[Record]) {
     let (report, done) = checked(settings, trace.to_vec());
     assert_eq!(done.len(), trace.len());
@@ -159,7 +160,7 @@ pub fn every_request_completes_once(settings: &Settings, trace: &[Record]) {
     }
 }
 
-/// Power cuts that a campaign makes of each FTL; `FTLAB_CUTS` for more.
+/// Number of power cuts that a campaign makes of each FTL; `FTLAB_CUTS` sets more.
 pub fn cuts() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
 }

@@ -26,40 +26,40 @@ pub struct Known {
     pub modified: u64,
 }
 
-/// The closed blocks of both chips, in no clever order.
+/// The closed blocks of both chips, in plain lists.
 #[derive(Default)]
 pub struct Model {
     blocks: BTreeMap<u32, Known>,
     /// How often each block was erased.
     erases: BTreeMap<u32, u32>,
     events: u64,
-    /// By chip the block that is next by number, if one is closed.
+    /// By chip, the next block by number, if a block is closed.
     due: [Option<u32>; 2],
 }
 
 impl Model {
-    /// The closed blocks of a chip, by number.
+    /// Returns the closed blocks of a chip, by number.
     pub fn of(&self, chip: u32) -> impl Iterator<Item = (u32, Known)> {
         let blocks = chip * SPACE.blocks_per_chip..(chip + 1) * SPACE.blocks_per_chip;
         self.blocks.range(blocks).map(|(&block, &known)| (block, known))
     }
 
-    /// A closed block.
+    /// Returns a closed block.
     pub fn known(&self, block: u32) -> Known {
         self.blocks[&block]
     }
 
-    /// How often a block was erased.
+    /// Returns how often a block was erased.
     pub fn erases(&self, block: u32) -> u32 {
         self.erases.get(&block).copied().unwrap_or(0)
     }
 
-    /// The block of a chip whose turn it is, where blocks go by number.
+    /// Returns the block of a chip whose turn it is, for policies that go by number.
     pub fn due(&self, chip: u32) -> Option<u32> {
         self.due[chip as usize]
     }
 
-    /// So many blocks of a chip, those closed first.
+    /// Returns this many blocks of a chip, those closed first.
     pub fn oldest(&self, chip: u32, count: usize) -> Vec<(u32, Known)> {
         let mut all: Vec<_> = self.of(chip).collect();
         all.sort_by_key(|(_, known)| known.closed);
@@ -88,9 +88,9 @@ impl Model {
     }
 }
 
-/// Tests a registered policy: a victim is a closed block of its chip; a block that gains something is taken before
-/// long; what the policy holds are the closed blocks; and one that is loaded from a saved state goes on as it would
-/// have.
+/// Tests a registered policy: a victim is a closed block of its chip; a block that gains something is taken
+/// before long; the policy holds exactly the closed blocks; and one that is loaded from a saved state goes on
+/// in the same way.
 ///
 /// ```
 /// use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
@@ -123,12 +123,13 @@ impl Model {
 /// ```
 ///
 /// # Panics
-/// If it does not hold what [`ftlab_core::ftl::gc::Victims`] promises, or no policy has that name.
+/// If it breaks a promise of [`ftlab_core::ftl::gc::Victims`], or no policy has that name.
 pub fn victims(name: &str) {
     victims_judged(name, &settings(), |_, _, _| ());
 }
 
-/// The same with these keys of the policies, each victim judged besides, beside what is known of the blocks.
+/// The same with these keys of the policies; in addition `judge` sees each victim with what is known of the
+/// blocks.
 ///
 /// # Panics
 /// As [`victims`].
@@ -152,7 +153,7 @@ pub fn victims_judged(name: &str, settings: &Settings, mut judge: impl FnMut(&Mo
     }
 }
 
-/// A policy at work beside the model.
+/// A policy at work, together with the model.
 struct Run {
     policy: Policy,
     model: Model,
@@ -218,7 +219,8 @@ impl Run {
         }
     }
 
-    /// Closed again in the order of [`ftlab_core::ftl::gc::Victims::each`], the blocks are chosen in the same order.
+    /// Closed again in the order of [`ftlab_core::ftl::gc::Victims::each`], the blocks are chosen in the same
+    /// order.
     fn goes_on_when_loaded(&mut self, mut loaded: Policy) {
         for chip in 0..SPACE.chips {
             self.policy.each(chip, &mut |block, _| {
@@ -243,7 +245,7 @@ impl Run {
         }
     }
 
-    /// With one block that gains something and others that do not: a victim without gain is written again whole,
+    /// With one block that gains something and others that do not: a victim without gain is rewritten whole,
     /// into another block.
     fn comes_to_a_gainful_block(&mut self) {
         let full = SPACE.slots_per_block;

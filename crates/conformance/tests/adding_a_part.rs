@@ -1,11 +1,11 @@
-//! Adding a part is one new file and one line: this test does what `docs/adding-a-policy.md` says, in a copy of the
-//! source, and runs what comes out. No list of tests names what was added.
+//! Adding a part takes one new file and one line: this test follows `docs/adding-a-policy.md` in a copy of
+//! the source, and runs the outcome. No list of tests names what was added.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A test of the copy: each part is registered, passes its suite, and does what it says.
+/// A test in the copy: each part is registered, passes its suite, and does what it should.
 const USE: &str = r#"use ftlab_conformance as conformance;
 use ftlab_core::workload::Op::{Read, Write};
 
@@ -45,7 +45,7 @@ fn clock_passes_over_what_was_used() {
     settings.ftl.mapping_cache_bytes = Some(4 * 8);
     assert_eq!(settings.ftl.own.clock.most, u32::MAX);
     let page = |lpn| conformance::pages(0, Read, 4096, lpn, 1);
-    // 0 was used again, so 1 makes room for 4: then 0 is there and 1 is not.
+    // 0 was used again, so 1 makes room for 4: afterwards 0 is cached and 1 is not.
     let lpns = [0, 1, 2, 3, 0, 4, 0, 1];
     let mapping = conformance::checked(&settings, lpns.map(page).to_vec()).0.mapping;
     assert_eq!((mapping.hits, mapping.misses), (2, 6));
@@ -107,7 +107,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Copies a crate's source, and its manifest without what its own tests need.
+/// Copies a crate's source, and its manifest without the dependencies of its own tests.
 fn copy_crate(root: &Path, copied: &Path, folder: &str) {
     copy(&root.join(folder).join("src"), &copied.join(folder).join("src"));
     let manifest = fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
@@ -172,7 +172,7 @@ fn one_file_and_one_line() {
         .args(["test", "--offline", "--quiet", "--package", "ftlab-conformance", "--test", "added"])
         .current_dir(&copied)
         .env("CARGO_TARGET_DIR", copied.with_file_name("added-part-target"))
-        // Not for speed.
+        // Speed does not matter here.
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .output()

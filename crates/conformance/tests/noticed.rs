@@ -1,17 +1,17 @@
-//! The suites can fail: parts that are wrong in one place each.
+//! The suites can fail: parts that are each wrong in one place.
 
 use ftlab_conformance::{SPACE, host_scheduler, victims};
 use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
 use ftlab_core::request::{Pool, Queue};
 
-/// Arrival order; with a fault.
+/// Arrival order, with a fault.
 #[derive(Debug)]
 struct Fifo {
     queue: Queue,
-    /// What leaves by deadline stays in the queue.
+    /// A request that leaves by deadline stays in the queue.
     keeps: bool,
-    /// Every other choice is none.
+    /// Every other choice is empty.
     rests: bool,
     choices: u32,
 }
@@ -75,7 +75,7 @@ fn a_scheduler_that_rests() {
 struct Lowest {
     closed: Vec<u32>,
     gainful: bool,
-    /// Blocks that leave stay.
+    /// Blocks that leave are kept.
     keeps: bool,
 }
 

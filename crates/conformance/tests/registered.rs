@@ -1,4 +1,4 @@
-//! Every suite over whatever is registered.
+//! Runs every suite over everything that is registered.
 
 use ftlab_conformance as conformance;
 

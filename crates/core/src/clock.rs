@@ -3,30 +3,32 @@
 /// No event is due.
 pub const NEVER: u64 = u64::MAX;
 
-/// Neighbours that make room for a time one by one, before those that remain move as a block.
+/// Number of neighbours that move one by one to make room for a time, before the rest moves as a block.
 const STEPS: usize = 12;
 
-/// Due times of resources (chips and channel buses), in their order; ties go to the resource with the lower number.
+/// Due times of resources (LUNs and channel buses), sorted; on a tie the resource with the lower number comes
+/// first.
 ///
-/// What is due next is taken from the front and most new times belong near the end, so that a sorted array needs
-/// fewer operations than a heap or a tree of as many chips as devices have.
+/// The next due time is taken from the front and most new times belong near the end, so for the number of
+/// LUNs that devices have a sorted array needs fewer operations than a heap or a tree.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// What is due, in order, from `first` to before `end`: the time above, the resource below.
+    /// The due times, sorted, from `first` to `end` (excluded): the time in the upper half, the resource in
+    /// the lower.
     due: Vec<u128>,
     first: usize,
     end: usize,
 }
 
 impl Clock {
-    /// For `resources` resources, none due.
+    /// Makes a clock for `resources` resources, none due.
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
-        // Room for as many again, so that they move to the front now and then, not each time.
+        // Room for twice as many, so that they are moved to the front only now and then.
         Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0 }
     }
 
-    /// When a resource is due next; [`NEVER`] if none is.
+    /// Returns when the next resource is due; [`NEVER`] if none is.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         if self.first == self.end { NEVER } else { (self.due[self.first] >> 64) as u64 }
@@ -38,7 +40,7 @@ impl Clock {
         Some((due >> 64) as u64)
     }
 
-    /// Takes the resource that is due next at `now_ns` or before.
+    /// Takes the next resource that is due at `now_ns` or earlier.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<u32> {
         if self.first == self.end {
@@ -52,7 +54,7 @@ impl Clock {
         Some(due as u32)
     }
 
-    /// Sets a resource's due time in place of the one before, which is looked for; [`NEVER`] for none.
+    /// Replaces a resource's due time, which is searched for; [`NEVER`] for none.
     pub fn set(&mut self, resource: u32, time_ns: u64) {
         let mut due = self.due[self.first..self.end].iter();
         if let Some(at) = due.position(|&due| due as u32 == resource) {

@@ -13,24 +13,24 @@ pub enum Half {
     Write = 1,
 }
 
-/// The chips a request touches under static allocation (Cui et al., NPC 2016, eq. (1)): consecutive
-/// NAND pages lie on consecutive chips, and behind the last chip comes the first.
+/// The LUNs that a request touches under static allocation (Cui et al., NPC 2016, eq. (1)): consecutive NAND
+/// pages lie on consecutive LUNs, and the first follows the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First chip.
+    /// First LUN.
     pub first: u32,
-    /// Number of chips; at most all of them, 0 for a request that touches none.
+    /// Number of LUNs; at most all of them, 0 for a request that touches none.
     pub width: u32,
 }
 
 impl Window {
-    /// The chips, of `chips` there are, in the order of the pages.
+    /// Returns the LUNs, of `chips` in all, in page order.
     #[inline]
     pub fn members(self, chips: u32) -> impl Iterator<Item = u32> {
         (0..self.width).map(move |at| self.member(at, chips))
     }
 
-    /// Visits them. Most windows have one, for which a loop costs more than the visit.
+    /// Visits them. Most windows have one LUN, for which a loop costs more than the visit.
     #[inline(always)]
     pub fn each(self, chips: u32, mut visit: impl FnMut(u32)) {
         match self.width {
@@ -39,7 +39,7 @@ impl Window {
         }
     }
 
-    /// The `at`-th chip.
+    /// Returns the LUN at this index.
     #[inline]
     pub fn member(self, at: u32, chips: u32) -> u32 {
         let chip = self.first + at;
@@ -64,7 +64,7 @@ impl Pages {
     /// No pages.
     pub const NONE: Pages = Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
 
-    /// `count` of the pages, from the `at`-th on.
+    /// Returns `count` of the pages, starting at this index.
     pub fn part(self, at: u32, count: u32) -> Pages {
         Pages {
             first: self.first + at,
@@ -79,9 +79,9 @@ impl Pages {
 /// but `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Part of a block issue under cooperation: announced by COOP_Query, so nothing need be guessed.
+    /// Part of a cooperative block issue: announced by COOP_Query, so nothing has to be guessed.
     pub coop: bool,
-    /// COOP_Issue of the logical block of its first page goes ahead of it.
+    /// COOP_Issue of the logical block of its first page precedes it.
     pub begin: bool,
     /// COOP_Complete of that logical block follows it.
     pub end: bool,
@@ -112,19 +112,20 @@ pub struct BlockSize {
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
-    /// The exponent, if that is a power of two, or [`NONE`]: a division takes longer than the rest of an arrival.
+    /// The exponent, if that is a power of two, or [`NONE`]: a division takes longer than everything else on
+    /// arrival.
     shift: u32,
 }
 
 impl Paging {
-    /// Logical pages of so many bytes.
+    /// Makes the paging for logical pages of this many bytes.
     pub fn new(logical_page_bytes: u32) -> Paging {
         let logical_page = u64::from(logical_page_bytes);
         let shift = if logical_page.is_power_of_two() { logical_page.trailing_zeros() } else { NONE };
         Paging { logical_page, shift }
     }
 
-    /// Logical page of a byte address, and how far into the page it is.
+    /// Returns the logical page of a byte address, and the offset within the page.
     #[inline]
     fn page_of(self, at: u64) -> (u64, u64) {
         match self.shift {
@@ -133,7 +134,7 @@ impl Paging {
         }
     }
 
-    /// The pages of a request with a range, for the bytes from `offset` to `end`.
+    /// Returns the pages of a request for the bytes from `offset` to `end`.
     #[inline]
     pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
@@ -143,7 +144,7 @@ impl Paging {
             return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
         }
         let (head_partial, tail_partial) = (before > 0, behind > 0);
-        // A trim takes the pages it covers whole, everything else each page it touches.
+        // A trim takes the pages that it covers whole, everything else takes each page that it touches.
         let (first, pages_end) = if op == Op::Trim {
             (head + u64::from(head_partial), tail)
         } else {
@@ -186,15 +187,15 @@ pub struct Request {
     pub prioritized: bool,
     /// Dispatched by deadline.
     pub expired: bool,
-    /// First of a batch: the device prefetches for it and those linked behind it.
+    /// First of a batch: the device prefetches for it and for those linked behind it.
     pub prefetch: bool,
-    /// What the scheduler tells the device beside that.
+    /// What else the scheduler tells the device.
     pub mark: Mark,
     /// Number of its batch in the host's scheduler, from 1; 0: none.
     pub batch: u64,
-    /// Where the scheduler keeps that batch.
+    /// Where the scheduler stores that batch.
     pub batch_slot: u32,
-    /// Chips of the pages, once the device has the request; none for a flush.
+    /// LUNs of the pages, once the device has the request; none for a flush.
     pub chips: Window,
     /// Mapping-cache misses.
     pub misses: u32,
@@ -202,20 +203,20 @@ pub struct Request {
     pub failed: bool,
     /// The device's own task that issued it, by number ([`crate::device::own`]); 0: it came from the host.
     pub task: u8,
-    /// Flash steps not finished.
+    /// Flash steps that have not finished.
     pub steps_left: u32,
-    /// For whoever feeds the host. A replayed request has here how many others became part of it, one of the
-    /// file host the first of its block I/Os, a submitted one its last submission.
+    /// For the feed of the host: of a replayed request, how many others became part of it; of one from the
+    /// file host, its first block I/O; of a submitted one, its last submission.
     pub tag: u32,
-    /// Where the host has cut a request: the whole request, for the whole and for its parts; else [`NONE`].
+    /// If the host has cut a request: the whole request, both for itself and for its parts; else [`NONE`].
     pub whole: u32,
-    /// Parts not completed, where the host has cut this request.
+    /// Parts that have not completed, if the host has cut this request.
     pub parts: u32,
     links: [[u32; 2]; 2],
 }
 
 impl Request {
-    /// The half it belongs to.
+    /// Returns the half it belongs to.
     #[inline]
     pub fn half(&self) -> Half {
         if self.op == Op::Read { Half::Read } else { Half::Write }
@@ -226,13 +227,13 @@ impl Request {
 pub type Pool = Slab<Request>;
 
 impl Pool {
-    /// The request behind `id` in its queue, or [`NONE`].
+    /// Returns the request behind `id` in its queue, or [`NONE`].
     #[inline]
     pub fn behind(&self, id: u32) -> u32 {
         self[id].links[QUEUE][1]
     }
 
-    /// The request that came next after `id`, where ages are kept, or [`NONE`].
+    /// Returns the request that arrived next after `id`, if ages are kept, or [`NONE`].
     #[inline]
     pub fn younger(&self, id: u32) -> u32 {
         self[id].links[AGE][1]
@@ -240,7 +241,7 @@ impl Pool {
 }
 
 impl Request {
-    /// A request as it arrives, in no queue.
+    /// Makes a request as it arrives, in no queue.
     #[inline(always)] // so that it is made in its place
     pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: Pages) -> Request {
         Request {
@@ -275,7 +276,7 @@ impl Request {
 
 #[cfg(test)]
 impl Request {
-    /// A request of whole pages of 4 KiB, for tests of schedulers.
+    /// Makes a request of whole pages of 4 KiB, for tests of schedulers.
     pub fn of_pages(op: Op, first: u32, pages: u32) -> Request {
         let range = Pages { first, pages, head_partial: false, tail_partial: false };
         Request::new(1, 0, op, u64::from(first) * 4096, u64::from(pages) * 4096, range)
@@ -285,7 +286,7 @@ impl Request {
 const QUEUE: usize = 0;
 const AGE: usize = 1;
 
-/// A queue a request is in for its scheduler.
+/// The queue that a request is in for its scheduler.
 pub type Queue = Links<QUEUE>;
 /// A queue in order of arrival: of all pending requests, then of all that wait in the device.
 pub type Ages = Links<AGE>;
@@ -305,13 +306,13 @@ impl<const KIND: usize> Default for Links<KIND> {
 }
 
 impl<const KIND: usize> Links<KIND> {
-    /// First request, or [`NONE`].
+    /// Returns the first request, or [`NONE`].
     #[inline]
     pub fn head(&self) -> u32 {
         self.head
     }
 
-    /// Number of requests.
+    /// Returns the number of requests.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
@@ -335,7 +336,7 @@ impl<const KIND: usize> Links<KIND> {
         self.len += 1;
     }
 
-    /// Takes the first request out. The link to the one behind stays readable ([`Pool::behind`]).
+    /// Removes and returns the first request. The link to the one behind stays readable ([`Pool::behind`]).
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let id = self.head;
@@ -351,7 +352,8 @@ impl<const KIND: usize> Links<KIND> {
         Some(id)
     }
 
-    /// Checks the links, both ways, and the order of arrival; `of` holds for each request. The length.
+    /// Checks the links in both directions, and the order of arrival; `of` must hold for each request.
+    /// Returns the length.
     pub(crate) fn verify(&self, pool: &Pool, of: impl Fn(&Request) -> bool) -> Result<u32, String> {
         let (mut id, mut before, mut count) = (self.head, NONE, 0);
         while id != NONE && count <= self.len {
@@ -374,7 +376,7 @@ impl<const KIND: usize> Links<KIND> {
         Ok(count)
     }
 
-    /// Takes a request out from anywhere.
+    /// Removes a request from anywhere.
     #[inline]
     pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
         let [prev, next] = pool[id].links[KIND];

@@ -1,4 +1,4 @@
-//! The settings of the stack: what the parts declare, gathered, and checked against each other.
+//! The settings of the stack: what the parts declare, collected and checked against each other.
 
 use crate::config::section::keys;
 use crate::config::{Contradiction, Ignored, Values, over, section};
@@ -13,13 +13,13 @@ pub use crate::metrics::Results;
 pub use crate::workload::settings::{Arrival, BurstOps, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 section! {
-    /// What the stack reads, from the block layer down. Each floor's settings are a field of those above, and
-    /// reached through them: a function takes those of its own floor.
+    /// What the stack reads, from the block layer down. The settings of each layer are a field of those above
+    /// it: a function takes those of its own layer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
-        /// The host's, and all below.
+        /// Settings of the host, and all below.
         below: host::Settings;
-        /// What the result holds.
+        /// Settings of the result.
         results: Results;
     }
 }
@@ -27,7 +27,7 @@ section! {
 over!(Settings, below: host::Settings);
 
 impl Settings {
-    /// Checks the parts against each other; `values` are those that the settings were read from.
+    /// Checks the parts against each other; the settings were read from `values`.
     ///
     /// # Errors
     /// [`Contradiction`] where values do not fit together.
@@ -52,8 +52,8 @@ impl Settings {
     }
 }
 
-/// Whether the state of the flash at time 0 depends on a key, so that a saved state is that of its
-/// value alone. A key of `[ftl]` or `[flash]` does unless its declaration says that it does not.
+/// Whether the state of the flash at time 0 depends on a key, so that a saved state is valid only for its
+/// value. A key of `[ftl]` or `[flash]` counts unless its declaration says otherwise.
 pub fn shapes_state(path: &str) -> bool {
     let device = path == "seed" || path.starts_with("device.precondition");
     let shape = path.starts_with("ftl.") || path.starts_with("flash.");

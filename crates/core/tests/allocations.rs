@@ -1,4 +1,4 @@
-//! Nothing is allocated per request in the steady state: a counting allocator shows it.
+//! Nothing is allocated per request in the steady state; a counting allocator proves it.
 
 use ftlab_conformance as common;
 
@@ -19,7 +19,7 @@ use ftlab_generator::Generator;
 struct Counting;
 
 thread_local! {
-    /// Of this thread: the test harness allocates in its own, when it says that a test takes long.
+    /// Of this thread: the test harness allocates in its own thread when it reports that a test takes long.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -85,7 +85,7 @@ impl Source for Random {
     }
 }
 
-/// Allocations up to a request in the middle of the run.
+/// Allocations until a request in the middle of the run.
 struct Middle {
     at: u64,
     seen: u64,
@@ -101,7 +101,7 @@ impl Observer for Middle {
     }
 }
 
-/// Counts once more at the end of the stream, before the report is drawn up.
+/// Counts again at the end of the stream, before the report is made.
 struct CountAtEnd<'a>(Random, &'a mut u64);
 
 impl Source for CountAtEnd<'_> {
@@ -126,7 +126,7 @@ const VARIATION: Variation = Variation {
     step_decrement: 0.03,
 };
 
-/// A device of so many channels, filled.
+/// Makes a filled device with this many channels.
 fn device(kind: &str, channels: u32, transfer_ps: u64) -> Settings {
     let mut settings = settings();
     set_ftl(&mut settings, kind);
@@ -153,7 +153,7 @@ fn allocates_nothing(settings: &Settings, what: &str) {
     assert_eq!(at_end - middle.allocations, 0, "{what}");
 }
 
-// One test, since the counter is the whole process's.
+// There is one test only, since the counter belongs to the whole process.
 #[test]
 fn the_steady_state_allocates_nothing() {
     for kind in page_mapped_both_ways().into_iter().chain(hybrids()) {

@@ -1,4 +1,4 @@
-//! Which victims collections in the background take where most gain nothing.
+//! Which victims background collections take if most blocks gain nothing.
 
 use ftlab_conformance as common;
 
@@ -9,7 +9,7 @@ use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::request::Pages;
 use ftlab_core::settings::{GcBackground, Settings};
 
-/// One chip, its collections in the background begun as early as the blocks allow.
+/// One chip, whose background collections begin as early as the blocks allow.
 fn device(gc: &str, seed: u64) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -25,8 +25,8 @@ fn device(gc: &str, seed: u64) -> Settings {
     (2..20).rev().map(with).find(|settings| check(settings).is_ok()).expect("some threshold fits")
 }
 
-/// A draw may miss for ever, so after as many collections in succession that gained nothing as there are
-/// closed blocks the best of all is taken. Here one block alone has a page to gain.
+/// A draw may miss for ever. So after as many collections in succession that gained nothing as there are
+/// closed blocks, the best of all blocks is taken. Here only one block has a page to gain.
 #[test]
 fn draws_that_gain_nothing_end() {
     let mut most = 0;
@@ -62,7 +62,7 @@ fn draws_that_gain_nothing_end() {
     assert!(most <= 20, "{most} collections in succession");
 }
 
-/// A threshold that is too high is refused with one that would fit, the highest.
+/// A threshold that is too high is refused; the message names the highest one that would fit.
 #[test]
 fn the_threshold_that_is_named_fits() {
     let mut settings = device("greedy", 1);

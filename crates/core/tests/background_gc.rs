@@ -24,7 +24,7 @@ use proptest::test_runner::FileFailurePersistence;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Gives a device enough blocks to collect in the background.
+/// Gives a device enough blocks for background collection.
 fn with_background(mut settings: Settings, above: u32, step_pages: u32) -> Settings {
     let normal_blocks = settings.ftl.gc_free_blocks + above;
     settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages });
@@ -74,7 +74,7 @@ fn a_burst_no_longer_waits_for_a_collection() {
         println!("{kind}: worst write {before} -> {after} ns");
         assert!(foreground.flash.erases["gc"] > 100 && background.flash.erases["gc"] > 100);
         if kind == "page" {
-            // Eight programs; before, a whole collection among them at least.
+            // Eight programs; with foreground collection there was at least one whole collection among them.
             assert!(before >= 350_000 + 1_500_000, "{before}");
             assert_eq!(after, 8 * 350_000);
         }
@@ -93,7 +93,7 @@ fn a_request_waits_for_one_step_at_most() {
         settings.ftl.gc_background = background(6, step_pages);
         let user = settings.user_pages();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
-        // Writes far apart, a read in the midst of what they set going.
+        // Writes far apart, with a read in the middle of the work that they cause.
         let trace: Vec<_> = (0..4000u64)
             .map(|at| {
                 let op = if at % 2 == 0 { Op::Write } else { Op::Read };
@@ -112,10 +112,10 @@ fn a_request_waits_for_one_step_at_most() {
     }
 }
 
-/// Overwritten at random with idle times in which the chip always comes back to its threshold G', the
-/// device follows the closed form with G' blocks kept: a victim is chosen when a frontier has just been
-/// opened and holds one page, so that G' b - 1 pages are unused then; in the foreground, with G kept, one is
-/// chosen when the frontier is full, and G b are.
+/// Overwritten at random with idle times in which the chip always returns to its threshold G', the device
+/// follows the closed form with G' blocks kept: a victim is chosen when a frontier has just been opened and
+/// holds one page, so that G' b - 1 pages are unused then. In the foreground, with G kept, one is chosen when
+/// the frontier is full, and G b are unused.
 #[test]
 fn write_amplification_is_that_of_the_closed_form() {
     for (normal, step) in [(2, 1), (8, 1), (8, 16), (16, 7)] {
@@ -155,7 +155,7 @@ fn write_amplification_is_that_of_the_closed_form() {
     }
 }
 
-/// Without idle time there is no background: the results are those without it.
+/// Without idle time there is no background work: the results are those without it.
 #[test]
 fn a_busy_device_collects_as_it_did() {
     let mut settings = full("page", 64);
@@ -169,8 +169,8 @@ fn a_busy_device_collects_as_it_did() {
     assert_eq!(format!("{off:?}"), format!("{:?}", report(&settings, trace)));
 }
 
-/// The timeline shows steps in the background as garbage collection of no request, and the run ends
-/// with the last completion.
+/// The timeline shows background steps as garbage collection of no request, and the run ends with the last
+/// completion.
 #[test]
 fn steps_are_seen_and_end_with_the_trace() {
     #[derive(Default)]
@@ -201,7 +201,7 @@ fn steps_are_seen_and_end_with_the_trace() {
     let report = run(&settings, &mut trace.into_iter(), &mut watch, true).expect("every invariant holds");
     assert!(watch.alone > 100);
     assert_eq!(watch.last_ns, report.elapsed_ns);
-    // A step under way may outlast it; none begins after it.
+    // A step that is running may outlast it; none begins after it.
     assert!(watch.latest_ns <= watch.last_ns + 1_500_000);
 }
 
@@ -230,7 +230,7 @@ fn steps_do_not_starve_a_flush() {
         let worst =
             rows.iter().filter(|row| row.op == Op::Flush).map(|row| row.complete_ns - row.arrival_ns).max();
         println!("{scheduler}, {logical} B: worst flush {worst:?} ns");
-        // What was written with it, and the longest step; collections in the foreground apart.
+        // What was written with it, and the longest step, without foreground collections.
         assert!(worst.unwrap() < 40_000_000, "{scheduler}: {worst:?}");
     }
 }
@@ -283,8 +283,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Writes, trims, flushes and write-backs between any two steps, on a full device: the host
-    /// invalidates pages of victims, takes blocks, and collects in the foreground what was begun.
+    /// Writes, trims, flushes and write-backs between any two steps, on a full device: the host invalidates
+    /// pages of victims, takes blocks, and collects in the foreground what was begun in the background.
     #[test]
     fn every_invariant_holds_between_any_two_steps(
         settings in device(), above in 1u32..5, step in 1u32..6,

@@ -1,6 +1,6 @@
-//! Nothing about a mapping is charged twice or not at all: the flash operations of every request, by
-//! cause, are those that a plain re-computation demands from what is seen to happen (where each LPN's
-//! data lies after each request, and which pages of data were programmed).
+//! No mapping operation is charged twice or not at all: the flash operations of every request, by cause, are
+//! those that a plain recomputation demands from what is seen to happen (where each LPN's data lies after
+//! each request, and which pages of data were programmed).
 
 use ftlab_conformance as common;
 
@@ -16,7 +16,7 @@ use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Operations on the mapping by one request.
+/// Operations on the mapping caused by one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Charged {
     map_reads: u64,
@@ -27,7 +27,7 @@ struct Charged {
     gc_map_erases: u64,
 }
 
-/// The operations of the last request, and the pages of data it programmed: the user's, and moved ones.
+/// The operations of the last request, and the pages of data it programmed: user data, and moved pages.
 fn charged(work: &Work) -> (Charged, u64, u64) {
     let of = |operation, cause| {
         work.labels().iter().filter(|l| l.operation == operation && l.cause == cause).count() as u64
@@ -69,7 +69,7 @@ impl Device {
         Device { ftl, work, slots }
     }
 
-    /// Takes a step; the LPNs whose data moved, apart from the step's own.
+    /// Performs a step; returns the LPNs whose data moved, without the step's own.
     fn take(&mut self, step: Step) -> Vec<u32> {
         self.work.clear();
         let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
@@ -101,16 +101,16 @@ impl Device {
 struct Blocks {
     /// Owners in each slot of each block, by number of the block; the last one is open.
     blocks: BTreeMap<u64, Vec<Option<u32>>>,
-    /// Newest place of each owner.
+    /// The newest place of each owner.
     newest: HashMap<u32, (u64, usize)>,
-    /// Valid slots of each block, and when that number came to be.
+    /// Valid slots of each block, and when it reached that number.
     valid: HashMap<u64, (usize, u64)>,
     open: u64,
     next: u64,
     now: u64,
     per_page: usize,
     per_block: usize,
-    /// Most blocks, one of which must be left erased.
+    /// The most blocks, of which one must be left erased.
     limit: usize,
     stale: bool,
     units: u32,
@@ -136,7 +136,7 @@ impl Blocks {
         self.valid.insert(block, (valid.checked_add_signed(by).unwrap(), self.now));
     }
 
-    /// Puts an owner behind the last one; whether that fills a page.
+    /// Appends an owner; returns whether that fills a page.
     fn put(&mut self, owner: u32) -> bool {
         let slots = self.blocks.get_mut(&self.open).unwrap();
         slots.push(Some(owner));
@@ -149,7 +149,7 @@ impl Blocks {
         fills
     }
 
-    /// Leaves the rest of a page; whether there is one.
+    /// Skips the rest of a page; returns whether there was one.
     fn pad(&mut self) -> bool {
         let slots = self.blocks.get_mut(&self.open).unwrap();
         let part_full = !slots.len().is_multiple_of(self.per_page);
@@ -227,7 +227,7 @@ impl Blocks {
             if let Some(&(block, index)) = self.newest.get(&unit)
                 && !loaded.contains(&unit)
             {
-                // One read brings in every unit of the page that is to be written.
+                // One read brings in every unit of the page that will be written.
                 self.charged.map_reads += 1;
                 let page = index / self.per_page;
                 let beside = left.iter().filter(|&&other| {
@@ -303,7 +303,7 @@ impl ByAmount {
         self.programmed = 0;
     }
 
-    /// The operations that a step demands, with what it was seen to do.
+    /// Returns the operations that a step demands, with what it was seen to do.
     fn demand(
         &mut self,
         step: Step,
@@ -331,8 +331,7 @@ impl ByAmount {
                 }
             }
             Step::Flush if self.host_flush => self.flush(),
-            // A page programmed by a flush where no page is ever part-full is a trim page, written
-            // like data.
+            // If no page is ever part-full, a page programmed by a flush is a trim page, written like data.
             Step::Flush if self.slots_per_page == 1 && user > 0 && self.programmed >= self.amount => {
                 self.flush()
             }
@@ -354,7 +353,7 @@ fn device(unit: u32, channels: u32, slots: u32) -> Settings {
     settings.flash.blocks_per_plane = 48 / channels;
     settings.ftl.over_provisioning_ppm = 500_000;
     settings.ftl.flush_bytes = Some(u64::from(5 * settings.flash.page_bytes));
-    // As few as will do, so that what is collected is not empty.
+    // As few as possible, so that collected blocks are not empty.
     settings.ftl.translation_blocks = (1..48).find(|&blocks| {
         settings.ftl.translation_blocks = Some(blocks);
         ftlab_core::ftl::check(&settings).is_ok()
@@ -426,16 +425,16 @@ fn flushing_by_amount_charges_what_a_plain_recomputation_demands() {
     );
 }
 
-/// What dftl with one LRU list has to charge for its cache, translation-block collection apart.
+/// What dftl with one LRU list has to charge for its cache, without translation-block collection.
 struct ByEviction {
     entries: u32,
     capacity: usize,
-    /// Least recent first; with whether flash lacks the entry.
+    /// Least recent first, with whether flash lacks the entry.
     cache: Vec<(u32, bool)>,
 }
 
 impl ByEviction {
-    /// Writes a translation page with all that is known of it.
+    /// Writes a translation page with everything known about it.
     fn rewrite(&mut self, page: u32, charged: &mut Charged) {
         charged.map_reads += 1;
         charged.map_programs += 1;
@@ -504,8 +503,8 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
     }
 }
 
-/// The same with one bounded LRU list, on a device where no data moves: the order in which it does would
-/// decide what stays cached.
+/// The same with one bounded LRU list, on a device where no data moves: otherwise the order in which it moves
+/// would decide what stays cached.
 #[test]
 fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
     for (amount, capacity) in [(Some(6), 20), (None, 20), (Some(40), 9), (None, 60)] {

@@ -1,4 +1,4 @@
-//! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries through the view, begin
+//! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries through the view, and begin
 //! and end of a block issue with the requests.
 
 use ftlab_conformance as common;
@@ -22,7 +22,7 @@ const BEGIN: Mark = Mark { begin: true, ..COOP };
 const END: Mark = Mark { end: true, ..COOP };
 const WHOLE: Mark = Mark { begin: true, end: true, ..COOP };
 
-/// A device whose requests the test hands over itself.
+/// A device to which the test hands requests itself.
 struct Stack {
     driver: Driver,
     device: Device,
@@ -50,7 +50,7 @@ impl Stack {
         self.device.accept(id, &mut self.pool, &self.driver.ftl);
     }
 
-    /// Serves what was pushed; how long it took, ns.
+    /// Serves what was submitted; returns how long it took, ns.
     fn serve(&mut self) -> u64 {
         let began_ns = self.now_ns;
         loop {
@@ -165,8 +165,8 @@ fn padding_is_charged_to_its_merge() {
     }
 }
 
-/// Marks without an order, many requests in the device, several chips, every device scheduler, all
-/// FTLs: whatever the host says, no page is lost.
+/// Marks without an order, many requests in the device, several chips, every device scheduler, all FTLs:
+/// whatever the host announces, no page is lost.
 #[test]
 fn no_mark_loses_data() {
     for kind in common::hybrids() {
@@ -211,7 +211,7 @@ fn no_mark_loses_data() {
     }
 }
 
-/// Marks mean nothing to a page-mapped FTL.
+/// Marks have no meaning for a page-mapped FTL.
 #[test]
 fn a_page_mapped_ftl_ignores_marks() {
     let mut settings = device("page", 4, 20, 3);
@@ -226,7 +226,7 @@ fn a_page_mapped_ftl_ignores_marks() {
     assert_eq!(page.merges(), ftl::hybrid::merges::MergeStats::default());
 }
 
-/// Page-mapped FTLs charged padding to the host.
+/// Regression: page-mapped FTLs charged padding to the host.
 #[test]
 fn padding_of_page_mapped_ftls_is_padding() {
     use ftlab_core::flash::Cause;

@@ -56,10 +56,10 @@ fn page_buffers_lose_only_what_no_flush_covers() {
     }
 }
 
-/// Idle chips collect garbage, a page or two at a time. What this found: a collection that ends a victim
-/// with nothing left to copy padded the host's page buffer without programming it; one that did copy
-/// counted a page too few; and recovery undid the collection of the log programmed last alone, while
-/// the other one's was cut as well.
+/// Idle chips collect garbage, a page or two at a time. This found: a collection that ended a victim with
+/// nothing left to copy padded the host's page buffer without programming it; one that did copy counted a
+/// page too few; and recovery undid only the collection of the log programmed last, while the other one was
+/// cut as well.
 #[test]
 fn garbage_collected_in_the_background() {
     for kind in page_mapped_both_ways() {
@@ -77,8 +77,8 @@ fn garbage_collected_in_the_background() {
     }
 }
 
-/// Blocks of user data that were never written count as closed, before a cut and after it, whether they were
-/// erased once more meanwhile or not.
+/// Blocks of user data that were never written count as closed, before and after a cut, whether or not they
+/// were erased again meanwhile.
 #[test]
 fn free_blocks_of_the_withheld_space_alone() {
     for kind in page_mapped_both_ways() {
@@ -96,7 +96,7 @@ fn free_blocks_of_the_withheld_space_alone() {
     }
 }
 
-/// Dies and planes that overlap, suspend and pass each other, and pages that go to whatever is idle.
+/// Dies and planes that overlap, suspend and pass each other, with pages that go to whatever is idle.
 #[test]
 fn dies_side_by_side_and_dynamic_allocation() {
     let all = Parallel {
@@ -131,7 +131,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
     }
 }
 
-/// Blocks wear out and spare ones take their places, until the device is read-only; that it stays.
+/// Blocks wear out and spare ones take their place, until the device is read-only; it then stays read-only.
 #[test]
 fn a_device_wears_out_under_power_cuts() {
     for kind in page_mapped_both_ways() {
@@ -142,7 +142,7 @@ fn a_device_wears_out_under_power_cuts() {
         let summary =
             cuts(&settings, 10_000, 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         assert!(summary.read_only && summary.cuts < 10_000, "{kind}: {summary:?}");
-        // Of 20 blocks on each of four chips, all but those with cold data have come to their limit.
+        // Of 20 blocks on each of four chips, all but those with cold data have reached their limit.
         assert!(summary.operations > 20 * 4 * 30, "{kind}: {summary:?}");
     }
 }
@@ -173,8 +173,8 @@ fn broken_recovery_is_noticed() {
     }
 }
 
-/// A write with FUA is there once it has completed, no flush behind it. Where logical pages are as large as
-/// NAND pages every write is, so a device that takes it for any other is noticed with smaller ones alone.
+/// A write with FUA is there once it has completed, without a flush. If logical pages are as large as NAND
+/// pages that is true of every write, so only smaller ones reveal a device that ignores FUA.
 #[test]
 fn fua_that_does_nothing_is_noticed() {
     for kind in page_mapped_both_ways() {
@@ -206,11 +206,11 @@ fn preset(kind: &str) -> Settings {
 /// Faults that cuts have found, each with the seed that showed it.
 #[test]
 fn found_before() {
-    // Page: a trim page written by a collection that was undone was the only statement that kept
-    // other chips' trimmed pages from coming back: it was relied on before its collection had ended.
+    // Page: a trim page written by a collection that was undone was the only thing that kept trimmed pages of
+    // other chips from coming back: it was relied on before its collection had ended.
     cuts(&tiny("page"), 1114, 1, Flaw::None).unwrap();
-    // Dftl, deep queue: an older version of a unit alone kept a page trimmed whose rewriting was torn,
-    // and recovery let its block go.
+    // Dftl, deep queue: only an older version of a unit kept a page trimmed whose rewriting was torn, and
+    // recovery freed its block.
     let mut deep = tiny("dftl");
     common::set_gc(&mut deep, "d-choices");
     deep.device.queue_depth = 16;
@@ -231,17 +231,18 @@ fn found_before() {
     }
     let options = Options { cuts: Cuts::Random { count: 100, mean: 40 }, seed: 0, flaw: Flaw::None };
     crash(&tight, &mut || Ok(Box::new(Requests::new(&tight, 0))), &options, &mut |_| true).unwrap();
-    // Msftl: recovery would not undo a collection whose own trim page a newer one left in force, and
-    // (the second) erased a block without live slots whose unit was needed once a collection on another
-    // chip was undone. Only after thousands of cuts, so `make crash` alone comes that far.
+    // Msftl: recovery would not undo a collection whose own trim page a newer one had left in force, and (the
+    // second) erased a block without live slots whose unit was needed once a collection on another chip was
+    // undone. It takes thousands of cuts, so only `make crash` gets that far.
     if common::cuts() >= 5000 {
         cuts(&buffered("msftl"), 2442, 2, Flaw::None).unwrap();
         cuts(&tiny("msftl"), 4683, 1, Flaw::None).unwrap();
-        // A victim's own trim page, written anew for it, spoke of data under way to another chip.
+        // A victim's own trim page, written anew for it, covered data that was still being written to another
+        // chip.
         cuts(&tiny("cdftl"), 7666, 1, Flaw::None).unwrap();
     }
-    // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the
-    // victim and its copies together were more blocks than the data may have.
+    // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the victim
+    // and its copies together exceeded the blocks that the data may have.
     for kind in ["dftl", "cdftl", "tpftl"] {
         let options = Options { cuts: Cuts::Random { count: 40, mean: 200 }, seed: 1, flaw: Flaw::None };
         let settings = preset(kind);
@@ -261,8 +262,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any geometry down to the least that is accepted, any policy, blocks of different speed, wear
-    /// levelling, queues of any depth.
+    /// Any geometry down to the smallest accepted one, any policy, blocks of different speed, wear levelling,
+    /// queues of any depth.
     #[test]
     fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32, above in 0u32..4, life in life()) {
         settings.device.queue_depth = depth;
@@ -287,8 +288,8 @@ proptest! {
     }
 }
 
-/// Regression: requests of a later pass over the workload all arrived with the last of the first one, and
-/// queues without a bound took them in for ever. And one that writes nothing was read for ever.
+/// Regression: requests of a later pass over the workload all arrived with the last one of the first pass,
+/// and unbounded queues took them for ever. And a workload without writes was read for ever.
 #[test]
 fn a_short_workload_is_cut_again_and_again() {
     let page = 4096;

@@ -1,5 +1,5 @@
-//! The device's schedulers: the paper's exact cases (Cui et al., NPC 2016), and random requests
-//! against a plain set-based reading of the rules, written apart from the implementation.
+//! The device's schedulers: the paper's exact cases (Cui et al., NPC 2016), and random requests compared with
+//! a plain implementation of the rules with sets, written independently.
 
 use ftlab_conformance as common;
 
@@ -41,8 +41,8 @@ fn figure_3_batches_and_channel_batches() {
         assert_eq!(ids("vios"), [(1, 1), (1, 1), (1, 2), (2, 1), (2, 1), (1, 2)]);
         assert_eq!(ids("piq"), [(1, 0), (1, 0), (1, 0), (2, 0), (2, 0), (1, 0)]);
         assert_eq!(ids("noop"), [(0, 0); 6]);
-        // The second channel batch is {0, 1, 2, 3} now, so that a request for chip 3 fits the first
-        // alone, {0, 1, 2}.
+        // The second channel batch is now {0, 1, 2, 3}, so a request for chip 3 fits only the first, {0, 1,
+        // 2}.
         let mut longer = trace();
         longer.push(pages(0, op, 4096, 3, 1));
         let (_, done) = checked(&device("vios", 4, 2), longer);
@@ -50,8 +50,8 @@ fn figure_3_batches_and_channel_batches() {
     }
 }
 
-/// A device of one chip whose blocks have one page each and program in, from block 1 on: 180, 210,
-/// 150 us and twice something between 180 and 210 us. Block 0 is the reserve.
+/// A device of one chip whose blocks have one page each and program in, from block 1 on: 180, 210, 150 us and
+/// twice something between 180 and 210 us. Block 0 is the reserve.
 fn figure_4(scheduler: &str) -> Settings {
     let mut settings = device(scheduler, 1, 1);
     settings.flash.blocks_per_plane = 6;
@@ -97,7 +97,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         assert_eq!(report.latency.write.mean_ns, mean, "{scheduler}");
         let time = report.flash.program_time.as_ref().unwrap();
         assert_eq!((time.count, time.min_ns, time.max_ns), (3, 150_000, 210_000));
-        // The first met nobody; the two behind it waited.
+        // The first found the chip idle; the two behind it waited.
         assert_eq!((report.conflicts.read, report.conflicts.write), (0, 2));
     }
     // Alone, a write takes the next block in order, or the slowest.
@@ -119,9 +119,9 @@ fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     settings.flash.pages_per_block = 2;
     let write = |time_ns, lpn| pages(time_ns, Op::Write, 4096, lpn, 1);
     let at = |ms| ms * 1_000_000;
-    // Alone block 1 takes a page. Of the two that come together at 1 ms the first is hurried: block 3, 150 us;
-    // the second goes on with block 1, which is full then. What comes alone later takes block 2 twice, then block 3,
-    // which is begun, before block 4, which was erased after it.
+    // Block 1 takes a page alone. Of the two that come together at 1 ms the first is hurried: block 3, 150
+    // us; the second goes on with block 1, which is then full. A single later write takes block 2 twice, then
+    // block 3, which is begun, before block 4, which was erased after it.
     let alone = [2, 3, 4].map(|ms| write(at(ms), ms));
     let trace: Vec<_> = [write(0, 0), write(at(1), 1), write(at(1), 5)].into_iter().chain(alone).collect();
     let (_, done) = checked(&settings, trace);
@@ -129,7 +129,7 @@ fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     assert_eq!(took, [180_000, 150_000, 150_000 + 180_000, 210_000, 210_000, 150_000]);
 }
 
-/// What the oracle knows of a waiting request.
+/// What the oracle knows about a waiting request.
 struct Waiting {
     id: usize,
     reads: bool,
@@ -260,7 +260,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                         data.extend(record.offset / 4096..(record.offset + record.size).div_ceil(4096))
                     }
                     Op::Trim => (first..end).for_each(|page| trimmed |= data.remove(&page)),
-                    // A flush makes trims durable: one page, the one behind the user's.
+                    // A flush makes trims durable: one page, the one after the user's.
                     Op::Flush if std::mem::take(&mut trimmed) && settings.ftl.power_safe => {
                         last = now + settings.flash.program_ns;
                         free_at[(settings.user_pages() % chips) as usize] = last;
@@ -382,7 +382,7 @@ fn three_schedulers_differ_on_what_may_pass_the_oldest() {
 #[test]
 fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() {
     let write = |us, first, count| (us, Op::Write, first, count);
-    // The third arrives when the second can issue at last.
+    // The third arrives at the moment when the second can finally issue.
     let together = [write(0, 0, 1), write(10, 0, 1), write(200, 0, 1)];
     assert_eq!(completions("noop-busy", &together), [200, 400, 600]);
     let at_once = [write(0, 0, 1), write(0, 0, 1), write(0, 1, 2), write(0, 2, 1), write(0, 0, 1)];
@@ -392,7 +392,7 @@ fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() 
     assert_eq!(completions("noop-busy", &flush), [200, 400, 400, 600, 610]);
 }
 
-/// A stream of reads never lets up on one chip: the write behind them goes after `max_passed` issues.
+/// A stream of reads keeps one chip busy: the write behind them goes after `max_passed` issues.
 #[test]
 fn writes_starve_no_longer_than_the_bound() {
     let mut settings = device("piq", 1, 1);
@@ -434,7 +434,7 @@ fn a_flush_comes_after_the_writes_before_it() {
     }
 }
 
-/// Blocks age in the run: the same write takes longer and longer, and never less.
+/// Blocks age in the run: the same write takes longer and longer, never less.
 #[test]
 fn wear_feeds_back_during_a_run() {
     for scheduler in ["noop", "vios"] {

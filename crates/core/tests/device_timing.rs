@@ -85,7 +85,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let trace = vec![pages(0, Op::Write, 4096, 0, 3), pages(100_000, Op::Read, 4096, 0, 3)];
     let bound = PROGRAM + READ;
     assert_eq!(completions(&two, trace), [bound + PROGRAM, bound + PROGRAM + READ]);
-    // A trim and a read of pages that wait: the trim takes out the first write alone.
+    // A trim and a read of waiting pages: the trim removes only the first write.
     let trace = vec![
         pages(0, Op::Write, 4096, 0, 4),
         pages(1_000, Op::Trim, 4096, 1, 3),
@@ -96,12 +96,12 @@ fn pages_of_a_request_are_bound_one_by_one() {
     // lie. The second write of LPN 3 is bound at 700 us, to chip 1, and read there.
     let trimmed = 2 * PROGRAM;
     assert_eq!(completions(&two, trace), [trimmed, PROGRAM, trimmed + PROGRAM, trimmed + PROGRAM + READ]);
-    // A partial page is bound, to chip 0, when it comes; LPN 2 is read there first.
+    // A partial page is bound to chip 0 when it arrives; LPN 2 is read there first.
     two.ftl.partial_write = PartialWrite::Rmw;
     let part = Record { size: 512, ..pages(PROGRAM, Op::Write, 4096, 2, 1) };
     let trace = vec![write(2), write(0), part];
     assert_eq!(completions(&two, trace), [PROGRAM, PROGRAM, PROGRAM + READ + PROGRAM]);
-    // Four logical pages to a NAND page: the first needs a free chip, those that fill its buffer up do not.
+    // Four logical pages to a NAND page: the first needs a free chip, those that fill its buffer do not.
     let mut four = two.clone();
     four.flash.page_bytes = 16_384;
     let both = vec![pages(0, Op::Write, 4096, 0, 8)];
@@ -145,8 +145,8 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     let trace = vec![write(0), write(9), write(5), read(9), write(7), read(9), write(1), flush, flush];
     let (report, rows) = checked(&settings, trace);
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
-    // Three writes and a read of the buffer cost nothing, the fourth write programs the page; a
-    // further write waits in the buffer until the flush pads its page; the second flush has nothing.
+    // Three writes and a read of the buffer cost nothing, the fourth write programs the page; a further write
+    // waits in the buffer until the flush pads its page; the second flush has nothing to do.
     let first = PROGRAM;
     let last = first + READ + PROGRAM;
     assert_eq!(done, [0, 0, 0, 0, first, first + READ, first + READ, last, last]);
@@ -154,8 +154,8 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     assert_eq!(report.waf.total, Some(8.0 / 5.0));
 }
 
-/// A write with FUA completes when its page is programmed, padded if need be; one that fills the page has
-/// nothing to wait for beyond that, and where pages are as large as NAND pages it is any write.
+/// A write with FUA completes when its page is programmed, padded if necessary; one that fills the page waits
+/// for nothing more, and if logical pages are as large as NAND pages it is like any write.
 #[test]
 fn fua_does_not_wait_in_the_page_buffer() {
     let fua = |lpn| Record { flags: Record::FUA, ..write(lpn) };
@@ -168,7 +168,7 @@ fn fua_does_not_wait_in_the_page_buffer() {
     // Two slots and padding; then four writes that fill a page, the last with FUA.
     assert_eq!(done, [0, PROGRAM, PROGRAM, PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (1, 1));
-    // It stays by itself: were they merged, the second write would be programmed too, at the same time.
+    // It remains separate: if they were merged, the second write would also be programmed, at the same time.
     settings.device.queue_depth = 1;
     settings.host.merge_limit = Some(1 << 20);
     let merged = completions(&settings, vec![write(0), write(1), write(2), fua(3), write(4)]);
@@ -184,7 +184,7 @@ fn partial_writes_read_first_if_asked_to() {
     let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0, flags: 0 };
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
     settings.ftl.partial_write = PartialWrite::Rmw;
-    // It once read pages never written.
+    // Regression: it once read pages that had never been written.
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
     assert_eq!(completions(&settings, vec![write(0), part]), [PROGRAM, PROGRAM + READ + 2 * PROGRAM]);
     assert_eq!(completions(&settings, vec![write(3)]), [PROGRAM]);
@@ -230,14 +230,14 @@ fn a_hit_waits_for_the_read_that_brings_its_entry_in() {
         settings.host.scheduler = scheduler.into();
         assert_eq!(completions(&settings, vec![read(1), read(2)]), [2 * READ, 2 * READ], "{kind}");
     }
-    // An entry of its own that arrived long ago is not held up by another read of its page.
+    // An entry that arrived long ago is not delayed by another read of its page.
     let settings = cached_on_chips("dftl", 4);
     let later = |lpn| Record { time_ns: 1_000_000, ..read(lpn) };
     let done = completions(&settings, vec![read(1), later(2), later(1)]);
     assert_eq!(done, [2 * READ, 1_000_000 + 2 * READ, 1_000_000 + READ]);
 }
 
-/// Regression: an arrival for another chip overtook the write-back in progress.
+/// Regression: an arrival for another chip overtook a write-back in progress.
 #[test]
 fn an_arrival_waits_for_the_write_back_in_progress() {
     let mut settings = cached_on_chips("dftl", 2);

@@ -1,5 +1,5 @@
 //! Laws of dies and planes that work side by side, over random devices, options and requests: where nothing
-//! can overlap they are chips, to the nanosecond. The exact times are in `die_timing.rs`.
+//! can overlap they behave as chips, to the nanosecond. The exact times are in `die_timing.rs`.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -56,9 +56,9 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// The options change nothing, to the nanosecond, where there is one die of one plane in each chip:
-    /// whole reports and completions. So it is where steps could pass each other and never do, each an
-    /// operation of its own: suspending takes longer than any erasure.
+    /// The options change nothing, to the nanosecond, if there is one die of one plane in each chip: whole
+    /// reports and completions. The same holds where steps could pass each other and never do, each of them a
+    /// separate operation: suspending takes longer than any erasure.
     #[test]
     fn one_die_and_plane_are_a_chip(
         settings in device(),
@@ -157,7 +157,7 @@ proptest! {
         for busy_ns in used.chip_busy_ns.iter().chain(&used.die_busy_ns).chain(&used.channel_busy_ns) {
             prop_assert!(*busy_ns <= report.elapsed_ns);
         }
-        // Each operation of flash costs its time somewhere: no die is busy for less than its share.
+        // Each flash operation takes its time somewhere: no die is busy for less than its share.
         if options.multi_plane == MultiPlane::Off && !options.cache_read && !options.cache_program {
             let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
             let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)

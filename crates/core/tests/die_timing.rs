@@ -1,9 +1,9 @@
 //! Exact timing of dies and planes that work side by side: not ready at t-1, ready at t. Reads 35 us,
-//! programs 350 us, erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an
-//! operation and resuming it take 20 us each.
+//! programs 350 us, erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an operation
+//! takes 20 us, and so does resuming it.
 //!
-//! The device is driven without a host, so that every request reaches it at its own time, and under the
-//! scheduler `direct` its dies, unless a test says otherwise.
+//! The device is driven without a host, so that every request reaches it at its own time; its scheduler is
+//! `direct`, unless a test says otherwise.
 
 use ftlab_conformance as common;
 
@@ -24,7 +24,7 @@ const ERASE: u64 = 1_500_000;
 const BUS: u64 = 40_960;
 const US: u64 = 1_000;
 
-/// One chip with so many dies and planes, without bus time.
+/// One chip with this many dies and planes, without bus time.
 fn chip(dies: u32, planes: u32, parallel: Parallel) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -57,7 +57,7 @@ fn suspending(suspend: Suspend) -> Parallel {
     Parallel { suspend, ..PLAIN() }
 }
 
-/// A request of one page: when it comes, what it is, its page.
+/// A request of one page: its time, its operation, its page.
 type Ask = (u64, Op, u32);
 
 const fn read(lpn: u32) -> Ask {
@@ -72,7 +72,7 @@ const fn at(time_ns: u64, (_, op, lpn): Ask) -> Ask {
     (time_ns, op, lpn)
 }
 
-/// A device on its own.
+/// A device without a host.
 struct Bench {
     device: Device,
     ftl: Ftl,
@@ -105,7 +105,7 @@ impl Bench {
         device.issue(now_ns, pool, ftl, work, done);
     }
 
-    /// Lets all happen that is due up to `until_ns`.
+    /// Lets everything that is due up to `until_ns` happen.
     fn run(&mut self, until_ns: u64) {
         while self.device.next_ns() <= until_ns {
             let now_ns = self.device.next_ns();
@@ -124,7 +124,7 @@ fn ready(settings: &Settings, asks: &[Ask], expected: &[u64]) {
         times.dedup();
         let mut ids = Vec::new();
         for time_ns in times {
-            // What ends at the instant at which something comes ends first.
+            // What ends at the instant of an arrival ends first.
             bench.run(time_ns.min(ready_ns - 1));
             if time_ns < ready_ns {
                 ids.extend(asks.iter().filter(|ask| ask.0 == time_ns).map(|&ask| bench.ask(ask)));
@@ -173,7 +173,7 @@ fn interleaved_dies_share_their_channels_bus() {
 fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let mut settings = settings.clone();
     let units = settings.flash.luns();
-    // Four blocks of each unit.
+    // Four blocks of each LUN.
     let planes =
         settings.flash.dies_per_chip * settings.flash.planes_per_die / settings.flash.luns_per_chip();
     settings.flash.blocks_per_plane = 4 / planes;
@@ -182,11 +182,11 @@ fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let order = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 4];
     let asks: Vec<Ask> =
         order.iter().flat_map(|&page| (0..units).map(move |unit| write(page * units + unit))).collect();
-    // Long after all that has ended.
+    // Long after everything has ended.
     (settings, asks, 100_000_000)
 }
 
-/// When requests at `start` end, counted from there, after the writes of [`collecting`].
+/// When requests at `start` end, relative to it, after the writes of [`collecting`].
 fn ready_after(settings: &Settings, asks: &[Ask], expected: &[u64]) {
     let (settings, all, start_ns) = collecting(settings);
     let mut bench = Bench::new(&settings);
@@ -226,7 +226,7 @@ fn one_die_reads_while_the_other_erases() {
     let both = chip(2, 1, interleaved());
     // LPN 1 lies on the other die.
     ready_after(&both, &[write(0), at(400 * US, read(1))], &[COLLECTION, 400 * US + READ]);
-    // Without interleaving the two dies are one unit, and the read waits for the chip.
+    // Without interleaving the two dies are one LUN, and the read waits for the chip.
     let serial = chip(2, 1, PLAIN());
     ready_after(&serial, &[write(0), at(400 * US, read(5))], &[COLLECTION, COLLECTION + READ]);
 }
@@ -277,7 +277,7 @@ fn planes_erase_at_once() {
 fn planes_of_different_dies_are_no_multi_plane_operation() {
     let apart = chip(2, 1, planes(MultiPlane::Free));
     ready(&apart, &[read(0), read(1)], &[READ, 2 * READ]);
-    // With interleaving they work at the same time all the same; with both, all four planes.
+    // With interleaving they work at the same time anyway; with both options, all four planes do.
     let all = Parallel { interleave: true, ..planes(MultiPlane::Free) };
     ready(&chip(2, 1, all), &[read(0), read(1)], &[READ, READ]);
     ready(&chip(2, 2, all), &[write(0), write(1), write(2), write(3)], &[PROGRAM; 4]);
@@ -347,7 +347,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
     let first = 100 * US + 20 * US + READ;
     let two = [write(0), at(100 * US, read(1)), at(100 * US, read(2))];
     ready(&on, &two, &[PROGRAM + 40 * US + 2 * READ, first, first + READ]);
-    // The second comes while the first is read: the program is resumed, then interrupted again.
+    // The second arrives during the first read: the program is resumed, then interrupted again.
     let later = [write(0), at(100 * US, read(1)), at(140 * US, read(2))];
     ready(&on, &later, &[PROGRAM + 2 * (40 * US + READ), first, first + 20 * US + 20 * US + READ]);
     // One suspension at most: it waits for the program.
@@ -359,7 +359,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
 #[test]
 fn what_ends_soon_or_is_the_reads_own_block_is_not_interrupted() {
     let on = chip(1, 1, suspending(Suspend::ProgramErase));
-    // 20 us before the end the suspension would take as long; a nanosecond earlier it is worth it.
+    // 20 us before the end the suspension would take as long; a nanosecond earlier it is worthwhile.
     ready(&on, &[write(0), at(330 * US, read(1))], &[PROGRAM, PROGRAM + READ]);
     let early = 330 * US - 1;
     ready(&on, &[write(0), at(early, read(1))], &[PROGRAM + 40 * US + READ, early + 20 * US + READ]);
@@ -391,11 +391,11 @@ fn reads_pass_what_waits_at_a_die() {
     ready(&in_order, &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     let passing = chip(1, 1, Parallel { out_of_order: true, ..PLAIN() });
     ready(&passing, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
-    // A read of a page whose program has ended, or of one that holds older data, waits for nothing else of
-    // the block (it waited for all its programs once).
+    // A read of a page whose program has ended, or of one that holds older data, waits for nothing else in
+    // the block (it once waited for all its programs).
     let written = [write(0), write(1), write(2), at(US, read(0))];
     ready(&passing, &written, &[PROGRAM, 2 * PROGRAM + READ, 3 * PROGRAM + READ, PROGRAM + READ]);
-    // Not what is under way, nor the program of its own page.
+    // It waits neither for the operation in service nor for the program of its own page.
     let same = [write(0), write(1), at(US, read(1))];
     ready(&passing, &same, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     // One read may pass at most: then the oldest write goes.
@@ -500,7 +500,7 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
         ready(&two, &[write(0), write(2)], &[PROGRAM, PROGRAM]);
         let asks = [write(0), write(2), at(PROGRAM, read(0)), at(PROGRAM, read(2))];
         ready(&two, &asks, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
-        // Chip 0 is at a read (of LPN 4, never written): the write goes to chip 1, the next one waits.
+        // Chip 0 serves a read (of LPN 4, never written): the write goes to chip 1, the next one waits.
         let asks = [read(4), write(0), write(2)];
         // Chip 0 is idle first, or the next in turn: it writes once it has read.
         ready(&two, &asks, &[READ, PROGRAM, READ + PROGRAM]);
@@ -527,8 +527,9 @@ fn under_direct_a_write_waits_until_a_die_is_free() {
     let asks = [write(0), write(1), write(2), write(3), at(100 * US, read(0))];
     let after = PROGRAM + READ;
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, after + PROGRAM, after]);
-    // What had waited at its chip since it came would have had LPN 2 at 700, LPN 3 at 700 and the read at 735 us.
-    // In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips are free.
+    // Had it waited at its chip since its arrival, LPN 2 would end at 700, LPN 3 at 700 and the read at 735
+    // us. In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips become
+    // free.
     let asks = [write(0), write(1), write(2), at(PROGRAM, write(4)), at(PROGRAM, write(6))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
 }
@@ -578,14 +579,15 @@ fn free_planes_of_a_die_are_bound_together() {
     // Both planes are free at 0 and at 350 us: two pages go at once each time.
     let asks = [write(0), write(1), write(2), write(3)];
     ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
-    // A plane whose die is at work is not free: LPN 1 comes too late to go with LPN 0.
+    // A plane whose die is busy is not free: LPN 1 comes too late to go with LPN 0.
     let asks = [write(0), at(US, write(1)), at(2 * US, write(2))];
     ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
     // A die that takes the data of the next program while it programs is free for one.
     let cached = with_bus(&dynamic(Parallel { cache_program: true, ..PLAIN() }));
     let asks = [write(0), write(1), write(2)];
     ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);
-    // Without a bus there is no data to take meanwhile: LPN 1 waits for its die, behind a read that is there.
+    // Without a bus there is no data to take meanwhile: LPN 1 waits for its die, behind a read that is
+    // already there.
     let mut bare = chip(1, 1, Parallel { cache_program: true, ..PLAIN() });
     bare.ftl.allocation = Allocation::Dynamic;
     let asks = [write(0), at(US, write(1)), at(2 * US, read(0))];

@@ -1,4 +1,4 @@
-//! `ftl.power_safe` in a run: what trims cost when they are to survive a power cut, and when not.
+//! `ftl.power_safe` in a run: the cost of trims that have to survive a power cut, and of those that do not.
 
 use ftlab_conformance as common;
 
@@ -41,7 +41,7 @@ fn simulate(settings: &Settings, trace: Vec<Record>) -> (Report, Vec<Completion>
     (report, done.0)
 }
 
-/// Requests one after the other, far apart.
+/// Requests one after another, far apart.
 fn spaced(ops: &[(Op, u64, u64)]) -> Vec<Record> {
     let record = |(at, &(op, lpn, count)): (usize, &(Op, u64, u64))| {
         let record = pages(at as u64 * 100_000_000, op, PAGE, lpn, count);
@@ -77,7 +77,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
                 .map(|done| done.complete_ns - done.arrival_ns)
                 .collect();
             let program = settings.flash.program_ns;
-            // What was trimmed already is not trimmed again.
+            // Pages that are already trimmed are not trimmed again.
             let expected = if power_safe { [0, program, 0, 0, program] } else { [0; 5] };
             assert_eq!(flushes, expected, "{kind}, power_safe {power_safe}");
             let pads = report.flash.programs.get("pad").copied().unwrap_or(0);
@@ -86,7 +86,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
     }
 }
 
-/// Without a flush only garbage collection has to state trims, and without trims nobody.
+/// Without a flush only garbage collection has to record trims, and without trims nothing has to.
 #[test]
 fn a_long_run_with_trims() {
     for kind in page_mapped_both_ways() {

@@ -1,8 +1,9 @@
-//! A campaign: saved states with bytes changed and the section's checksum made right again. What is loaded runs, in
-//! check mode too, and as it runs without; all else is refused in one line. None panics, none hangs.
+//! A campaign: saved states with changed bytes and a corrected checksum of the section. A state that loads
+//! also runs, with the same result in check mode and without; all others are refused in one line. None
+//! panics, none hangs.
 //!
-//! The case's number is its seed; eight cases forge the state of one device, whose FTL is the next that is
-//! registered. `make soak` has the long form. What the campaign once found stays as tests of its own.
+//! The case's number is its seed; eight cases forge the state of one device, and the registered FTLs take
+//! turns. `make soak` has the long form. Faults that the campaign found have tests of their own.
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;
@@ -35,10 +36,10 @@ use twox_hash::XxHash3_64;
 const CASES: u64 = 8;
 /// Magic and format.
 const HEAD: usize = 12;
-/// A case that takes longer hangs. Generous, as the machine may be busy.
+/// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// A small device of the FTL and the policy whose turn it is, all else at random, and its state.
+/// A small device of the next FTL and policy, otherwise random, and its state.
 fn prepared(number: u64) -> (Settings, Vec<u8>) {
     let mut draw = Draw::seed_from_u64(number);
     let pick = |names: &[Choice], at: u64| names[at as usize % names.len()].name.to_owned();
@@ -108,7 +109,7 @@ fn prepared(number: u64) -> (Settings, Vec<u8>) {
     }
 }
 
-/// Where the sections of a state end: before each checksum.
+/// Returns where the sections of a state end: before each checksum.
 fn ends(state: &[u8]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut first = HEAD;
@@ -127,7 +128,7 @@ fn ends(state: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// Changes a few bytes of one section; what the section then is.
+/// Changes a few bytes of one section; returns the new section.
 fn change(section: &mut Vec<u8>, draw: &mut Draw) {
     let most = draw.random_range(1..=8);
     for _ in 0..draw.random_range(1..=most) {
@@ -160,7 +161,7 @@ fn swap(bytes: &mut [u8], one: usize, other: usize) {
     }
 }
 
-/// The state with one section changed and sealed again.
+/// Returns the state with one section changed and sealed again.
 fn forged(state: &[u8], draw: &mut Draw) -> Vec<u8> {
     let ends = ends(state);
     let which = draw.random_range(0..ends.len());
@@ -192,7 +193,7 @@ fn requests(settings: &Settings, draw: &mut Draw) -> Vec<Record> {
     (0..200).map(&mut request).collect()
 }
 
-/// Loads the state and runs from it; what was wrong, and whether it was loaded.
+/// Loads the state and runs from it; returns what was wrong, and whether it was loaded.
 fn judge(settings: &Settings, state: &[u8], records: &[Record]) -> Result<bool, String> {
     let one = |check| {
         let prepared = match load(settings, state, check) {
@@ -259,7 +260,7 @@ fn steady(kind: &str) -> (Settings, Vec<u8>) {
     (settings, state)
 }
 
-/// Changes the value that a section holds, and says how the state is then refused; nothing, if it is loaded.
+/// Changes the value that a section holds; returns how the state is then refused, or nothing if it is loaded.
 fn revised<T: Serialize + DeserializeOwned>(
     kind: &str,
     section: usize,
@@ -282,7 +283,7 @@ fn assert_refused(refused: Option<String>, because: &str) {
     assert!(refused.starts_with("damaged: ") && refused.contains(because), "{refused}");
 }
 
-/// Sections: the pool's, then of the user data the log and its map; what is behind them depends on the FTL.
+/// Sections: the pool's, then the log and the map of the user data; what follows depends on the FTL.
 const POOL: usize = 1;
 const DATA: usize = 2;
 const MAP: usize = 3;
@@ -318,7 +319,7 @@ fn a_count_that_would_overflow_is_refused() {
     assert_refused(revised("tpftl", CACHE + 1, |rest: &mut (u64, i32, bool)| rest.0 = 0), "touched after");
 }
 
-/// Data on a chip that cannot collect so much: collection went on for ever, or gained nothing.
+/// Data on a chip that cannot collect that much: collection went on for ever, or gained nothing.
 #[test]
 fn data_in_another_place_than_its_own_is_refused() {
     let words = |section: &[u8]| -> Vec<u32> {
@@ -351,7 +352,7 @@ fn a_mapping_that_cannot_be_cached_is_refused() {
     assert_refused(revised("dftl", CACHE, |cache: &mut Entries| cache[0].0 = 1 << 30), full);
     assert_refused(revised("dftl", CACHE, |cache: &mut Entries| cache.push((0, false, false))), full);
     assert_eq!(revised("dftl", CACHE, |cache: &mut Entries| cache.truncate(3)), None);
-    // As many protected ones as there like to be: the cache keeps to its own bounds.
+    // Any number of protected ones: the cache keeps its own bounds.
     let protect = |cache: &mut Entries| cache.iter_mut().for_each(|entry| entry.2 = true);
     assert_eq!(revised("dftl", CACHE, protect), None);
 }
@@ -368,7 +369,7 @@ fn a_log_block_that_is_not_what_it_says_is_refused() {
     assert_refused(revised("fast", DATA, |(_, logs): &mut Hybrid| logs[0].2 = 0), "cannot be");
 }
 
-/// Case 276 at first: the block set aside was taken for the one that is full.
+/// Found by case 276: the block set aside was taken for the full one.
 #[test]
 fn a_block_set_aside_alone_is_written_on() {
     let aside = |data: &mut Data| data.4.iter_mut().for_each(|open| open.swap(0, 1));

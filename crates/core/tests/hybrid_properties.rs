@@ -1,6 +1,6 @@
-//! Random workloads on random small hybrid FTLs: every invariant after every operation, against a plain
-//! map; merges, copies and erases against a second model (`common/reference.rs`); saved states; and
-//! the whole stack.
+//! Random workloads on random small hybrid FTLs: every invariant after every operation, compared with a plain
+//! map; merges, copies and erases compared with a second model (`common/reference.rs`); saved states; and the
+//! whole stack.
 
 use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]
@@ -31,14 +31,14 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// The implementation and the model side by side.
+/// The implementation and the model together.
 struct Pair {
     driver: Driver,
     model: Model,
     block_pages: u32,
-    /// How often each page was written or trimmed; `None` since the trim.
+    /// How often each page was written or trimmed; `None` since a trim.
     versions: HashMap<u32, (u32, bool)>,
-    /// The model is asked. (Pages of trims are padding that no merge is charged.)
+    /// The model is asked. (Pages of trims are padding that is charged to no merge.)
     modelled: bool,
 }
 
@@ -163,7 +163,7 @@ proptest! {
         }
     }
 
-    /// Full to the last page, overwritten ten times: no allocation ever fails.
+    /// Full to the last page and overwritten ten times: no allocation ever fails.
     #[test]
     fn a_full_device_runs_on_for_ten_overwrites(settings in device(), seed: u64, skewed: bool) {
         let mut pair = Pair::new(&settings, true);
@@ -180,8 +180,8 @@ proptest! {
         pair.compare(0, 1);
     }
 
-    /// Through the whole stack in check mode, from every state at time 0, which is also saved and
-    /// loaded: the bytes are the same again, and so is the run.
+    /// Through the whole stack in check mode, from every state at time 0, which is also saved and loaded: the
+    /// bytes are the same again, and so is the run.
     #[test]
     fn the_whole_stack_and_saved_states(
         settings in device(),
@@ -255,7 +255,7 @@ fn a_worn_out_device_turns_read_only() {
         let number = |path: &str| report.pointer(path).and_then(serde_json::Value::as_u64);
         let erases = number("/flash/erases/merge").unwrap();
         assert!(erases > 100, "{kind}: {erases} erases before it turned read-only");
-        // The block that has no successor serves the merges under way.
+        // The block without a successor serves the merges in progress.
         assert!(number("/wear/max").unwrap() <= 7, "{kind}: {}", report["wear"]);
         let health = &report["health"];
         assert_eq!(number("/health/blocks/spare_left"), Some(0), "{kind}: {health}");
@@ -265,7 +265,7 @@ fn a_worn_out_device_turns_read_only() {
     }
 }
 
-/// The comparison can fail: a model with one log block less merges otherwise.
+/// The comparison can fail: a model with one log block fewer merges differently.
 #[test]
 fn a_different_model_disagrees() {
     let settings = common::hybrid_device("bast", 4, 20, 3);

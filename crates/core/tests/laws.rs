@@ -144,8 +144,8 @@ fn arrivals_beyond_the_clock_are_refused() {
     }
 }
 
-/// Filled to its user capacity and overwritten ten times, every invariant verified whole after every
-/// request (the device is below check mode's limit for that).
+/// Filled to its user capacity and overwritten ten times, with every invariant verified completely after
+/// every request (the device is below check mode's limit for that).
 #[test]
 fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
     for kind in page_mapped() {
@@ -171,8 +171,8 @@ fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
     }
 }
 
-/// The first level of cdftl is in order of recency: what was used last but four leaves a level of four entries,
-/// each of a translation page of its own, of which the second level holds one.
+/// The first level of cdftl is in order of recency: the fifth most recent entry leaves a level of four
+/// entries, each of a different translation page, of which the second level holds one.
 #[test]
 fn cdftl_gives_up_what_was_used_longest_ago() {
     let mut settings = settings();

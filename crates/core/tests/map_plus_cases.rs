@@ -49,9 +49,8 @@ fn figure_7_map_plus_takes_the_denser_batch_first() {
     assert_eq!(latencies(&done).iter().sum::<u64>(), 28 * unit);
 }
 
-/// Fig. 5 and Table I: 100 entries per translation page, six mappings cached at the start by six
-/// reads that come long before. Returns ids 1 to 12 in order of dispatch, and how many of those
-/// twelve were prioritized.
+/// Fig. 5 and Table I: 100 entries per translation page, six mappings cached at the start by six reads that
+/// come long before. Returns ids 1 to 12 in order of dispatch, and how many of those twelve were prioritized.
 fn figure_5(scheduler: &str) -> (Vec<u64>, usize) {
     let mut settings = with_scheduler(settings(), scheduler);
     settings.flash.page_bytes = 800;
@@ -208,7 +207,7 @@ fn the_load_of_a_request_is_that_of_a_batch_of_one() {
     assert!(alone.0.latency.all.mean_ns > batch.0.latency.all.mean_ns);
 }
 
-/// A cache as large as the map equals the full page map once warm, to the nanosecond.
+/// A cache as large as the map equals the full page map once it is warm, to the nanosecond.
 #[test]
 fn a_cache_as_large_as_the_map_equals_the_page_map() {
     for scheduler in common::schedulers(false) {

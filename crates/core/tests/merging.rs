@@ -25,8 +25,8 @@ fn dispatched_ns(settings: &Settings, records: Vec<Record>, lpn: u64) -> u64 {
     log.iter().find(|done| done.offset == lpn * PAGE).expect("it was dispatched").dispatch_ns
 }
 
-/// Regression: a request that had grown left its batch with more pages than it had joined it with, so
-/// that the batch's page count wrapped around and a batch of density 1/8 went before one of density 1.
+/// Regression: a request that had grown left its batch with more pages than it had joined with, so the
+/// batch's page count wrapped around and a batch of density 1/8 went before one of density 1.
 #[test]
 fn a_grown_request_leaves_its_batch_whole() {
     let mut settings = merging("map+", 64 << 10);
@@ -62,8 +62,8 @@ fn a_batch_is_prefetched_that_begins_before_its_page() {
     }
 }
 
-/// A load of requests none of which touches another, each with cuts into pieces that arrive at one time,
-/// with the number of the piece that arrives first; the others follow from there, at either side.
+/// A load of requests that do not touch each other, each with cuts into pieces that arrive at one time, and
+/// the number of the piece that arrives first; the others follow from there, on either side.
 fn load() -> impl Strategy<Value = Vec<(Op, u64, u64, u64, u64)>> {
     let op = prop_oneof![Just(Op::Read), Just(Op::Write)];
     prop::collection::vec((op, 0u64..4, 1u64..8, 0u64..8, 0u64..300_000), 1..80)
@@ -76,8 +76,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// What merges as it arrives is served as if it had been one request, where its class does not depend
-    /// on what joined it: all misses, within one translation page.
+    /// What merges on arrival is served as if it had been one request, if its class does not depend on what
+    /// joined it: all misses, within one translation page.
     #[test]
     fn merged_on_arrival_or_beforehand(load in load(), deadline in prop::option::of(1_000_000u64..4_000_000)) {
         let (mut apart, mut merged, mut time_ns) = (Vec::new(), Vec::new(), 0);
@@ -104,7 +104,7 @@ proptest! {
         }
     }
 
-    /// Any load, under every scheduler, on a device that checks: what schedulers count stays true.
+    /// Any load, under every scheduler, on a device in check mode: what schedulers count stays true.
     #[test]
     fn schedulers_count_what_grows(
         requests in prop::collection::vec((0u8..24, 0u64..96, 1u64..40, 0u64..400_000), 1..250),
@@ -122,7 +122,7 @@ proptest! {
                 22 => Op::Trim,
                 _ => Op::Flush,
             };
-            // About the border of two translation pages, and of two blocks, in sectors.
+            // Around the border of two translation pages, and of two blocks, in sectors.
             let offset = 512 * PAGE - 48 * 2048 + at * 2048;
             let (offset, size) = if op == Op::Flush { (0, 0) } else { (offset, size * 512) };
             Record { time_ns, op, offset, size, line: 0, flags: 0 }

@@ -1,5 +1,5 @@
-//! MSFTL, its mini-page and Base-DFTL, in cases small enough to work out by hand, and those of the
-//! paper on its device scaled down (at full size: `ftlab-bench msftl`).
+//! MSFTL, its mini-page and Base-DFTL, in cases small enough to work out by hand, and those of the paper on a
+//! scaled-down device (at full size: `ftlab-bench msftl`).
 
 use ftlab_conformance as common;
 
@@ -18,8 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const KIB: u32 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The paper's device (section 4.1) with so many blocks on each of its four chips; `unit` 0 is
-/// Base-DFTL.
+/// The paper's device (section 4.1) with this many blocks on each of its four chips; `unit` 0 is Base-DFTL.
 fn paper(unit: u32, blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = match unit {
@@ -72,7 +71,7 @@ fn the_user_space_and_the_directory_are_those_of_the_paper() {
     }
 }
 
-/// Writes of 16 KiB, in order or at random, as many as the user space has; the chunks, and the report.
+/// Writes of 16 KiB, in order or at random, as many as the user space has; returns the chunks and the report.
 fn written(settings: &Settings, random: bool) -> (Vec<u64>, Report) {
     let chunks = settings.user_bytes() / (16 << 10);
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -175,8 +174,8 @@ fn a_flush_reads_each_page_once_and_gathers_units() {
     assert_eq!(report.mapping.updated_ratio, Some(136.0 / (5.0 * 128.0)));
 }
 
-/// A read whose entry is not cached fetches its unit, alone over the bus; one whose unit was never
-/// written misses and fetches nothing; writes and what they wrote hit.
+/// A read whose entry is not cached fetches its unit, and only that over the bus; one whose unit was never
+/// written misses and fetches nothing; writes, and reads of what they wrote, hit.
 #[test]
 fn reads_fetch_units_and_writes_nothing() {
     let mut settings = small();
@@ -207,7 +206,7 @@ fn reads_fetch_units_and_writes_nothing() {
     assert_eq!(report.mapping.translation_reads, 2);
 }
 
-/// A flush of the host is a mapping flush, or pads data alone; the count to the next begins at 0.
+/// A flush by the host is a mapping flush, or only pads data; the count to the next one begins at 0.
 #[test]
 fn a_flush_of_the_host() {
     for (mappings, flushes, after_six) in [(true, 1, 2), (false, 0, 1)] {
@@ -242,7 +241,7 @@ fn a_flush_waits_for_the_page_buffer() {
     assert_eq!((report.mapping.flushes, report.flash.programs["host"]), (2, 2));
 }
 
-/// Data that garbage collection moves counts towards the amount, unless the user's alone does.
+/// Data that garbage collection moves counts towards the amount, unless only the user's data does.
 #[test]
 fn moved_data_counts_unless_told_otherwise() {
     let flushes = |moved| {

@@ -39,7 +39,7 @@ fn how() -> impl Strategy<Value = Precondition> {
         })
 }
 
-/// Reads, writes and trims of one page, one after another.
+/// Reads, writes and trims of one page each, in succession.
 fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
     let page = u64::from(settings.ftl.logical_page_bytes);
     let op = |step| match step % 8 {
@@ -58,7 +58,7 @@ fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
     steps.iter().enumerate().map(record).collect()
 }
 
-/// A run in check mode from a prepared device; all it reports.
+/// Runs in check mode from a prepared device; returns everything it reports.
 fn report(settings: &Settings, prepared: Prepared, trace: Vec<Record>) -> Report {
     run_prepared(settings, prepared, &mut trace.into_iter(), &mut ()).expect("every invariant holds")
 }
@@ -67,7 +67,7 @@ fn prepared(settings: &Settings) -> Prepared {
     Prepared::new(settings, &mut (), true).expect("every invariant holds")
 }
 
-/// The bytes of a report without what names the kind of preconditioning.
+/// The bytes of a report, without the name of the kind of preconditioning.
 fn rest(report: &Report) -> String {
     let mut report = report.clone();
     report.precondition = Preconditioning::new("");
@@ -81,8 +81,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Every kind leaves a sound device (`Prepared::new` verifies it whole in check mode) on which a
-    /// run keeps every invariant, starts its counters at 0 and counts the erases as wear.
+    /// Every kind leaves a sound device (`Prepared::new` verifies it completely in check mode) on which a run
+    /// keeps every invariant, starts its counters at 0 and counts the erases as wear.
     #[test]
     fn every_kind_leaves_a_sound_device(
         settings in device(), how in how(), seed: u64,
@@ -110,7 +110,7 @@ proptest! {
         report(&settings, ready, workload(&settings, &steps));
     }
 
-    /// The whole share in order is what `fill` is.
+    /// The whole share in order equals `fill`.
     #[test]
     fn mapped_whole_and_in_order_is_fill(
         settings in device(), steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 1..150),
@@ -146,7 +146,7 @@ fn steady(kind: &str, bound_ppm: u64, rounds: u32) -> Settings {
     settings
 }
 
-/// Uniform writes of one page over the whole device, drawn apart from ftlab's own streams.
+/// Uniform writes of one page over the whole device, drawn independently of ftlab's own streams.
 fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
     let mut state = 88_172_645_463_325_252u64;
     let steps: Vec<(u8, u32)> = (0..count)
@@ -160,8 +160,8 @@ fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
     workload(settings, &steps)
 }
 
-/// Steady means that the same writes, going on, meet the same write amplification; a filled device
-/// is far from it.
+/// Steady means that the same writes, if they go on, see the same write amplification; a filled device is far
+/// from it.
 #[test]
 fn a_steady_device_stays_as_it_is() {
     for kind in common::by_eviction() {
@@ -241,7 +241,7 @@ fn a_random_share_is_uniform() {
     }
 }
 
-/// So many draws with replacement leave 1 - e^-SHARE of the pages with data; a page drawn twice leaves an
+/// This many draws with replacement leave 1 - e^-SHARE of the pages with data; a page drawn twice leaves an
 /// invalid one behind.
 #[test]
 fn random_writes_leave_the_shares_of_draws_with_replacement() {
@@ -263,7 +263,7 @@ fn random_writes_leave_the_shares_of_draws_with_replacement() {
     }
 }
 
-/// Larger requests write neighbours, from a multiple of their size on; the last may be cut short.
+/// Larger requests write neighbours, starting at a multiple of their size; the last may be cut short.
 #[test]
 fn random_writes_are_of_the_size_that_is_asked_for() {
     let mut settings = small("page");
@@ -276,8 +276,8 @@ fn random_writes_are_of_the_size_that_is_asked_for() {
     assert_eq!(ready.preconditioning().pages_written, laid.len() as u64);
 }
 
-/// Where free blocks are those of the withheld space alone they are the first to be written, whatever else is
-/// erased; then each block needs a victim, and the ones never written need no copy.
+/// If free blocks are only those of the withheld space, they are the first to be written, whatever else is
+/// erased; after that each block needs a victim, and victims that were never written need no copy.
 #[test]
 fn withheld_blocks_are_the_free_ones() {
     let mut settings = small("page");

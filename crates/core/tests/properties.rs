@@ -1,5 +1,5 @@
-//! Random workloads on random small devices, against a plain map, with every invariant of the
-//! model verified after every operation.
+//! Random workloads on random small devices, compared with a plain map, with every invariant of the model
+//! verified after every operation.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -17,7 +17,7 @@ use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// The FTL of any settings, beside a plain map.
+/// The FTL of any settings, together with a plain map.
 fn driver(settings: &Settings) -> Driver<Ftl> {
     let mut work = settings.work();
     let mut ftl = Ftl::new(settings, true, &mut work);
@@ -73,7 +73,7 @@ proptest! {
         settings.host.deadline_ns = (deadline > 0).then(|| (deadline - 1) * 10_000_000);
         settings.device.queue_depth = device_depth;
         settings.device.sched.max_passed = max_passed;
-        // Piq and vios go by static allocation.
+        // Piq and vios need static allocation.
         settings.device.scheduler = device_scheduler.into();
         if ftlab_core::device::sched::check(&settings).is_err() {
             settings.device.scheduler = "noop".into();

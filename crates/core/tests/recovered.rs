@@ -1,4 +1,4 @@
-//! What recovery makes of flash laid out by hand: which blocks are written on, in which order the erased
+//! What recovery makes of flash laid out by hand: which blocks are written next, in which order the erased
 //! ones are used, and what is read.
 
 use ftlab_conformance as common;
@@ -47,7 +47,7 @@ fn write(ftl: &mut Ftl, first: u32, pages: u32, work: &mut Work) {
     ftl.write(request, work);
 }
 
-/// Pages programmed since the tape was last looked at, in order.
+/// Pages programmed since the tape was last read, in order.
 fn programmed(tape: &Tape) -> Vec<u32> {
     let page = |change| match change {
         Change::Program { page, .. } => Some(page),
@@ -56,8 +56,8 @@ fn programmed(tape: &Tape) -> Vec<u32> {
     tape.take_changes().into_iter().filter_map(page).collect()
 }
 
-/// Erased blocks are used in the order of their erasure, as before the cut; what recovery erases itself, a
-/// torn block here, comes last. The first is kept for collections.
+/// Erased blocks are used in the order of their erasure, as before the cut; what recovery itself erases, here
+/// a torn block, comes last. The first is kept for collections.
 #[test]
 fn erased_blocks_are_used_in_the_order_of_their_erasure() {
     let settings = page_mapped(9, 1);
@@ -77,7 +77,7 @@ fn erased_blocks_are_used_in_the_order_of_their_erasure() {
     assert_eq!(blocks, [0, 5, 8, 1, 4, 6, 2, 3]);
 }
 
-/// Pages that gather several logical pages go round the chips from the first on.
+/// Pages that gather several logical pages go to the chips in turn, starting with the first.
 #[test]
 fn writes_begin_on_the_first_chip() {
     let mut settings = page_mapped(8, 4);
@@ -90,8 +90,8 @@ fn writes_begin_on_the_first_chip() {
     assert_eq!(chips, [0, 1, 2, 0]);
 }
 
-/// Recovery reads every translation page once to compare it, and writes those anew that are stale from what
-/// it has read: no page is read a second time.
+/// Recovery reads every translation page once to compare it, and rewrites those that are stale from what it
+/// has read: no page is read twice.
 #[test]
 fn stale_translation_units_are_not_read_twice() {
     for kind in common::by_amount() {
@@ -116,13 +116,13 @@ fn stale_translation_units_are_not_read_twice() {
     }
 }
 
-/// The last logical block has three pages of six. No data is left that its trims make void, so that the block
-/// they are in is erased, though behind its pages come owners with older versions: the trims of block 0.
+/// The last logical block has three pages instead of six. None of its data survives its trims, so the block
+/// with it is erased, although the pages are followed by owners with older versions: the trims of block 0.
 #[test]
 fn trims_of_the_last_logical_block_are_about_its_pages() {
     let mut settings = common::hybrid_device("bast", 6, 20, 3);
     settings.ftl.power_safe = true;
-    // 117 pages: 19 blocks of 6 and one of 3; behind them the owners of trims.
+    // 117 pages: 19 blocks of 6 and one of 3; they are followed by the owners of trims.
     settings.ftl.over_provisioning_ppm = 805_000;
     let trims = |block: u32| 117 + block;
     let (mut media, tape) = (media(&settings), Tape::new(9));
@@ -140,7 +140,7 @@ fn trims_of_the_last_logical_block_are_about_its_pages() {
     assert_eq!((driver.lpns(), driver.version(3)), (117, None));
 }
 
-/// A log block in order is one after the cut too: what it lacks is copied behind its last page.
+/// A log block in order remains one after the cut: what it lacks is copied behind its last page.
 #[test]
 fn a_log_block_in_order_stays_so() {
     let mut settings = common::hybrid_device("bast", 6, 20, 3);
@@ -158,7 +158,7 @@ fn a_log_block_in_order_stays_so() {
     assert_eq!((full, partial), ((0, 0), (1, 5)));
 }
 
-/// What was laid before time 0 is on the media page by page, and later writes have higher numbers.
+/// What was written before time 0 is on the media page by page, and later writes have higher numbers.
 #[test]
 fn what_was_laid_is_engraved() {
     for kind in common::hybrids() {

@@ -1,4 +1,4 @@
-//! What results hold only when asked (`[results]`).
+//! What results hold only on request (`[results]`).
 
 use ftlab_conformance as common;
 
@@ -8,7 +8,7 @@ use ftlab_core::settings::{Results, Settings};
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 
-/// Reads and writes over 64 pages, faster than the device at times.
+/// Reads and writes over 64 pages, at times faster than the device.
 fn trace() -> Vec<Record> {
     let op = |at: u64| if at.is_multiple_of(3) { Op::Write } else { Op::Read };
     (0..600u64).map(|at| pages(at * 90_000, op(at), 4096, at * 7 % 64, 1 + (at % 2) as u32 as u64)).collect()
@@ -137,7 +137,7 @@ fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     assert!(measured(&settings, trace).miss_curve.is_none(), "the whole map in RAM has no cache");
 }
 
-/// The busiest part of the device is named: a slow bus before the chips behind it.
+/// The busiest part of the device is named: a slow bus rather than the chips behind it.
 #[test]
 fn the_bottleneck_is_named() {
     for (transfer_ps, name) in [(0, "chip"), (500_000, "channel 0")] {

@@ -1,4 +1,4 @@
-//! Saved states: a run from one is the run that preconditions itself, and nothing else is accepted.
+//! Saved states: a run from one equals the run that preconditions itself, and nothing else is accepted.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -60,8 +60,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Saved with and without check mode the bytes are the same; loaded with and without it the run
-    /// is the one that preconditioned itself; saved again the bytes are the same again.
+    /// With and without check mode, the saved bytes are the same; loaded with and without it, the run is the
+    /// one that preconditioned itself; saved again, the bytes are the same again.
     #[test]
     fn a_loaded_device_is_the_saved_one(
         settings in device(), kind in 0usize..5, kept: bool, share_ppm in 1u64..=1_000_000, depth in 1u32..16,
@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-/// Every policy goes on from a state as it would have gone on, its random draws too; likewise wear
+/// Every policy continues from a state as it would have otherwise, including its random draws; so does wear
 /// levelling, with what it has set aside.
 #[test]
 fn every_policy_goes_on_where_it_was() {
@@ -141,7 +141,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
     (settings, bytes)
 }
 
-/// Every byte of a state changed, and the state cut at every length: always an error in words.
+/// Every byte of a state changed, and the state cut at every length: always an error with a message.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
     for kind in common::all_ftls() {
@@ -207,7 +207,7 @@ fn another_device_is_refused_with_the_keys_that_differ() {
         error.to_string(),
         "saved from another device:\n  flash.blocks_per_plane: 24 there, 25 here\n  ftl.kind: dftl there, cdftl here"
     );
-    // Even an identity that says nothing does not let another device in.
+    // Even an empty identity does not admit another device.
     let mut silent = Vec::new();
     let original = filled("dftl");
     let prepared = Prepared::new(&original, &mut (), false).unwrap();
@@ -227,7 +227,7 @@ fn many_differences_are_counted() {
     assert!(error.ends_with("  and 14 more keys"), "{error}");
 }
 
-/// Reads a byte at a time: nothing depends on how the system hands the file out.
+/// Reads one byte at a time: nothing depends on how the system delivers the file.
 struct Slow<'a>(&'a [u8]);
 
 impl Read for Slow<'_> {
@@ -264,9 +264,9 @@ const POLICIES: [(&str, u64); 7] = [
     ("windowed-greedy", 15500958033855533541),
 ];
 
-/// The bytes of the format. Where this fails, either the state of an FTL is kept otherwise than
-/// before: raise `FORMAT` in `sim/state.rs`, so that older files are refused. Or preconditioning
-/// itself goes otherwise. Note the new sums here.
+/// The bytes of the format. If this fails, either the state of an FTL is stored differently: raise `FORMAT`
+/// in `sim/state.rs`, so that older files are refused. Or preconditioning itself has changed. Record the new
+/// sums here.
 #[test]
 fn golden() {
     let sum = |settings: &Settings| {

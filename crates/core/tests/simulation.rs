@@ -1,4 +1,4 @@
-//! The simulation as an object: however its driver cuts time, the same happens.
+//! The simulation as an object: however its driver divides time, the same happens.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -25,7 +25,7 @@ use proptest::prelude::*;
 
 const PAGE: u64 = 512;
 
-/// Keeps rows and answers.
+/// Stores rows and answers.
 #[derive(Default)]
 struct Both {
     rows: Vec<Completion>,
@@ -55,18 +55,18 @@ fn json(report: &ftlab_core::metrics::Report) -> String {
     serde_json::to_string(report).expect("a report is numbers and text")
 }
 
-/// How a driver cuts time.
+/// How a driver divides time.
 #[derive(Clone, Copy, Debug)]
 enum Steps {
     /// Everything is submitted, then the simulation runs to its end.
     AtOnce,
     /// Each record is submitted, then time moves to just before it.
     UpToEach,
-    /// Everything is submitted; time moves in steps of so many ns.
+    /// Everything is submitted; time moves in steps of this many ns.
     Even(u64),
-    /// Records are submitted when time is about to reach them, in steps of so many ns.
+    /// Records are submitted when time is about to reach them, in steps of this many ns.
     Late(u64),
-    /// Everything is submitted; the driver has room for so many answers at a time.
+    /// Everything is submitted; the driver has room for this many answers at a time.
     Room(u64),
 }
 
@@ -133,7 +133,7 @@ fn drive(settings: &Settings, records: &[Record], steps: Steps) -> (String, Both
     (json(&simulation.report()), both)
 }
 
-/// Requests of a few pages, some at one time.
+/// Requests of a few pages, some at the same time.
 fn load() -> impl Strategy<Value = Vec<(u8, u64, u64, u64)>> {
     prop::collection::vec((0u8..10, 0u64..1000, 1u64..6, 0u64..400_000), 0..60)
 }
@@ -190,7 +190,7 @@ fn same_for_every_partition(settings: &Settings, records: &[Record], step: u64) 
         run_prepared(settings, prepared(settings), &mut Vec::from(records).into_iter(), &mut log).unwrap();
     let mut partitions = vec![Steps::AtOnce, Steps::UpToEach, Steps::Even(step), Steps::Room(step % 5 + 1)];
     if !settings.ftl.background_flush && settings.ftl.gc_background.is_none() {
-        // Work of the device's own goes on while nobody knows of another request.
+        // Work of the device's own goes on while no other request is known.
         partitions.push(Steps::Late(step));
     }
     for steps in partitions {
@@ -295,7 +295,7 @@ fn an_idle_device_works_on_when_time_moves_on() {
     assert_eq!(simulation.report().mapping.translation_programs, 1);
 }
 
-/// An observer that does not ask for completions hears of none.
+/// An observer that does not ask for completions is told of none.
 #[test]
 fn nobody_is_told_who_does_not_ask() {
     struct Deaf;
@@ -356,7 +356,7 @@ fn a_cut_keeps_what_was_flushed() {
         assert_eq!(simulation.submit(pages(now_ns, Op::Read, 4096, 0, 200)), Ok(253), "{kind}");
         simulation.run_until_idle(&mut both).unwrap();
         assert_eq!(both.answers.len(), answered + 1, "what was outstanding never completes");
-        // Once more, from where it stands.
+        // Once more, from the present state.
         simulation.cut(8).unwrap();
         simulation.recover().unwrap();
     }
@@ -470,7 +470,10 @@ fn a_block_outlasts_the_programs_that_take_its_place() {
                 assert_eq!(operation, Operation::Erase);
                 for program in later.remove(&(first / per_block)).unwrap_or_default() {
                     let (_, _, end_ns) = cells.0[&program];
-                    assert!(end_ns <= begin_ns, "{program} ends at {end_ns}, the erasure begins at {begin_ns}");
+                    assert!(
+                        end_ns <= begin_ns,
+                        "{program} ends at {end_ns}, the erasure begins at {begin_ns}"
+                    );
                     waits += u32::from(end_ns == begin_ns);
                 }
                 number += 1;

@@ -16,8 +16,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The ratios of physical to logical pages that the closed forms are tabulated for.
 const RATIOS: [f64; 3] = [1.07, 1.15, 1.28];
 
-/// A page-mapped device of one chip with so many blocks of `b` pages: `ratio` times the
-/// user's, when the reserve and half a block are taken off.
+/// A page-mapped device of one chip with this many blocks of `b` pages: `ratio` times the user's pages, after
+/// the reserve and half a block are subtracted.
 fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -30,7 +30,7 @@ fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settin
     settings
 }
 
-/// What a closed form, as a function of the ratio, gives for the chips of a device.
+/// The value of a closed form, as a function of the ratio, for the chips of a device.
 fn expected(settings: &Settings, form: impl Fn(f64) -> f64) -> f64 {
     let flash = &settings.flash;
     let user = settings.user_pages() as f64 / f64::from(flash.chips());
@@ -77,7 +77,7 @@ fn uniform(settings: &Settings) -> f64 {
     amplification(settings, |random| Next::Write(random.random_range(0..user)))
 }
 
-/// Fails beyond `percent`; says how far off it is either way.
+/// Fails beyond `percent`; reports the error in any case.
 fn meets(what: &str, found: f64, expected: f64, percent: f64) {
     let error = (found / expected - 1.0) * 100.0;
     println!("{what}: {found:.4}, closed form {expected:.4}, {error:+.2} %");
@@ -147,8 +147,8 @@ fn windowed_greedy_lies_between_fifo_and_greedy() {
     assert!(greedy < between && between < fifo, "{greedy} {between} {fifo}");
 }
 
-/// Under uniform writes age tells nothing, so cost-benefit can at best equal greedy, and does
-/// not beat it on a skewed workload either while one frontier mixes hot and cold again.
+/// Under uniform writes age tells nothing, so cost-benefit can at best equal greedy; it does not beat it on a
+/// skewed workload either, as long as one frontier mixes hot and cold data again.
 #[test]
 fn cost_benefit_lies_between_greedy_and_fifo_under_uniform_writes() {
     let of = |policy| uniform(&device(policy, 256, 64, 1.15, 1));
@@ -156,7 +156,7 @@ fn cost_benefit_lies_between_greedy_and_fifo_under_uniform_writes() {
     assert!(greedy < cost_benefit && cost_benefit < fifo * 1.02, "{greedy} {cost_benefit} {fifo}");
 }
 
-/// Half a block taken off for the frontier, as is usual, is within 2 % from 512 blocks on.
+/// Subtracting half a block for the frontier, as is usual, is within 2 % from 512 blocks on.
 #[test]
 fn half_a_frontier_is_near_enough() {
     let half = |settings: &Settings| {
@@ -170,7 +170,7 @@ fn half_a_frontier_is_near_enough() {
     }
 }
 
-/// Erased blocks kept are blocks taken off, and chips of their own are devices of their own.
+/// Erased blocks that are kept are blocks subtracted, and separate chips are separate devices.
 #[test]
 fn reserve_and_chips_are_accounted_for() {
     for (reserve, chips) in [(8, 1), (16, 1), (1, 2)] {
@@ -186,14 +186,14 @@ fn reserve_and_chips_are_accounted_for() {
     }
 }
 
-/// A request in five or ten is a trim of a page in use, any alike; the others write.
+/// One request in five or ten trims a page in use, each with equal probability; the others write.
 #[test]
 fn trims_make_room() {
     for q in [0.1, 0.2] {
         for policy in ["greedy", "fifo"] {
             let settings = device(policy, 256, 64, 1.07, 1);
             let user = settings.user_pages() as u32;
-            // Pages in use first, the others behind.
+            // Pages in use first, then the others.
             let mut pages: Vec<u32> = (0..user).collect();
             let mut place: Vec<u32> = (0..user).collect();
             let mut used = user;

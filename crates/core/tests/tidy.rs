@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use house::House;
 
-/// What each module may use, beside itself: of those above it in this list, so that no two use each other.
+/// What each module may use, besides itself: modules above it in this list, so that no two use each other.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("util", &[]),
     ("clock", &["util"]),

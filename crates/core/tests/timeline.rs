@@ -12,7 +12,7 @@ use ftlab_core::settings::{GcBackground, Precondition, Replay, Settings};
 use ftlab_core::sim::{Activity, Completion, Observer, Prepared, Tracks, run};
 use ftlab_core::workload::{Op, Record};
 
-/// Keeps completions, and activity if that is wanted.
+/// Stores completions, and activity if that is wanted.
 #[derive(Default)]
 struct Kept {
     wanted: bool,
@@ -139,7 +139,7 @@ fn devices() -> Vec<(String, Settings)> {
     all
 }
 
-/// Steps on one chip that need no bus are merged where nobody watches; times must not show it.
+/// Steps on one chip that need no bus are merged if nobody watches; times must not show it.
 #[test]
 fn watching_changes_nothing() {
     for (name, settings) in devices() {
@@ -163,7 +163,7 @@ fn every_operation_is_there_once_for_its_whole_time() {
                     .iter()
                     .filter(|a| (a.operation, a.cause, a.part) == (operation, cause, Part::Cells));
                 let expected = counts.get(cause.name()).copied().unwrap_or(0);
-                // A suspended operation is there once more for each suspension.
+                // A suspended operation appears again for each suspension.
                 let (least, suspended) =
                     (expected, report.parallel.suspensions.program + report.parallel.suspensions.erase);
                 let most = if operation == Operation::Read { expected } else { expected + suspended * 4 };
@@ -197,7 +197,7 @@ fn nothing_overlaps_and_all_is_within_its_request() {
         let (_, kept) = observed(&settings, true);
         let channels = settings.flash.channels;
         let tracks = Tracks::new(&settings);
-        // By unit: its cells, and its transfers where they are drawn apart.
+        // By LUN: its cells, and its transfers if they are drawn separately.
         let mut free_at = vec![[0; 2]; settings.flash.luns() as usize];
         let mut bus_free = vec![0; channels as usize];
         let done: std::collections::HashMap<u64, &Completion> =

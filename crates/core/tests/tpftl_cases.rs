@@ -17,7 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Entries of a translation page in these cases.
 const PAGE: u32 = 8;
 
-/// A device of pages of 512 B, its cache of so many bytes.
+/// A device with pages of 512 B and a cache of this many bytes.
 fn small(bytes: Option<u64>) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "tpftl".into();
@@ -47,7 +47,7 @@ impl Device {
         Device { ftl, work, slots: vec![u32::MAX; settings.user_pages() as usize] }
     }
 
-    /// Reads or writes; mapping reads, mapping programs and misses.
+    /// Reads or writes; returns mapping reads, mapping programs and misses.
     fn take(&mut self, write: bool, first: u32, pages: u32) -> (usize, usize, u32) {
         let request = Pages { first, pages, head_partial: false, tail_partial: false };
         self.work.clear();
@@ -80,7 +80,7 @@ impl Device {
         all
     }
 
-    /// LPNs whose data lies elsewhere than at the last call.
+    /// Returns the LPNs whose data has moved since the last call.
     fn moved(&mut self) -> Vec<u32> {
         let ftl = &self.ftl;
         let elsewhere = |(lpn, slot): (usize, &mut u32)| {
@@ -118,11 +118,11 @@ fn a_dirty_victim_has_all_dirty_entries_of_its_node_written_and_leaves_alone() {
     assert_eq!(device.write(0), (1, 0, 1));
     assert_eq!(device.write(1), (1, 0, 1));
     assert_eq!(device.read(8, 1), (1, 0, 1));
-    // Node 0 is the coldest and wholly dirty: its page is read and programmed once, LPN 0 leaves.
+    // Node 0 is the coldest and completely dirty: its page is read and programmed once, and LPN 0 leaves.
     assert_eq!(device.read(9, 1), (2, 1, 1));
     assert_eq!(device.cached(), [1, 8, 9]);
     assert_eq!(device.ftl.map_stats().entries_updated, 2);
-    // LPN 1 was cleaned with it, so it leaves for nothing, and its node with it.
+    // LPN 1 was cleaned with it, so it leaves at no cost, and its node with it.
     assert_eq!(device.read(16, 1), (1, 0, 1));
     assert_eq!(device.cached(), [8, 9, 16]);
 }
@@ -210,7 +210,7 @@ fn selective_prefetching_goes_on_when_nodes_leave() {
 /// A translation page, and its entries, least recent first: LPN, when touched, whether dirty.
 type ModelNode = (u32, Vec<(u32, u64, bool)>);
 
-/// The cache as plain lists, its coldest node and its victims found by looking at everything.
+/// The cache as plain lists; its coldest node and its victims are found by scanning everything.
 #[derive(Default)]
 struct Model {
     bytes: usize,
@@ -315,8 +315,8 @@ impl Model {
     }
 }
 
-/// Requests of several pages that read, of one page that write and make garbage collection move data:
-/// mapping operations and what is cached, after each.
+/// Requests that read several pages, or write one page and make garbage collection move data: mapping
+/// operations and cache contents after each.
 #[test]
 fn every_request_does_what_a_plain_recomputation_demands() {
     let mut moves = 0;
@@ -331,7 +331,7 @@ fn every_request_does_what_a_plain_recomputation_demands() {
         for step in 0..6000 {
             let write = random.random_bool(0.5);
             let pages = if write { 1 } else { random.random_range(1..12) };
-            // Half of them go on where the last one ended.
+            // Half of them continue where the last one ended.
             let at = if random.random_bool(0.5) { next } else { random.random_range(0..lpns) };
             let first = at.min(lpns - pages);
             next = (first + pages) % lpns;

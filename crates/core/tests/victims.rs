@@ -1,4 +1,4 @@
-//! The choices of the registered victim policies against a plain scan of all closed blocks.
+//! The choices of the registered victim policies, compared with a plain scan of all closed blocks.
 
 use ftlab_conformance::{Known, Model, SPACE, settings, victims_judged};
 use ftlab_core::ftl::gc::{Need, Policy};
@@ -45,7 +45,7 @@ fn fifo_takes_the_oldest() {
 fn windowed_greedy_takes_the_fewest_of_the_oldest() {
     for window in 1..14 {
         let judge = |model: &Model, need: Need, chosen| {
-            // Among equals the order of entering decides, which the model does not keep.
+            // Among equals the order of insertion decides, which the model does not keep.
             let inside = model.oldest(need.chip, window as usize);
             let fewest = inside.iter().map(|(_, known)| known.valid).min();
             assert!(inside.iter().any(|(block, _)| *block == chosen));
@@ -68,7 +68,8 @@ fn cost_benefit_takes_what_is_worth_most() {
     scan("cost-benefit", 1, judge);
 }
 
-/// Policies that draw take the fewest valid once they have drawn in vain as often as there are blocks.
+/// Policies that draw take the block with the fewest valid pages once they have drawn in vain as often as
+/// there are blocks.
 #[test]
 fn draws_end() {
     for name in ["random", "d-choices"] {

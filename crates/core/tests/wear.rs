@@ -1,5 +1,4 @@
-//! Static wear levelling bounds the spread of erase counts, charges what it moves, and is off
-//! unless asked for.
+//! Static wear levelling bounds the spread of erase counts, charges what it moves, and is off by default.
 
 use ftlab_conformance as common;
 
@@ -12,7 +11,7 @@ use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A full device; 95 % of the writes go to a twentieth of it, or all of them.
+/// A full device; 95 % of the writes go to a twentieth of it, or all of them are uniform.
 fn hot_and_cold(settings: &Settings, writes: u64, frozen: bool, check: bool) -> Report {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -38,8 +37,8 @@ fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     settings
 }
 
-/// What may come on top of the threshold: a block past it is moved when it is erased next, unless
-/// it is used and erased again within the same host write, as a drawn one may be twice as often.
+/// How much may exceed the threshold: a block past it is moved when it is next erased, unless it is used and
+/// erased again within the same host write, as a randomly chosen one may be twice as often.
 const SLACK: u32 = 16;
 
 fn spread(report: &Report) -> u32 {
@@ -72,7 +71,7 @@ fn it_bounds_the_spread_and_is_charged() {
                     assert!(programs["wear"] > 0 && with.flash.erases["wear"] > 0, "{what}");
                 }
             }
-            // Without it the spread is far beyond what it is held to.
+            // Without it the spread is far beyond the bound.
             assert!(gc == "random" || gc == "d-choices" || spread(&without) > 60, "{gc}: {:?}", without.wear);
         }
     }
@@ -120,7 +119,7 @@ fn it_keeps_every_invariant() {
     }
 }
 
-/// A threshold that is never reached changes nothing but which erased block is used next.
+/// A threshold that is never reached changes only which erased block is used next.
 #[test]
 fn a_threshold_out_of_reach_costs_nothing() {
     for kind in ["page", "dftl"] {

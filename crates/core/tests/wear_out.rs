@@ -1,5 +1,5 @@
-//! Wear-out: blocks past their limit are retired, spare blocks replace them, and a device without a
-//! spare block turns read-only: nothing is lost, nothing is promised that is not kept.
+//! Wear-out: blocks past their limit are retired, spare blocks replace them, and a device without spare
+//! blocks turns read-only: nothing is lost, and nothing is promised that is not kept.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -52,7 +52,7 @@ fn worn(settings: &Settings, writes: u64) -> Vec<Record> {
 fn blocks(report: &Report) {
     let blocks = report.health.blocks;
     assert!(blocks.retired <= blocks.spare);
-    // What a chip retires a spare block replaces.
+    // Each block that a chip retires is replaced by a spare one.
     assert_eq!(blocks.retired, blocks.spare - blocks.spare_left);
 }
 
@@ -103,7 +103,7 @@ fn a_device_ages_to_read_only() {
     }
 }
 
-/// With blocks enough in reserve every block is worn to the end, and levelling brings it nearer.
+/// With enough blocks in reserve every block is used to its limit, and levelling brings it nearer to it.
 #[test]
 fn levelling_prolongs_life() {
     let mut lives = Vec::new();
@@ -128,7 +128,7 @@ fn levelling_prolongs_life() {
     assert!(lives[1].1 >= 80, "{lives:?}");
 }
 
-/// Whatever is not worn out is reported as good, in the terms of the standards.
+/// A device that is not worn out is reported as good, in the terms of the standards.
 #[test]
 fn health_of_a_good_device() {
     let mut settings = ageing("page", 1000, 4);
@@ -188,7 +188,7 @@ fn a_low_spare_is_a_warning() {
     assert!(low);
 }
 
-/// Preconditioning that wears the device out is an error, not a result.
+/// Preconditioning that wears the device out is an error and has no result.
 #[test]
 fn preconditioning_may_wear_a_device_out() {
     let mut settings = ageing("page", 5, 1);
@@ -268,7 +268,7 @@ fn contradictions_say_what_to_do() {
     }
 }
 
-/// An FTL driven directly, its versions by a plain map; requests it refuses leave pages as they were.
+/// An FTL driven directly, its versions in a plain map; requests that it refuses leave pages as they were.
 struct Driven {
     ftl: Ftl,
     work: Work,
@@ -373,7 +373,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// To read-only and beyond, verified all along: all FTLs, policies, wear levelling, speeds.
+    /// To read-only and beyond, verified throughout: all FTLs, policies, wear levelling, speeds.
     #[test]
     fn devices_die_in_order(
         settings in mortal(),
@@ -415,7 +415,7 @@ proptest! {
             }
         }
         driven.verify();
-        // Read to the end: nothing is programmed or erased any more.
+        // Read completely: nothing is programmed or erased any more.
         if died > 0 {
             driven.work.reset();
             for lpn in 0..lpns {
@@ -430,7 +430,7 @@ proptest! {
         }
     }
 
-    /// Through the whole stack: the run goes on to its end and every request is counted once.
+    /// Through the whole stack: the run continues to its end and every request is counted once.
     #[test]
     fn a_run_goes_on_to_its_end(
         settings in mortal(),
@@ -467,7 +467,8 @@ proptest! {
             && let Err(RunError::Source(SourceError::Input(why))) = &ran
             && why.starts_with("preconditioning wore the device out")
         {
-            // Blocks that were never written are erased before they are filled, which may be all they last for.
+            // Blocks that were never written are erased before they are filled, which may be all that they
+            // survive.
             return Ok(());
         }
         let report = ran.expect("every invariant holds");

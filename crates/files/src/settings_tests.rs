@@ -269,7 +269,9 @@ fn the_page_cache_must_be_possible() {
     // Regression: with 7ns a run did not come to its end.
     for period_ns in [0, 7, 999_999] {
         let often = [("host.dirty_writeback", Value::Nanos(period_ns))];
-        assert!(refused(&often).starts_with("host.dirty_writeback: below 1ms the flusher would hardly sleep"));
+        assert!(
+            refused(&often).starts_with("host.dirty_writeback: below 1ms the flusher would hardly sleep")
+        );
     }
     let journal = [("host.page_cache", Value::Bytes(1 << 20)), ("host.journal", Value::Bytes(1 << 30))];
     assert!(refused(&journal).starts_with("host.journal: the journal leaves the files no room"));

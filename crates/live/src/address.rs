@@ -1,23 +1,23 @@
-//! Where a live device listens.
+//! The addresses where a live device listens.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-/// An address as the command line has it.
+/// An address from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket.
     Unix(PathBuf),
-    /// A port of a loopback address; 0: one that is free.
+    /// A port of a loopback address; 0: any free one.
     Tcp(SocketAddr),
 }
 
 impl Address {
-    /// Reads `unix:PATH` or `tcp:HOST:PORT`.
+    /// Parses `unix:PATH` or `tcp:HOST:PORT`.
     ///
     /// # Errors
-    /// In words, if it is neither, or beyond this machine.
+    /// A message, if it is neither, or is not on this machine.
     pub fn parse(text: &str) -> Result<Address, String> {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Address::Unix(path.into()));
@@ -50,7 +50,7 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    /// Loopback alone is taken; what is refused names the way out.
+    /// Only loopback is accepted; the refusal names the alternative.
     #[test]
     fn only_this_machine_is_reached() {
         for text in ["tcp:127.0.0.1:10809", "tcp:[::1]:0", "unix:/run/a.sock"] {

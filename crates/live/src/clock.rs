@@ -1,8 +1,8 @@
-//! Who wakes for what is due.
+//! Which thread wakes when something is due.
 //!
-//! The clock's thread can always do it. A connection that waits for its client does it better: the reply then takes no
-//! other thread, and wakes the client from the processor that both were last on. One connection at a time keeps the
-//! time so, and the clock's thread is its reserve.
+//! The clock's thread can always do it. A connection that waits for its client does it better: the reply then
+//! needs no other thread, and wakes the client from the processor that both used last. Only one connection at
+//! a time keeps the time in this way, and the clock's thread backs it up.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,28 +12,29 @@ use std::time::{Duration, Instant};
 use crate::engine::{Engine, Sink};
 use crate::server::Shared;
 
-/// How long before the time a thread stops sleeping and looks at the clock instead: what waking takes in 99 of 100
-/// cases where a halted processor has to be woken.
+/// How long before the due time a thread stops sleeping and polls the clock instead: the duration of 99 % of
+/// wake-ups if a halted processor has to be woken.
 pub const SPIN: Duration = Duration::from_micros(150);
-/// The same where other processors are awake, so that none is kept from anyone.
+/// The same if other processors are awake, so that polling takes none away.
 pub const SPIN_IN_COMPANY: Duration = Duration::from_micros(500);
-/// How much later than a connection the clock's thread comes.
+/// How much later than a connection the clock's thread wakes.
 const RESERVE: Duration = Duration::from_millis(2);
-/// The longest that a connection waits for what is due: as long as it waits for its client.
+/// The longest time that a connection waits for what is due: as long as it waits for its client.
 const LONGEST: Duration = crate::connection::LOOK;
 /// How long the clock's thread sleeps while nothing is due.
 const IDLE: Duration = Duration::from_secs(1);
 /// No connection keeps the time.
 const NOBODY: u64 = u64::MAX;
 
-/// When threads wake, ns since `start`. Both change only while the engine is locked, or to have others look at it.
+/// When threads wake, ns since `start`. Both change only while the engine is locked, or to make others look
+/// at it.
 pub struct Clock {
     start: Instant,
     /// The clock's thread sleeps on it.
     changed: Condvar,
-    /// When the clock's thread wakes by itself; 0 while it is awake.
+    /// When the clock's thread wakes on its own; 0 while it is awake.
     wakes_ns: AtomicU64,
-    /// What a connection wakes for; [`NOBODY`].
+    /// What a connection wakes for, or [`NOBODY`].
     kept_ns: AtomicU64,
 }
 
@@ -48,7 +49,7 @@ impl Clock {
         at.saturating_duration_since(self.start).as_nanos() as u64
     }
 
-    /// When the clock's thread should wake for what is due.
+    /// Sets when the clock's thread should wake for what is due.
     fn wake_for(&self, due: Instant) -> Instant {
         let kept = self.kept_ns.load(Ordering::Relaxed) <= self.ns(due);
         if kept { due + RESERVE } else { due - SPIN }
@@ -66,7 +67,8 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// Lets a connection keep the time until what is due, if no other one does; `kept` is what it waits for.
+    /// Lets a connection keep the time until something is due, if no other one does; `kept` is what it waits
+    /// for.
     pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
         let due = due.filter(|due| *due < Instant::now() + LONGEST);
         let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));
@@ -82,12 +84,12 @@ impl Clock {
     }
 }
 
-/// Lets the thread sleep exactly: the system may otherwise wake it 50 us late.
+/// Lets the thread sleep precisely: the system may otherwise wake it 50 us late.
 pub fn sleep_exactly() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// The clock's thread: lets happen what is due, until the end.
+/// The clock's thread: lets due events happen, until the end.
 pub fn run(shared: &Shared) {
     sleep_exactly();
     let mut answered: Vec<Arc<dyn Sink>> = Vec::new();

@@ -1,9 +1,9 @@
-//! Keeps the processors awake that a client and its connection leave free.
+//! Keeps awake the processors that a client and its connection leave free.
 //!
-//! A client that waits for each reply and the connection that answers it wake one another. They are fastest on one
-//! processor. But the system moves whoever is woken to a processor that is free, and one that is halted takes 40 us to
-//! wake. While such a client is served, threads of the lowest priority leave no processor free; they give way to
-//! whatever else there is to do.
+//! A client that waits for each reply and the connection that answers it wake one another. They are fastest
+//! on one processor. But the system moves whatever is woken to a free processor, and a halted one takes 40 us
+//! to wake. While such a client is served, threads of the lowest priority leave no processor free; they give
+//! way to any other work.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::server::Shared;
 
-/// Of more processors, too many would have to be kept awake.
+/// With more processors, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
-/// How long company is kept after a message, and how soon the next is prompt.
+/// How long company is kept after a message, and how soon the next one counts as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
 /// The lowest priority.
 const NICE: i32 = 19;
@@ -38,7 +38,7 @@ impl Company {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Keeps the other processors awake for a while; false if there are none, or too many.
+    /// Keeps the other processors awake for a while; returns false if there are none, or too many.
     pub fn keep(&self) -> bool {
         let now_ns = self.now_ns();
         if self.until_ns.fetch_max(now_ns + HOLD.as_nanos() as u64, Ordering::Relaxed) <= now_ns {
@@ -47,7 +47,7 @@ impl Company {
         self.threads.get().is_some_and(|threads| !threads.is_empty())
     }
 
-    /// Has the threads look what there is to do.
+    /// Makes the threads look for work.
     pub fn wake(&self) {
         self.threads.get().into_iter().flatten().for_each(Thread::unpark);
     }
@@ -67,7 +67,7 @@ pub fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
 }
 
 fn run(shared: &Shared) {
-    // Where that fails, the system is fair all the same.
+    // If that fails, the system still shares the processors fairly.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
     let company = &shared.company;
     while !shared.stopping.load(Ordering::Relaxed) {

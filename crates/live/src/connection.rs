@@ -16,19 +16,21 @@ use crate::socket::Stream;
 
 /// Bytes received at a time.
 const CHUNK: usize = 256 << 10;
-/// Bytes, of data and of replies, after which replies are sent before more is taken in: what a socket holds.
+/// Bytes of data and replies after which replies are sent before more is received: the capacity of a socket.
 const BATCH: usize = 128 << 10;
-/// How often a thread that waits for a client looks whether it should go on.
+/// How often a thread that waits for a client checks whether it should go on.
 pub const LOOK: Duration = Duration::from_millis(500);
-/// Waits in which waking a processor is likely most: it may take ten times as long as to answer, while a wait on a
-/// processor that is awake takes less.
+/// Waits in which waking a processor probably takes most of the time: it may take ten times as long as
+/// answering, while a wait on a processor that is awake takes less.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
-/// How many messages after such a wait a thread awaits awake, before it sleeps again to see how long that takes.
+/// Number of messages after such a wait that a thread awaits without sleeping, before it sleeps again to
+/// measure how long that takes.
 const AWAKE: u32 = 64;
-/// After how many such requests a client is taken for one that sends no request before it has the last reply.
+/// Number of such requests after which a client counts as one that sends no request before it has the last
+/// reply.
 const PROMPT: u32 = 32;
 
-/// What has arrived and is not dealt with.
+/// What has arrived and has not been processed.
 struct Inbox {
     bytes: Vec<u8>,
     start: usize,
@@ -40,7 +42,7 @@ impl Inbox {
         &self.bytes[self.start..self.end]
     }
 
-    /// Makes room for a message of so many bytes, and for some of what may follow it.
+    /// Makes room for a message of this many bytes, and for some of what may follow it.
     fn reserve(&mut self, needed: usize) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -59,7 +61,7 @@ impl Inbox {
     }
 }
 
-/// A connection, in a thread of its own.
+/// A connection, served by its own thread.
 pub struct Connection {
     shared: Arc<Shared>,
     stream: Arc<Stream>,
@@ -67,11 +69,11 @@ pub struct Connection {
     sink: Arc<dyn Sink>,
     inbox: Inbox,
     session: Session,
-    /// Messages still to be awaited awake: see [`WAKING`].
+    /// Messages still to be awaited without sleeping: see [`WAKING`].
     awake: u32,
-    /// How long it waited for what has come, since it had no reply to send any more.
+    /// How long it has waited for input since it had no reply left to send.
     waited: Duration,
-    /// How often in turn the only client has sent one request as soon as it had the reply to the last.
+    /// How many times in a row the only client has sent one request as soon as it had the reply to the last.
     prompt: u32,
     /// What it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
     kept: Option<Instant>,
@@ -99,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// Serves the client until it goes, is at fault, or the server stops.
+    /// Serves the client until it disconnects, makes an error, or the server stops.
     pub fn run(mut self) {
         sleep_exactly();
         let mut needed = 1;
@@ -114,14 +116,14 @@ impl Connection {
         self.outbox.kill();
     }
 
-    /// Leaves what is due to others.
+    /// Leaves due events to others.
     fn leave_the_clock(&mut self) {
         let _engine = self.shared.engine();
         self.shared.clock.keep(&mut self.kept, None);
         self.shared.clock.wake();
     }
 
-    /// Receives until a message of so many bytes may be whole; false if none will come.
+    /// Receives until a message of this many bytes may be complete; returns false if none will come.
     fn receive(&mut self, needed: usize) -> bool {
         let mut since = Instant::now();
         self.inbox.reserve(needed);
@@ -142,7 +144,7 @@ impl Connection {
                     if self.outbox.is_dead() || self.shared.stopping.load(Ordering::Relaxed) {
                         return false;
                     }
-                    // A client may be idle as long as it likes, but not amid a message or the handshake.
+                    // A client may be idle as long as it likes, but not within a message or the handshake.
                     let amid = !self.inbox.waiting().is_empty() || !self.session.transmits();
                     if amid && since.elapsed() >= self.shared.patience {
                         return false;
@@ -153,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Receives what comes first.
+    /// Receives whatever comes first.
     fn bytes(&mut self) -> std::io::Result<usize> {
         let company = self.prompt >= PROMPT && self.shared.company.keep();
         self.waited = Duration::MAX;
@@ -185,7 +187,7 @@ impl Connection {
         outcome
     }
 
-    /// Lets happen what is due; false if the engine is of no more use.
+    /// Lets due events happen; returns false if the engine can no longer be used.
     fn catch_up(&mut self) -> bool {
         let Connection { shared, outbox, kept, .. } = self;
         let mut answered = Vec::new();
@@ -198,7 +200,7 @@ impl Connection {
         outcome
     }
 
-    /// Deals with what has arrived; the bytes needed to go on, or `None` at the end.
+    /// Processes what has arrived; returns the bytes needed to go on, or `None` at the end.
     fn take_in(&mut self) -> Option<usize> {
         let mut said = Vec::new();
         let mut more = None;
@@ -264,7 +266,7 @@ impl Connection {
             let prompt = requests == 1 && self.waited <= HOLD && shared.clients().len() == 1;
             self.prompt = if prompt { self.prompt.saturating_add(1) } else { 0 };
         }
-        // Refusals and such have not gone through the simulation.
+        // Refusals and the like have not gone through the simulation.
         if taken_in > 0 {
             outbox.flush();
         }

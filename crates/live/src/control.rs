@@ -1,8 +1,8 @@
-//! The control socket: a command a line, an answer a line, which is JSON.
+//! The control socket: one command a line, one answer a line, in JSON.
 //!
-//! `stats`: the result so far. `flush`: answered when all that was written is durable. `trim-all`: all user data is
-//! trimmed. `cut [OPS [SEED]]`: power is cut, now or in the OPS-th program or erase from now on. `stop`: the device is
-//! to stop. An answer is an object, `error` in it if the command was refused.
+//! `stats`: the result so far. `flush`: answered when everything written is durable. `trim-all`: trims all
+//! user data. `cut [OPS [SEED]]`: cuts the power, now or in the OPS-th program or erase from now. `stop`:
+//! stops the device. An answer is an object, with `error` in it if the command was refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -24,13 +24,13 @@ const MOST_BYTES: u64 = 4096;
 /// Bytes that one of the trims of `trim-all` takes.
 const TRIM_BYTES: u64 = 1 << 30;
 
-/// Makes the result so far of what the device knows.
+/// Makes the result so far from what the device knows.
 pub type Describe = dyn Fn(&Report, &Live, u64) -> Value + Send + Sync;
 
 /// Waits for replies.
 #[derive(Default)]
 struct Replies {
-    /// How many have come, the first error, and whether power was cut.
+    /// How many replies have come, the first error, and whether power was cut.
     come: Mutex<(usize, u32, bool)>,
     changed: Condvar,
 }
@@ -90,7 +90,7 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
     writeln!(out, "{answer}")
 }
 
-/// What the words behind `cut` say.
+/// Parses the words after `cut`.
 fn planned(words: &str) -> Result<(u64, u64), String> {
     let numbers: Result<Vec<u64>, _> = words.split_whitespace().map(str::parse).collect();
     match numbers.as_deref() {
@@ -101,10 +101,10 @@ fn planned(words: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Cuts the power in the `after`-th program or erase from now on; 0: now.
+/// Cuts the power in the `after`-th program or erase from now; 0: now.
 ///
 /// # Errors
-/// In words, if it cannot be cut.
+/// A message, if it cannot be cut.
 pub fn cut(shared: &Shared, after: u64, seed: u64) -> Result<(), String> {
     let mut answered = Vec::new();
     let mut outcome = Ok(());
@@ -117,7 +117,7 @@ pub fn cut(shared: &Shared, after: u64, seed: u64) -> Result<(), String> {
     outcome
 }
 
-/// Has requests served as a client's are.
+/// Has requests served like those of a client.
 fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
     let replies = Arc::new(Replies::default());
     let sink: Arc<dyn Sink> = replies.clone();

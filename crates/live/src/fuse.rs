@@ -1,6 +1,6 @@
-//! The device as a file: `disk`, and beside it `stats.json` and `health.json`.
+//! The device as a file: `disk`, together with `stats.json` and `health.json`.
 //!
-//! `disk` is opened for direct I/O, so that the kernel keeps no page of it and every request comes here.
+//! `disk` is opened for direct I/O, so that the kernel caches no page of it and every request comes here.
 
 mod answer;
 
@@ -28,11 +28,12 @@ use crate::nbd::{self, Command, Flags};
 use crate::server::Shared;
 use answer::{Answer, Pending, State};
 
-/// How long attributes hold: they never change.
+/// How long attributes are valid: they never change.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// Requests that the kernel sends at a time without anybody waiting for them: what a loop device keeps under way.
+/// Number of requests that the kernel sends at a time while nobody waits for them: what a loop device keeps
+/// in flight.
 const MOST_BACKGROUND: u16 = 128;
-/// Bytes of one request that a longer fallocate is made of.
+/// Bytes of each of the requests that make up a longer fallocate.
 const PART_BYTES: u64 = 1 << 30;
 /// How long the end waits for an unmount.
 const UNMOUNT: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ const HEALTH: u64 = 4;
 struct Files {
     shared: Arc<Shared>,
     describe: Arc<Describe>,
-    /// Texts that are open, by handle, as they were when they were opened.
+    /// Texts that are open, by handle, as they were when opened.
     texts: Mutex<HashMap<u64, Arc<[u8]>>>,
     since: SystemTime,
 }
@@ -57,7 +58,7 @@ impl Files {
         let size = if inode == DISK { self.shared.export.size } else { 0 };
         FileAttr {
             ino: INodeNo(inode),
-            // Texts have the length 0 and are read to their end, as the system's own are in /proc.
+            // Texts have the length 0 and are read to their end, like the system's own in /proc.
             size,
             blocks: size.div_ceil(512),
             atime: self.since,
@@ -79,7 +80,7 @@ impl Files {
         }
     }
 
-    /// Hands a request of the kernel to the engine, in parts if it is a long one.
+    /// Passes a request of the kernel to the engine, in parts if it is long.
     fn ask(
         &self,
         (command, flags): (Command, u16),
@@ -93,7 +94,7 @@ impl Files {
         let sink: Arc<dyn Sink> = pending.clone();
         let mut answered = Vec::new();
         self.shared.with_engine(&mut answered, |engine| {
-            // Whoever is not answered has an error (EIO).
+            // A request that is never answered gets an error (EIO).
             if self.shared.stopping.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -116,7 +117,7 @@ impl Files {
         pending.kick();
     }
 
-    /// The text of a file but `disk`.
+    /// Returns the text of a file other than `disk`.
     fn text(&self, inode: u64) -> Arc<[u8]> {
         let mut value = self.shared.describe(&*self.describe);
         if inode == HEALTH {
@@ -130,7 +131,7 @@ impl Files {
     }
 }
 
-/// The inode of a name in the directory.
+/// Returns the inode of a name in the directory.
 fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
     let place = FILES.iter().position(|file| name == *file).filter(|_| parent == INodeNo::ROOT)?;
     Some(DISK + place as u64)
@@ -144,7 +145,7 @@ impl Filesystem for Files {
         Ok(())
     }
 
-    /// Whoever unmounts the directory ends the device.
+    /// Unmounting the directory ends the device.
     fn destroy(&mut self) {
         self.shared.asked_to_stop.store(true, Ordering::Relaxed);
     }
@@ -160,7 +161,7 @@ impl Filesystem for Files {
         reply.attr(&FOREVER, &self.attributes(inode.0));
     }
 
-    /// Times may be set and are not kept; the rest stays as it is.
+    /// Times may be set and are not stored; everything else stays as it is.
     fn setattr(
         &self,
         _: &Request,
@@ -251,7 +252,7 @@ impl Filesystem for Files {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // O_SYNC has its bit.
+        // O_SYNC includes its bit.
         let durable = flags.0 as u32 & OFlags::DSYNC.bits() != 0;
         let answer = Answer::Written(reply, data.len() as u32);
         self.ask((Command::Write, u16::from(durable)), (offset, data.len() as u64), data, answer);
@@ -278,14 +279,14 @@ impl Filesystem for Files {
         let flags = match FallocateFlags::from_bits_retain(mode as u32) - FallocateFlags::KEEP_SIZE {
             FallocateFlags::PUNCH_HOLE => 0,
             FallocateFlags::ZERO_RANGE => NO_HOLE,
-            // All of it is there already.
+            // The whole device is there already.
             flags if flags.is_empty() && offset.saturating_add(length) <= self.shared.export.size => {
                 return reply.ok();
             }
             flags if flags.is_empty() => return reply.error(Errno::ENOSPC),
             _ => return reply.error(Errno::EOPNOTSUPP),
         };
-        // A hole may go beyond the end.
+        // A hole may extend beyond the end.
         let length = length.min(self.shared.export.size.saturating_sub(offset));
         self.ask((Command::WriteZeroes, flags), (offset, length), &[], Answer::Done(reply));
     }
@@ -309,7 +310,7 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts the device there.
+    /// Mounts the device at a directory.
     ///
     /// # Errors
     /// [`LiveError::User`]: the directory, or the system's refusal.
@@ -335,13 +336,13 @@ impl Mounted {
         Ok(Mounted { directory: directory.canonicalize().unwrap_or(directory.into()), session })
     }
 
-    /// Takes the directory away from its name. Whoever has `disk` open keeps it until the process ends.
+    /// Unmounts the directory. A process that has `disk` open keeps it until it ends.
     pub fn unmount(self) {
         let (done, waits) = mpsc::channel();
         std::thread::spawn(move || {
             let Mounted { directory, session } = self;
             if session.umount_and_join().is_err() {
-                // It is in use, by a loop device say.
+                // It is in use, for example by a loop device.
                 let _ = rustix::mount::unmount(&directory, UnmountFlags::DETACH);
             }
             let _ = done.send(());

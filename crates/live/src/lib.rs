@@ -1,13 +1,13 @@
 //! The live device: a simulated device that real programs use as a block device.
 //!
 //! - [`nbd`]: the protocol, a pure function of bytes.
-//! - [`payload`]: the bytes, which live with the physical page that holds them.
+//! - [`payload`]: the bytes, which are stored by the physical page that holds them.
 //! - [`engine`]: the simulation with its payload: requests in, replies out.
-//! - [`media`]: the flash in a file, which outlasts the process.
+//! - [`media`]: the flash in a file, which survives the process.
 //! - [`pace`]: wall time against simulated time.
 //! - [`control`]: commands to a running device.
 //! - [`fuse`]: the device as a file.
-//! - [`metrics`]: what Prometheus asks.
+//! - [`metrics`]: answers to Prometheus.
 //! - [`outbox`], [`connection`], [`listen`], [`server`]: sockets and threads.
 //!
 //! The protocol knows nothing of FTLs, the engine nothing of sockets.
@@ -33,13 +33,13 @@ mod socket;
 pub use address::Address;
 pub use server::{Options, Server};
 
-/// Why a live device cannot start, or go on.
+/// Why a live device cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The user's: an address, a file.
+    /// The user's mistake: an address, a file.
     #[error("{0}")]
     User(String),
-    /// The simulation's.
+    /// The simulation's error.
     #[error(transparent)]
     Run(#[from] ftlab_core::sim::RunError),
     /// A thread of the device has panicked: a fault of ftlab.

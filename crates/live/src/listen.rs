@@ -1,4 +1,4 @@
-//! Who listens: for NBD clients, for commands, for questions about metrics.
+//! Listeners: for NBD clients, for commands, for metrics.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -12,9 +12,10 @@ use crate::outbox::Outbox;
 use crate::server::Shared;
 use crate::socket::{Listener, Stream};
 
-/// Connections at a time; further ones are closed at once.
+/// The most connections at a time; further ones are closed at once.
 const MOST_CONNECTIONS: usize = 256;
-/// How long to wait where no connection can be had: no file descriptor is left, say, and others may close theirs.
+/// How long to wait if no connection can be accepted: for example no file descriptor is left, and others may
+/// be closed.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Serves whoever connects.
@@ -37,7 +38,7 @@ pub fn take_connections(listener: &Listener, shared: &Arc<Shared>, threads: &Mut
     });
 }
 
-/// Answers commands, and questions about metrics, one client after the other; whoever asked may be gone.
+/// Answers commands and queries for metrics, one client after another; the client may have gone.
 pub fn take_questions(listener: &Listener, shared: &Shared, describe: &Describe) {
     take(listener, shared, |stream| {
         _ = match &stream {

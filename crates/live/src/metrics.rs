@@ -1,4 +1,5 @@
-//! What the device measures, for Prometheus: the text that its client library makes of the report at each question.
+//! What the device measures, for Prometheus: the text that its client library would make of the report at
+//! each query.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,14 +17,15 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::engine::{Live, OPERATIONS};
 use crate::server::Shared;
 
-/// How long a client may take over its question and over the answer.
+/// How long a client may take to send its query, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of the longest question.
+/// Bytes of the longest query.
 const MOST_BYTES: u64 = 16 << 10;
-/// Upper bounds of the buckets are powers of two of a nanosecond, as the bins of the histograms are: from 1 us to 17 s.
+/// Upper bounds of the buckets are powers of two of a nanosecond, like the bins of the histograms: from 1 us
+/// to 17 s.
 const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 
-/// All there is to tell at one moment.
+/// Everything to be reported at one moment.
 #[derive(Debug)]
 pub struct Scrape {
     /// The result so far.
@@ -32,7 +34,7 @@ pub struct Scrape {
     pub live: Live,
     /// Simulated time from arrival to completion, ns, by operation; and how late replies were, wall time, ns.
     pub histograms: (Vec<Histogram>, Histogram),
-    /// Clients that are connected, and that ever were.
+    /// Clients connected now, and in all.
     pub connections: (u64, u64),
 }
 
@@ -40,7 +42,7 @@ impl Scrape {
     /// The text, in the OpenMetrics form.
     ///
     /// # Errors
-    /// Never: a text takes everything.
+    /// Never: a string accepts everything.
     pub fn text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("ftlab");
         registry.register_collector(Box::new(self));
@@ -57,7 +59,7 @@ fn ratio() -> Unit {
 /// Labels of one value.
 type Labels<'a> = [(&'a str, &'a str)];
 
-/// One metric after the other.
+/// Writes one metric after another.
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
@@ -74,7 +76,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A gauge, the same way.
+    /// A gauge, in the same way.
     fn gauge<'v, V: EncodeGaugeValue>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
@@ -213,7 +215,7 @@ impl Scrape {
     }
 }
 
-/// Answers one question over HTTP.
+/// Answers one query over HTTP.
 pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -246,7 +248,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A value lies below the bound of its bucket, and all of them are somewhere.
+    /// A value lies below the bound of its bucket, and every value is in some bucket.
     #[test]
     fn buckets_hold_all_values() {
         let mut histogram = Histogram::default();

@@ -1,5 +1,5 @@
-//! Replies on their way to one client. Whoever has replies sends what the socket takes at once; the rest goes out by
-//! a thread of the connection's own, so that a client that does not read holds up nobody else.
+//! Replies on their way to one client. Whoever has replies sends what the socket takes at once; a thread of
+//! the connection sends the rest, so that a client that does not read delays nobody else.
 
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,41 +8,41 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::engine::Sink;
 use crate::socket::Stream;
 
-/// Bytes asked for and not sent above which a client's further requests wait.
+/// Bytes requested and not sent above which a client's further requests wait.
 const MOST_BYTES: usize = 64 << 20;
 /// Memory that is kept for the next replies.
 const KEPT_BYTES: usize = 256 << 10;
-/// What a request counts beside its data.
+/// What a request counts in addition to its data.
 const REQUEST_BYTES: usize = 4096;
 
-/// What becomes of replies that the socket did not take.
+/// The fate of replies.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Full {
-    /// It took all.
+    /// The socket took everything.
     #[default]
     No,
-    /// The thread is to send them.
+    /// The thread has to send them.
     Asked,
-    /// Somebody sends them.
+    /// Somebody is sending them.
     Sending,
 }
 
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Bytes of them that are sent.
+    /// Bytes of them that have been sent.
     sent: usize,
     /// Requests that have not been answered.
     open: usize,
-    /// Bytes that they, and replies that are not sent, count.
+    /// The bytes charged for them and for replies that have not been sent.
     charged: usize,
     /// Whether the socket took no more, and who waits for it.
     full: Full,
-    /// Somebody waits until all is answered and sent.
+    /// Somebody waits until everything is answered and sent.
     ending: bool,
     /// No more will come.
     ended: bool,
-    /// The client is gone, or not to be waited for.
+    /// The client has gone, or should not be waited for.
     dead: bool,
 }
 
@@ -51,12 +51,12 @@ pub struct Outbox {
     stream: Arc<Stream>,
     waiting: Mutex<Waiting>,
     changed: Condvar,
-    /// For those who only ask.
+    /// For readers that only query it.
     dead: AtomicBool,
 }
 
 impl Outbox {
-    /// An empty outbox of a connection.
+    /// Makes the empty outbox of a connection.
     pub fn new(stream: Arc<Stream>) -> Outbox {
         Outbox { stream, waiting: Mutex::default(), changed: Condvar::new(), dead: AtomicBool::new(false) }
     }
@@ -65,7 +65,8 @@ impl Outbox {
         self.waiting.lock().expect("no panic while replies are put")
     }
 
-    /// A request of so many bytes, of data or of reply, was taken in; what is charged until it is answered.
+    /// A request of this many bytes, of data or of reply, was taken; returns what is charged until it is
+    /// answered.
     pub fn charge(&self, bytes: usize) -> usize {
         let mut waiting = self.open();
         waiting.open += 1;
@@ -73,12 +74,12 @@ impl Outbox {
         bytes + REQUEST_BYTES
     }
 
-    /// Whether requests are not answered yet.
+    /// Whether requests are still unanswered.
     pub fn owes(&self) -> bool {
         self.open().open > 0
     }
 
-    /// Waits until the client has read enough for another request; whether it is there.
+    /// Waits until the client has read enough for another request; returns whether it is still there.
     pub fn wait_for_room(&self) -> bool {
         let mut waiting = self.open();
         while waiting.charged > MOST_BYTES && !waiting.dead {
@@ -87,7 +88,7 @@ impl Outbox {
         !waiting.dead
     }
 
-    /// Waits until all requests are answered and all replies sent; nothing is taken after it.
+    /// Waits until all requests are answered and all replies sent; nothing is accepted afterwards.
     pub fn end(&self) {
         let mut waiting = self.open();
         waiting.ending = true;
@@ -105,7 +106,7 @@ impl Outbox {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Gives the client up.
+    /// Gives up the client.
     pub fn kill(&self) {
         self.fail(&mut self.open());
     }
@@ -120,7 +121,7 @@ impl Outbox {
         self.changed.notify_all();
     }
 
-    /// Puts bytes that answer no request.
+    /// Adds bytes that answer no request.
     pub fn say(&self, bytes: &[u8]) {
         let mut waiting = self.open();
         waiting.bytes.extend_from_slice(bytes);
@@ -143,7 +144,8 @@ impl Outbox {
         }
     }
 
-    /// Sends what is there; for the thread that the client's requests come in by, which may wait for the client.
+    /// Sends what is there; for the thread that receives the client's requests, which may wait for the
+    /// client.
     pub fn flush(&self) {
         self.kick();
         let waiting = self.open();
@@ -152,7 +154,7 @@ impl Outbox {
         }
     }
 
-    /// Sends, and waits for the socket as long as its time says.
+    /// Sends, and waits for the socket up to its timeout.
     fn send<'a>(&'a self, mut waiting: MutexGuard<'a, Waiting>) -> MutexGuard<'a, Waiting> {
         waiting.full = Full::Sending;
         while waiting.sent < waiting.bytes.len() && !waiting.dead {
@@ -228,7 +230,7 @@ impl Sink for Outbox {
             } else {
                 waiting.bytes.clear();
             }
-            // To wake a thread for each reply costs more than the reply.
+            // Waking a thread for each reply would cost more than the reply.
             if waiting.ending && waiting.open == 0 {
                 self.changed.notify_all();
             }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 /// How time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Time {
-    /// A request completes when the simulated device says so, by the wall clock; simulated time goes so many times
-    /// as fast.
+    /// A request completes by the wall clock when the simulated device says so; simulated time runs this many
+    /// times as fast.
     Real {
         /// 1: as fast as the wall clock.
         speed: f64,
     },
-    /// A request completes at once; simulated time runs ahead by itself.
+    /// A request completes at once; simulated time runs ahead on its own.
     Free,
 }
 
@@ -33,18 +33,18 @@ impl Pace {
         self.time
     }
 
-    /// Simulated time at a moment, ns; `None` if time is free.
+    /// Returns the simulated time at a moment, ns; `None` if time is free.
     pub fn simulated_ns(&self, at: Instant) -> Option<u64> {
         let wall = at.saturating_duration_since(self.start);
         match self.time {
-            // Exact at the wall clock's own rate.
+            // Exact if both run at the same rate.
             Time::Real { speed: 1.0 } => Some(wall.as_nanos() as u64),
             Time::Real { speed } => Some((wall.as_nanos() as f64 * speed) as u64),
             Time::Free => None,
         }
     }
 
-    /// When it is so late in simulated time; `None` if time is free, or that is beyond any clock.
+    /// Returns the moment of a simulated time; `None` if time is free, or the moment is beyond any clock.
     pub fn moment(&self, simulated_ns: u64) -> Option<Instant> {
         let Time::Real { speed } = self.time else { return None };
         let wall_ns = if speed == 1.0 { simulated_ns } else { (simulated_ns as f64 / speed).ceil() as u64 };
@@ -56,7 +56,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A moment is not before the simulated time it stands for, at any speed.
+    /// A moment is never before its simulated time, at any speed.
     #[test]
     fn both_directions_agree() {
         for speed in [1.0, 0.01, 3.7, 1000.0] {

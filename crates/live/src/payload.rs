@@ -1,7 +1,7 @@
-//! The bytes of the device, which live with the physical page that holds them.
+//! The bytes of the device, which are stored by the physical page that holds them.
 //!
-//! A slot has what was programmed into it until its block is erased, whatever the FTL thinks of it. A copy within
-//! the flash shares the bytes; nothing is kept of what was never written.
+//! A slot keeps what was programmed into it until its block is erased, whatever the FTL thinks of it. A copy
+//! within the flash shares the bytes; nothing is stored for what was never written.
 
 use std::collections::VecDeque;
 
@@ -12,22 +12,22 @@ pub type Content = u32;
 #[derive(Debug)]
 pub struct Payload {
     page_bytes: usize,
-    /// Content of each slot.
+    /// The content of each slot.
     slots: Vec<Content>,
-    /// Contents, from number 1 on, and how many slots hold each.
+    /// Contents, from number 1 on, and the number of slots that hold each.
     contents: Vec<Box<[u8]>>,
     held: Vec<u32>,
     free: Vec<Content>,
-    /// Slots programmed, with what was put there, until somebody takes them.
+    /// Slots programmed, with their new content, until somebody takes them.
     programmed: Option<VecDeque<(u32, Content)>>,
 }
 
 impl Payload {
-    /// So many erased slots for logical pages of so many bytes.
+    /// Makes this many erased slots for logical pages of this many bytes.
     pub fn new(slots: usize, page_bytes: u32) -> Payload {
         Payload {
             page_bytes: page_bytes as usize,
-            // Zeroed by the system: untouched, it takes no memory.
+            // The system zeroes it: until touched, it takes no memory.
             slots: vec![0; slots],
             contents: vec![Box::default()],
             held: vec![0],
@@ -36,19 +36,19 @@ impl Payload {
         }
     }
 
-    /// Keeps what every program from now on puts into its slot, for [`Payload::take_programmed`].
+    /// From now on, keeps what every program puts into its slot, for [`Payload::take_programmed`].
     pub fn keep_programmed(&mut self) {
         self.programmed.get_or_insert_default();
     }
 
-    /// What the earliest program of a slot that is not taken yet put there; to be released.
+    /// Takes what the earliest unclaimed program of a slot put there; to be released.
     pub fn take_programmed(&mut self, slot: u32) -> Content {
         let Some(programmed) = &mut self.programmed else { return 0 };
         let at = programmed.iter().position(|&(other, _)| other == slot);
         at.and_then(|at| programmed.remove(at)).map_or(0, |(_, content)| content)
     }
 
-    /// Slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> u32 {
         self.slots.len() as u32
     }
@@ -58,12 +58,12 @@ impl Payload {
         self.page_bytes
     }
 
-    /// Bytes kept.
+    /// Returns the bytes stored.
     pub fn bytes(&self) -> u64 {
         ((self.contents.len() - 1 - self.free.len()) * self.page_bytes) as u64
     }
 
-    /// What a slot holds; `None` if nothing was ever written into it, or the slot is none.
+    /// Returns what a slot holds; `None` if nothing was ever written into it, or it does not exist.
     pub fn read(&self, slot: u32) -> Option<&[u8]> {
         match self.slots.get(slot as usize) {
             None | Some(0) => None,
@@ -71,12 +71,12 @@ impl Payload {
         }
     }
 
-    /// What a content is.
+    /// Returns the bytes of a content.
     pub fn content(&self, content: Content) -> Option<&[u8]> {
         (content != 0).then(|| &*self.contents[content as usize])
     }
 
-    /// What a slot holds, which stays until it is released.
+    /// Returns what a slot holds, which is kept until it is released.
     pub fn hold(&mut self, slot: u32) -> Content {
         let content = self.slots[slot as usize];
         self.held[content as usize] += u32::from(content != 0);
@@ -90,20 +90,20 @@ impl Payload {
         }
         self.held[content as usize] -= 1;
         if self.held[content as usize] == 0 {
-            // The memory goes back to the system's allocator.
+            // The memory is returned to the system's allocator.
             self.contents[content as usize] = Box::default();
             self.free.push(content);
         }
     }
 
-    /// Programs a slot with what `from` holds, or with nothing if that holds nothing.
+    /// Programs a slot with what `from` holds, or with nothing if that is empty.
     pub fn share(&mut self, from: u32, slot: u32) {
         let content = self.slots.get(from as usize).copied().unwrap_or(0);
         self.put(slot, content);
         self.keep(slot);
     }
 
-    /// Programs a slot with a page of zeroes, or of what `from` holds, over which `write` goes.
+    /// Programs a slot with zeroes or with what `from` holds, overwritten by `write`.
     pub fn program(&mut self, from: u32, slot: u32, write: impl FnOnce(&mut [u8])) {
         let base = self.slots.get(from as usize).copied().unwrap_or(0);
         let content = self.free.pop().unwrap_or_else(|| {
@@ -150,7 +150,7 @@ impl Payload {
 mod tests {
     use super::*;
 
-    /// Copies share, parts of a page keep the rest, and an erasure frees what nothing else holds.
+    /// Copies share, partial writes keep the rest of a page, and an erasure frees what no other slot holds.
     #[test]
     fn bytes_live_until_the_last_slot_that_holds_them_is_erased() {
         let mut payload = Payload::new(8, 4);

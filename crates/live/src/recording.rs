@@ -8,7 +8,7 @@ use ftlab_trace::atomic::{OutputError, OutputFile};
 
 use crate::LiveError;
 
-/// The trace, which appears under its name when it is finished.
+/// The trace, which appears under its name once it is finished.
 pub struct Recording {
     path: PathBuf,
     out: OutputFile,
@@ -20,7 +20,7 @@ impl Recording {
     /// Begins the trace.
     ///
     /// # Errors
-    /// The file's.
+    /// The file's error.
     pub fn create(path: &Path) -> Result<Recording, LiveError> {
         let mut out = OutputFile::create(path).map_err(|error| LiveError::User(error.to_string()))?;
         let failed = out.write_all(b"time_ns,op,offset,size,outstanding\n").err();

@@ -1,4 +1,4 @@
-//! The server: who listens, who waits for what is due, and how all of it ends.
+//! The server: who listens, who waits for due events, and how everything ends.
 
 use std::net::{Shutdown, SocketAddr};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct Options {
     pub fuse: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
-    /// Where Prometheus asks.
+    /// Where Prometheus queries.
     pub metrics: Option<SocketAddr>,
     /// How time passes.
     pub time: Time,
@@ -42,26 +42,26 @@ pub struct Options {
     pub read_only: bool,
     /// Trace of all requests.
     pub record: Option<PathBuf>,
-    /// What the export says of itself.
+    /// The export's description of itself.
     pub description: String,
-    /// How long a client may be silent amid a message, and not read.
+    /// How long a client may be silent within a message, and not read.
     pub patience: Duration,
 }
 
-/// What all threads reach.
+/// What all threads share.
 pub struct Shared {
     engine: Mutex<Engine>,
-    /// Who wakes for what is due.
+    /// Who wakes for due events.
     pub clock: Clock,
     /// Who keeps processors awake.
     pub company: Company,
     /// A command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
-    /// No more clients are taken in.
+    /// No more clients are accepted.
     pub closing: AtomicBool,
-    /// No more requests are, and nothing is under way.
+    /// No more requests are accepted, and none is in flight.
     pub stopping: AtomicBool,
-    /// The simulation is of no more use.
+    /// The simulation can no longer be used.
     failed: Mutex<Option<RunError>>,
     /// What is exported.
     pub export: Export,
@@ -73,7 +73,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Those who are connected.
+    /// The clients that are connected.
     pub fn clients(&self) -> MutexGuard<'_, Vec<Arc<Stream>>> {
         self.clients.lock().expect("no panic while clients are listed")
     }
@@ -83,7 +83,8 @@ impl Shared {
         self.engine.lock().expect("no panic in the engine")
     }
 
-    /// Works with the engine, and puts aside whoever then has replies to send; false if it is of no more use.
+    /// Works with the engine, and collects whoever then has replies to send; returns false if it can no
+    /// longer be used.
     pub fn with_engine(
         &self,
         answered: &mut Vec<Arc<dyn Sink>>,
@@ -101,7 +102,7 @@ impl Shared {
         outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
     }
 
-    /// Power is off: clients are cut off, and the process is to end.
+    /// Power is off: clients are disconnected, and the process ends.
     fn cut_off(&self) {
         self.asked_to_stop.store(true, Ordering::Relaxed);
         let clients = self.clients.lock().expect("no panic while clients are listed");
@@ -114,7 +115,7 @@ impl Shared {
         describe(&report, &live, self.connections.load(Ordering::Relaxed))
     }
 
-    /// What Prometheus is told.
+    /// What is reported to Prometheus.
     pub fn scrape(&self) -> Scrape {
         let engine = self.engine();
         let (report, live) = engine.report();
@@ -142,8 +143,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve the device of checked settings, which was prepared for them, or stored in a file. `describe`
-    /// makes what the control socket answers.
+    /// Starts to serve the device of checked settings, which was prepared for them or stored in a file.
+    /// `describe` makes the answers of the control socket.
     ///
     /// # Errors
     /// [`LiveError::User`]: an address, or the recording.
@@ -205,12 +206,12 @@ impl Server {
         Ok(Server { shared, addresses, questions, listeners, timers, mounted, connections })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Where Prometheus asks.
+    /// Returns where Prometheus queries.
     pub fn metrics(&self) -> Option<&Address> {
         self.questions.iter().find(|address| matches!(address, Address::Tcp(_)))
     }
@@ -220,10 +221,10 @@ impl Server {
         self.shared.asked_to_stop.load(Ordering::Relaxed)
     }
 
-    /// Whether it goes on.
+    /// Whether it is still running.
     ///
     /// # Errors
-    /// What ended it: the simulation's, or a fault.
+    /// Returns what ended it: the simulation's error, or a fault.
     pub fn look(&self) -> Result<(), LiveError> {
         if let Some(error) = self.shared.failed().take() {
             return Err(error.into());
@@ -231,24 +232,24 @@ impl Server {
         if self.shared.engine.is_poisoned() { Err(LiveError::Broken) } else { Ok(()) }
     }
 
-    /// Cuts the power in the `after`-th program or erase from now on; 0: now.
+    /// Cuts the power in the `after`-th program or erase from now; 0: now.
     ///
     /// # Errors
-    /// [`LiveError::User`] if the flash is in memory alone.
+    /// [`LiveError::User`] if the flash is only in memory.
     pub fn cut(&self, after: u64, seed: u64) -> Result<(), LiveError> {
         control::cut(&self.shared, after, seed).map_err(LiveError::User)
     }
 
-    /// Clients served so far.
+    /// Returns the number of clients served so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Stops cleanly: requests under way complete, the recording ends; a flash in a file is left with its checkpoint,
-    /// and the result says under `media` if that failed. The result.
+    /// Stops cleanly: requests in flight complete, the recording ends, a flash in a file is left with its
+    /// checkpoint. Returns the result, which says under `media` if that failed.
     ///
     /// # Errors
-    /// The simulation's, the recording's, or a fault.
+    /// The simulation's error, the recording's, or a fault.
     pub fn stop(mut self) -> Result<(Report, Live), LiveError> {
         self.close();
         self.look()?;
@@ -267,9 +268,9 @@ impl Server {
         Ok((report, live))
     }
 
-    /// Takes in nothing more, and waits for the clients' requests and for all threads.
+    /// Accepts nothing more, and waits for the clients' requests and for all threads.
     fn close(&mut self) {
-        // The clock goes on until requests have completed.
+        // The clock runs until requests have completed.
         if self.shared.closing.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -285,7 +286,7 @@ impl Server {
     }
 }
 
-/// Waits for threads. One that failed has left the engine poisoned, which [`Server::look`] sees.
+/// Waits for threads. One that failed has left the engine poisoned, which [`Server::look`] notices.
 fn join(threads: &mut Vec<JoinHandle<()>>) {
     threads.drain(..).for_each(|thread| _ = thread.join());
 }

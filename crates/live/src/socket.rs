@@ -33,7 +33,7 @@ impl AsFd for Stream {
 }
 
 impl Stream {
-    /// Receives into a buffer; with `wait`, at least a byte, as long as the socket's time says.
+    /// Receives into a buffer; with `wait`, at least one byte, up to the socket's timeout.
     pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         loop {
@@ -45,8 +45,8 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come. With `company`,
-    /// other processors are awake too.
+    /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come. With
+    /// `company`, other processors are awake too.
     pub fn receive_until(
         &self,
         into: &mut [u8],
@@ -54,7 +54,7 @@ impl Stream {
         company: bool,
     ) -> Option<io::Result<usize>> {
         let left = moment.saturating_duration_since(Instant::now());
-        // A thread that never slept would keep the processor that its client was on, and is to be woken on.
+        // A thread that never slept would keep the processor that its client used and should be woken on.
         let awake = moment - if company { SPIN_IN_COMPANY.min(left) } else { SPIN.min(left / 2) };
         loop {
             let left = awake.saturating_duration_since(Instant::now());
@@ -62,14 +62,14 @@ impl Stream {
                 return self.receive_awake(into, moment);
             }
             let time = Timespec::try_from(left).expect("the times of a simulation fit");
-            // A signal that ends the wait is no matter.
+            // A signal that ends the wait does not matter.
             if poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&time)) == Ok(1) {
                 return Some(self.receive(into, false));
             }
         }
     }
 
-    /// Receives what comes before a moment, without a sleep; `None`: nothing has come.
+    /// Receives what comes before a moment, without sleeping; `None`: nothing has come.
     pub fn receive_awake(&self, into: &mut [u8], moment: Instant) -> Option<io::Result<usize>> {
         loop {
             match self.receive(into, false) {
@@ -82,7 +82,7 @@ impl Stream {
         }
     }
 
-    /// Sends what the socket takes; with `wait`, at least a byte, as long as the socket's time says.
+    /// Sends what the socket takes; with `wait`, at least one byte, up to the socket's timeout.
     pub fn send(&self, bytes: &[u8], wait: bool) -> io::Result<usize> {
         let flags = SendFlags::NOSIGNAL | if wait { SendFlags::empty() } else { SendFlags::DONTWAIT };
         loop {
@@ -94,7 +94,7 @@ impl Stream {
         }
     }
 
-    /// How long to wait for a client that sends, and that reads.
+    /// Sets how long to wait for a client that sends, and for one that reads.
     pub fn set_timeouts(&self, receive: Duration, send: Duration) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => {
@@ -109,9 +109,9 @@ impl Stream {
         }
     }
 
-    /// Ends one direction, or both.
+    /// Closes one direction, or both.
     pub fn shut(&self, how: Shutdown) {
-        // It may be gone already.
+        // It may be closed already.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(how),
             Stream::Tcp(stream) => stream.shutdown(how),
@@ -119,10 +119,10 @@ impl Stream {
     }
 }
 
-/// A socket that takes connections; one in the file system goes with it.
+/// A listening socket; one in the file system is removed with it.
 pub struct Listener {
     kind: Kind,
-    /// Where it listens, the port known.
+    /// Its address, with the actual port.
     pub address: Address,
 }
 
@@ -132,10 +132,10 @@ enum Kind {
 }
 
 impl Listener {
-    /// Listens; a Unix socket is for its owner alone.
+    /// Listens; a Unix socket is accessible only to its owner.
     ///
     /// # Errors
-    /// [`LiveError::User`]: the address is in use, or cannot be had.
+    /// [`LiveError::User`]: the address is in use, or not available.
     pub fn bind(address: &Address) -> Result<Listener, LiveError> {
         let fail = |error: io::Error| LiveError::User(format!("{address}: cannot listen: {error}"));
         match address {
@@ -172,7 +172,7 @@ impl Drop for Listener {
     }
 }
 
-/// Makes a connection that says nothing: wakes who waits for one.
+/// Makes a connection that sends nothing, to wake a thread that waits for one.
 pub fn knock(address: &Address) {
     match address {
         Address::Unix(path) => drop(UnixStream::connect(path)),
@@ -180,7 +180,7 @@ pub fn knock(address: &Address) {
     }
 }
 
-/// Removes a socket that nobody listens on any more.
+/// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
 /// [`LiveError::User`] if somebody does, or something else has the name.

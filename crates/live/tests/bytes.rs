@@ -1,4 +1,4 @@
-//! What is written is read, whatever FTL holds it and whatever moved it meanwhile.
+//! What is written can be read, whatever FTL holds it and whatever has moved it.
 
 mod common;
 
@@ -11,7 +11,7 @@ use ftlab_live::pace::Time;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A request with its data, and what a read of it must bring.
+/// A request with its data, and what a read of it must return.
 struct Case {
     request: Request,
     data: Vec<u8>,
@@ -47,7 +47,7 @@ fn draw(random: &mut Xoshiro256PlusPlus, model: &mut [u8], page: usize, area: (u
     Case { request, data, expected }
 }
 
-/// Random requests in batches against a plain array; the device is overwritten several times.
+/// Random requests in batches, compared with a plain array; the device is overwritten several times.
 fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (resolved, prepared) = common::device(keys);
     let settings = &resolved.settings;
@@ -55,7 +55,7 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (kept, sink) = common::client();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let page = settings.ftl.logical_page_bytes as usize;
-    // Every batch has an area of its own for each request, for their order is the device's.
+    // In every batch each request has its own area, since the device decides their order.
     let area = 8 * 4096;
     let areas = settings.user_bytes() as usize / area;
     let mut model = vec![0; settings.user_bytes() as usize];
@@ -84,7 +84,7 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (report, live) = engine.report();
     let erases: u64 = report.flash.erases.values().sum();
     assert!(erases > 20, "{keys:?}: nothing was collected");
-    // No more is kept than the flash can hold.
+    // No more is stored than the flash can hold.
     assert!(live.payload_bytes > 0 && live.payload_bytes <= settings.flash.raw_bytes());
 }
 

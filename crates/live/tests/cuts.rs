@@ -1,5 +1,5 @@
-//! What a device has in its file after a cut, a kill or a clean stop: everything that a flush or FUA promised, and of
-//! everything else the old or the new, never torn below a sector.
+//! What a device has in its file after a cut, a kill or a clean stop: everything that a flush or FUA
+//! promised; of everything else either the old or the new data, never torn below a sector.
 
 mod common;
 
@@ -19,7 +19,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const SECTOR: usize = 512;
-/// NBD's error of a device that takes no more writes.
+/// NBD's error of a device that accepts no more writes.
 const EIO: u32 = 5;
 
 /// Cycles for each device: `FTLAB_CUTS`, else a few.
@@ -42,7 +42,7 @@ fn open(resolved: &Resolved, path: &Path, time: Time) -> Result<(Engine, Opened)
     Ok((Engine::new(settings, (prepared, Some(stored)), (time, false), None), opened))
 }
 
-/// What a sector may hold: a number that its bytes repeat, and whether it is there for certain.
+/// What a sector may hold: a number that its bytes repeat, and whether it is certainly there.
 #[derive(Clone, Copy, Debug)]
 struct Content {
     version: u64,
@@ -54,17 +54,17 @@ struct Content {
 struct Account {
     known: Vec<u64>,
     since: HashMap<usize, Vec<Content>>,
-    /// Sectors and places in their lists that the next flush makes durable.
+    /// Sectors, and positions in their lists, that the next flush makes durable.
     acknowledged: Vec<(usize, usize)>,
     next: u64,
     /// The device has blocks that wear out.
     wears_out: bool,
-    /// The device is worn out, and has refused a write; first pages of it may be there.
+    /// The device is worn out and has refused a write, whose first pages may be there.
     refused: bool,
 }
 
 impl Account {
-    /// Sectors get a new version, 0 for zeroes; what `acknowledged` wants of them.
+    /// Gives sectors a new version, 0 for zeroes; `acknowledged` says what it must survive.
     fn change(&mut self, sectors: std::ops::Range<usize>, version: u64) -> Vec<(usize, usize)> {
         sectors
             .map(|sector| {
@@ -81,7 +81,7 @@ impl Account {
         }
     }
 
-    /// Compares what the device holds, and takes it as known.
+    /// Compares what the device holds with the account, and takes it as the known state.
     fn settle(&mut self, bytes: &[u8], what: &str) {
         for (sector, found) in bytes.chunks_exact(SECTOR).enumerate() {
             let version = u64::from_le_bytes(found[..8].try_into().unwrap());
@@ -125,7 +125,7 @@ impl Client {
         self.kept.take().pop().unwrap().split_off(16)
     }
 
-    /// A few requests, none over another, then the replies.
+    /// A few requests that do not overlap, then the replies.
     fn batch(
         &self,
         engine: &mut Engine,
@@ -193,7 +193,7 @@ impl Client {
     }
 }
 
-/// Lets what was asked complete, if the power lasts.
+/// Lets requests complete, if the power lasts.
 fn go(engine: &mut Engine) {
     engine.go().unwrap();
     while engine.is_busy() {
@@ -205,7 +205,7 @@ fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("ftlab-cuts-{name}-{}.nand", std::process::id()))
 }
 
-/// Loads, ends in one of the ways, and looks, again and again.
+/// Loads the device, ends in one of the ways, and checks, again and again.
 fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     let keys = [keys, &[("ftl.power_safe", "true")]].concat();
     let (resolved, _) = common::device(&keys);

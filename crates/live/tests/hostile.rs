@@ -1,4 +1,5 @@
-//! Hostile bytes: the protocol alone, and a server of which another client must notice nothing.
+//! Hostile bytes: against the protocol alone, and against a server on which another client must notice
+//! nothing.
 //!
 //! The long form: `make soak-live`.
 
@@ -22,7 +23,7 @@ use messages::{OPTION, mutate, option, request, session, understand};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What a session makes of bytes that arrive in pieces; a fault in words.
+/// Feeds a session with bytes that arrive in pieces; returns a fault as a message.
 fn judge(number: u64) -> Option<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
     let parts = session(&mut random);
@@ -55,7 +56,7 @@ fn mutated_messages_are_dealt_with_by_the_protocol() {
     campaign("nbd-protocol", 20_000, Duration::from_secs(10), |number, _| judge(number));
 }
 
-/// The export of the device that is served here.
+/// The export of the device served here.
 fn export() -> Export {
     let (resolved, _) = common::device(&[("ftl.kind", "page")]);
     let size = resolved.settings.user_bytes();
@@ -67,7 +68,7 @@ fn serve(name: &str) -> (Server, PathBuf) {
     serve_in(Time::Free, name, &[])
 }
 
-/// Under real time the thread of one client keeps the time for all.
+/// In real time the thread of one client keeps the time for all.
 fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) {
     let (resolved, prepared) = common::device(&[&[("ftl.kind", "page")], keys].concat());
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
@@ -86,7 +87,7 @@ fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) 
     (Server::start(&resolved.settings, (prepared, None), &options, describe).unwrap(), path)
 }
 
-/// A client that does all as it should.
+/// A client that behaves correctly.
 struct Good(UnixStream);
 
 impl Good {
@@ -101,14 +102,15 @@ impl Good {
         Good(stream)
     }
 
-    /// Writes a page and reads it back; what was wrong.
+    /// Writes a page and reads it back; returns what was wrong.
     fn check(&mut self, number: u64) -> Option<String> {
         self.ask(number).map_err(|error| format!("another client: {error}")).err()
     }
 
     fn ask(&mut self, number: u64) -> std::io::Result<()> {
         let page = vec![number as u8; 4096];
-        // Behind what the hostile ones write, which ends 20,000 bytes behind 2 MiB, but for a rare mutant.
+        // After the area that the hostile clients write, which ends 20,000 bytes after 2 MiB, except for a
+        // rare mutant.
         let at = (2 << 20) + (32 << 10);
         self.0.write_all(&request(0, 1, number, at, 4096, &page))?;
         let mut reply = [0; 16];
@@ -133,7 +135,8 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Runs a campaign against one server; its memory may not grow, nor its threads be more at the end.
+/// Runs a campaign against one server; its memory must not grow, and it must not have more threads at the
+/// end.
 fn besiege(
     (name, time): (&str, Time),
     short: u64,
@@ -164,7 +167,7 @@ fn besiege(
     server.stop().unwrap();
 }
 
-/// Every reply is one that the protocol allows to what was sent, and the connection ends.
+/// Every reply is one that the protocol allows for what was sent, and the connection ends.
 #[test]
 fn hostile_messages_are_answered_by_the_protocol() {
     let export = export();
@@ -175,7 +178,7 @@ fn hostile_messages_are_answered_by_the_protocol() {
         bad.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         bad.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut replies = Vec::new();
-        // The server may hang up on the client before it has taken all.
+        // The server may close the connection before it has read everything.
         let whole = bad.write_all(&sent).and_then(|()| bad.shutdown(Shutdown::Write));
         match bad.read_to_end(&mut replies) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -190,7 +193,7 @@ fn hostile_messages_are_answered_by_the_protocol() {
     });
 }
 
-/// Clients that go at any moment, over both kinds of sockets, with replies unread and requests half sent.
+/// Clients that leave at any moment, over both kinds of sockets, with replies unread and requests half sent.
 #[test]
 fn disconnects_harm_nobody_else() {
     besiege(("disconnects", Time::Real { speed: 1.0 }), 300, |server, path, random| {
@@ -215,7 +218,7 @@ fn disconnects_harm_nobody_else() {
     });
 }
 
-/// Sends some, reads some or waits, and goes.
+/// Sends some, reads some or waits, and leaves.
 fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPlus, end: impl FnOnce(&S)) {
     let _ = bad.write_all(sent);
     match random.random_range(0..3) {
@@ -251,7 +254,7 @@ fn a_client_that_haggles_without_end_is_let_go() {
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let haggling: Vec<u8> = (0..1000).flat_map(|_| option(3, &[])).collect();
-    // The server hangs up amid it.
+    // The server closes the connection in the middle of it.
     let _ = stream.write_all(&[&3u32.to_be_bytes()[..], &haggling].concat());
     let mut replies = Vec::new();
     let _ = stream.read_to_end(&mut replies);
@@ -261,7 +264,7 @@ fn a_client_that_haggles_without_end_is_let_go() {
     server.stop().unwrap();
 }
 
-/// Half a message does not keep a connection, an idle client keeps it.
+/// Half a message does not keep a connection open; an idle client does.
 #[test]
 fn a_client_that_stops_amid_a_message_is_let_go() {
     let (server, path) = serve("half");
@@ -279,7 +282,8 @@ fn a_client_that_stops_amid_a_message_is_let_go() {
     assert!(!path.exists());
 }
 
-/// A client whose thread keeps the time may stop amid a message: it is answered and let go, the others are served.
+/// A client whose thread keeps the time may stop within a message: it is answered and dropped, and the others
+/// are served.
 #[test]
 fn a_client_that_keeps_the_time_holds_up_nobody() {
     let (server, path) = serve_in(Time::Real { speed: 1.0 }, "keeps", &[("flash.read", "20ms")]);
@@ -297,7 +301,7 @@ fn a_client_that_keeps_the_time_holds_up_nobody() {
     server.stop().unwrap();
 }
 
-/// A client that sends requests and reads no reply holds up nobody, nor the end.
+/// A client that sends requests and reads no reply delays nobody, nor the end.
 #[test]
 fn a_client_that_does_not_read_is_survived() {
     let (server, path) = serve("deaf");

@@ -66,7 +66,7 @@ impl Column {
     }
 
     /// # Safety
-    /// `view` is null or points to a `Py_buffer` to fill, as the buffer protocol demands.
+    /// `view` is null or points to a `Py_buffer` to be filled, as the buffer protocol demands.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         if view.is_null() {
             return Err(PyBufferError::new_err("no view to fill"));
@@ -77,8 +77,8 @@ impl Column {
         let column = slf.get();
         let (address, item, format) = column.parts();
         let wants = |flag| flags & flag == flag;
-        // SAFETY: `view` is valid for writes (see above). Everything it is made to point to belongs
-        // to the column, which is frozen and kept alive by the reference in `obj`.
+        // SAFETY: `view` is valid for writes (see above). Everything that it is made to point to belongs to
+        // the column, which is frozen and kept alive by the reference in `obj`.
         unsafe {
             (*view).buf = address.cast_mut();
             (*view).len = column.shape[0] * item;

@@ -1,4 +1,4 @@
-//! Configurations, presets and what there is to configure.
+//! Configurations, presets, and what can be configured.
 
 use ftlab_config::{Base, Override, Resolved};
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pub struct Config {
 
 #[pymethods]
 impl Config {
-    /// The configuration as it stands in a result, JSON.
+    /// The configuration as it appears in a result, JSON.
     fn json(&self) -> PyResult<String> {
         Ok(guard(|| Ok(self.resolved.to_json().to_string()))?)
     }
@@ -29,7 +29,7 @@ impl Config {
         Ok(guard(|| Ok(self.resolved.hash()))?)
     }
 
-    /// What the user set and the chosen parts ignore, a sentence each.
+    /// What the user set and the chosen parts ignore, a sentence for each.
     fn notes(&self) -> Vec<String> {
         self.resolved.notes()
     }
@@ -39,27 +39,27 @@ impl Config {
         crate::source::passed_over(&self.resolved.settings)
     }
 
-    /// How many bytes the host can address, and how many a logical page has.
+    /// The number of bytes that the host can address, and the bytes of a logical page.
     #[getter]
     fn addresses(&self) -> (u64, u32) {
         let settings = &self.resolved.settings;
         (settings.user_bytes(), settings.ftl.logical_page_bytes)
     }
 
-    /// The trace to replay, if one is named.
+    /// The trace to replay, if one is set.
     #[getter]
     fn trace(&self) -> Option<String> {
         self.resolved.settings.workload.trace.clone()
     }
 
-    /// The layout of the trace, `auto` included.
+    /// The layout of the trace, which may be `auto`.
     #[getter]
     fn format(&self) -> String {
         self.resolved.settings.workload.format.clone()
     }
 }
 
-/// `(origin, key, value)`; the origin is what a message names, the option as the user gave it.
+/// `(origin, key, value)`; messages show the origin, which is the option as the user gave it.
 type Given = (String, String, String);
 
 fn resolve_base(base: Base<'_>, overrides: Vec<Given>) -> Result<Config, Fault> {
@@ -79,38 +79,38 @@ pub fn resolve(config: &str, overrides: Vec<Given>) -> PyResult<Config> {
     })?)
 }
 
-/// Resolves a TOML text with overrides; `name` stands for its file in messages.
+/// Resolves a TOML text with overrides; `name` takes the place of its file in messages.
 #[pyfunction]
 #[pyo3(signature = (name, text, overrides=Vec::new()))]
 pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<Config> {
     Ok(guard(|| resolve_base(Base::Text { name, text }, overrides))?)
 }
 
-/// A TOML file as JSON, tables in the order of the text; `what` says in messages what it should be.
+/// Returns a TOML file as JSON, tables in the order of the text; messages say with `what` what it should be.
 #[pyfunction]
 pub fn read_toml(path: &str, what: &str) -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::read_toml(path, what)?.to_string()))?)
 }
 
-/// The presets: name, one-line description, TOML text.
+/// Returns the presets: name, one-line description, TOML text.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
     ftlab_config::presets().iter().map(|preset| (preset.name, preset.doc, preset.text)).collect()
 }
 
-/// JSON Schema of a configuration file, JSON.
+/// Returns the JSON Schema of a configuration file, JSON.
 #[pyfunction]
 pub fn schema() -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::schema().to_string()))?)
 }
 
-/// The registered parts of every layer, JSON.
+/// Returns the registered parts of every layer, JSON.
 #[pyfunction]
 pub fn components() -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::components().to_string()))?)
 }
 
-/// The reference of all configuration keys, Markdown.
+/// Returns the reference of all configuration keys, Markdown.
 #[pyfunction]
 pub fn reference() -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::reference_markdown()))?)

@@ -11,16 +11,16 @@ use crate::errors::{Fault, guard};
 use crate::observe::Pulse;
 use crate::source::{self, Raised};
 
-/// NAND pages up to which power cuts are simulated: each recovery reads every one.
+/// The most NAND pages for which power cuts are simulated: each recovery reads every one.
 const MOST_PAGES: u64 = 1 << 24;
 
-/// Cuts the power of a configuration's device again and again; the result without its engine block,
-/// JSON. Its `fault` is `null`, or the number of the cut after which the device broke a promise, and
-/// what it was.
+/// Cuts the power of a configuration's device again and again; returns the result without its engine block,
+/// JSON. Its `fault` is `null`, or the number of the cut after which the device broke a promise, and which
+/// one.
 ///
-/// `cuts` at random, each after `operations` programs and erases on average, or `at` so many of them
-/// since time 0; without a workload the requests are random. `progress(cuts)` is
-/// called every 50 ms or so; `False` stops.
+/// `cuts` at random, each after `operations` programs and erases on average, or `at` these numbers of them
+/// since time 0; without a workload the requests are random. `progress(cuts)` is called about every 50 ms;
+/// `False` stops the campaign.
 #[pyfunction]
 #[pyo3(signature = (config, *, cuts, operations, at=None, progress=None))]
 pub fn crash(
@@ -78,7 +78,7 @@ pub fn crash(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// The requests from their beginning. What the front says goes into `stopped`.
+/// Opens the requests from the start. What the front end raises goes into `stopped`.
 fn open(
     settings: &Settings,
     seed: u64,

@@ -1,4 +1,4 @@
-//! Whose fault: the user's ([`UserError`]) or ftlab's ([`InternalError`]).
+//! Whose fault an error is: the user's ([`UserError`]) or ftlab's ([`InternalError`]).
 
 use std::panic::resume_unwind;
 
@@ -31,12 +31,12 @@ create_exception!(
 
 /// Why a call from Python failed.
 pub enum Fault {
-    /// The user's: the finished text.
+    /// The user's; holds the finished message.
     User(String),
-    /// An output file could not be written: the system's error number (0: none), the text, and the
+    /// An output file could not be written: the system's error number (0: none), the message, and the
     /// argument that names the file.
     Unwritable(i32, String, &'static str),
-    /// ftlab's: what happened, in one line.
+    /// ftlab's; says what happened, in one line.
     Internal(String),
     /// Raised by Python code that was called back, an interrupt included.
     Python(PyErr),
@@ -45,7 +45,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Why, in one line.
+    /// Returns the reason, in one line.
     pub fn shown(&self) -> String {
         match self {
             Fault::User(text) | Fault::Internal(text) | Fault::Unwritable(_, text, _) => text.clone(),
@@ -83,7 +83,7 @@ impl From<ftlab_embed::Fault> for Fault {
     }
 }
 
-/// Errors of the crates below that [`ftlab_embed::Fault`] judges.
+/// Errors of lower crates that [`ftlab_embed::Fault`] classifies.
 macro_rules! judged_below {
     ($($error:ty),*) => {$(
         impl From<$error> for Fault {
@@ -96,7 +96,7 @@ macro_rules! judged_below {
 
 judged_below!(ConfigError, SourceError, RunError, SubmitError);
 
-/// Ends what [`guard`] runs from within a part that the core has called.
+/// Ends what [`guard`] runs, from within a part that the core has called.
 pub fn end(fault: Fault) -> ! {
     resume_unwind(Box::new(fault))
 }
@@ -104,7 +104,7 @@ pub fn end(fault: Fault) -> ! {
 /// Runs `work`; a panic inside becomes a fault of ftlab.
 ///
 /// # Errors
-/// What `work` returns, or [`Fault::Internal`] with the panic's text.
+/// What `work` returns, or [`Fault::Internal`] with the panic's message.
 pub fn guard<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     ftlab_embed::guard(work)
 }

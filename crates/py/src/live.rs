@@ -1,4 +1,4 @@
-//! A live device, served until Python stops it.
+//! A live device, which is served until Python stops it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl From<LiveError> for Fault {
     }
 }
 
-/// A device that NBD clients use. Its threads go on by themselves.
+/// A device that NBD clients use. Its threads run on their own.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct LiveServer {
     config: Py<Config>,
@@ -69,7 +69,7 @@ fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64
     result
 }
 
-/// How a media file was found.
+/// The state in which a media file was found.
 fn opened(how: &Opened) -> Value {
     match how {
         Opened::Made => json!({ "opened": "made" }),
@@ -89,7 +89,7 @@ fn opened(how: &Opened) -> Value {
     }
 }
 
-/// The device of a configuration, as it is in its file if that is there.
+/// Opens the device of a configuration, as it is in its file if that exists.
 fn device(
     resolved: &Resolved,
     (media, load_state): (Option<&Path>, Option<&Path>),
@@ -126,10 +126,10 @@ fn device(
 
 #[pymethods]
 impl LiveServer {
-    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory for the
-    /// device as a file; `media`: the file with its flash; `control`: the control socket; `metrics`: a loopback address
-    /// for Prometheus; `speed`: of simulated time against wall time, `None` where a request completes at once;
-    /// `preconditioning` as in `run`.
+    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory
+    /// for the device as a file; `media`: the file with its flash; `control`: the control socket; `metrics`:
+    /// a loopback address for Prometheus; `speed`: of simulated time against wall time, `None` if requests
+    /// complete at once; `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
@@ -187,24 +187,24 @@ impl LiveServer {
         Ok(LiveServer { config, server: Mutex::new(Some(server)), since: Instant::now(), opened })
     }
 
-    /// Where it listens; empty once it has stopped.
+    /// Returns where it listens; empty once it has stopped.
     fn addresses(&self) -> Vec<String> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         server.iter().flat_map(Server::addresses).map(Address::to_string).collect()
     }
 
-    /// Where Prometheus asks, if anywhere.
+    /// Returns the address for Prometheus, if there is one.
     fn metrics(&self) -> Option<String> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         server.as_ref().and_then(Server::metrics).map(Address::to_string)
     }
 
-    /// How the media file was found, as in the result under `live.media`, JSON; null without one.
+    /// Returns how the media file was found, as in the result under `live.media`, JSON; null without one.
     fn opened(&self) -> &str {
         &self.opened
     }
 
-    /// Cuts the power in the `after`-th program or erase from now on; 0: now.
+    /// Cuts the power in the `after`-th program or erase from now; 0: now.
     fn cut(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
         let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.cut(after, seed).map_err(Fault::from),
@@ -213,7 +213,7 @@ impl LiveServer {
         Ok(py.detach(|| guard(cut))?)
     }
 
-    /// Whether a command asked it to stop; raises what has ended it, if anything has.
+    /// Returns whether a command asked it to stop; raises whatever has ended it.
     fn look(&self, py: Python<'_>) -> PyResult<bool> {
         let look = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.look().map(|()| server.asked_to_stop()).map_err(Fault::from),
@@ -222,7 +222,7 @@ impl LiveServer {
         Ok(py.detach(|| guard(look))?)
     }
 
-    /// Stops cleanly; the result, with its block `live`. `None` if it has stopped already.
+    /// Stops cleanly; returns the result, with its block `live`, or `None` if it has already stopped.
     fn stop(&self, py: Python<'_>) -> PyResult<Option<RunResult>> {
         let work = || {
             let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,4 +1,4 @@
-//! What a run hands out while it goes on: rows, a file, signs of life.
+//! What a run hands out while it runs: rows, a file, signs of life.
 
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ impl Rows {
         self.channel_batch.push(row.channel_batch);
     }
 
-    /// Puts the rows in the order of their ids: they came as the requests completed.
+    /// Sorts the rows by id: they came in the order of completion.
     pub fn sort(&mut self) {
         if self.id.is_sorted() {
             return;
@@ -79,7 +79,7 @@ impl Rows {
         pick(&mut self.mapping_misses, &order);
     }
 
-    /// The columns by name, in the order of the per-request file.
+    /// Returns the columns by name, in the order of the per-request file.
     ///
     /// # Errors
     /// If Python is out of memory.
@@ -106,8 +106,8 @@ pub struct Pulse {
     callback: Option<Py<PyAny>>,
     preconditioning: Option<Py<PyAny>>,
     last: Instant,
-    /// Why the run was stopped: an exception (an interrupt, say), or `None` if the callback
-    /// returned `False`.
+    /// Why the run was stopped: an exception (for example an interrupt), or `None` if the callback returned
+    /// `False`.
     stopped: Option<Option<PyErr>>,
 }
 
@@ -117,17 +117,17 @@ impl Pulse {
         Pulse { callback, preconditioning: None, last: Instant::now(), stopped: None }
     }
 
-    /// Has `callback(pages, rounds, waf)` called in the same manner before time 0.
+    /// Has `callback(pages, rounds, waf)` called in the same way before time 0.
     pub fn with_preconditioning(self, callback: Option<Py<PyAny>>) -> Pulse {
         Pulse { preconditioning: callback, ..self }
     }
 
-    /// Whether to go on, after `requests` requests.
+    /// Returns whether to go on, after `requests` requests.
     pub fn beat(&mut self, requests: u64) -> bool {
         self.ask(|pulse, py| pulse.callback.as_ref().map(|call| call.bind(py).call1((requests,))))
     }
 
-    /// Whether to go on preconditioning.
+    /// Returns whether to go on preconditioning.
     pub fn beat_before(&mut self, done: &Preconditioning) -> bool {
         let shown = (done.pages_written, done.rounds, done.waf.last().copied());
         self.ask(|pulse, py| pulse.preconditioning.as_ref().map(|call| call.bind(py).call1(shown)))
@@ -162,7 +162,7 @@ impl Pulse {
         }
     }
 
-    /// Why the run was stopped, if it was.
+    /// Returns why the run was stopped, if it was.
     pub fn take_stop(&mut self) -> Option<Option<PyErr>> {
         self.stopped.take()
     }

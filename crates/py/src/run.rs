@@ -25,13 +25,13 @@ pub struct RunResult {
     /// The result without its engine block, JSON.
     #[pyo3(get)]
     json: String,
-    /// Wall time of the simulation, the reading of the trace included, seconds.
+    /// Wall time of the simulation, including the reading of the trace, seconds.
     #[pyo3(get)]
     wall_s: f64,
-    /// Of it, what passed before time 0, while the device was prepared, seconds.
+    /// The part of it before time 0, while the device was prepared, seconds.
     #[pyo3(get)]
     prepare_s: f64,
-    /// Events in the timeline, and when it stopped because it had grown to its bound, ns.
+    /// Events in the timeline, and when it stopped because it reached its limit, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
     /// How long requests waited for more than a second, and over how much time those arrived, ns: for how long the
@@ -42,7 +42,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The result of a simulation under way.
+    /// The result of a simulation in progress.
     pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
         RunResult { json, wall_s, prepare_s: 0.0, timeline: None, behind: (0, 0), rows: Mutex::new(rows) }
     }
@@ -50,7 +50,7 @@ impl RunResult {
 
 #[pymethods]
 impl RunResult {
-    /// The per-request columns by name; `None` if they were not kept or were taken before.
+    /// The per-request columns by name; `None` if they were not kept or have been taken.
     fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let rows = self.rows.lock().expect("no panic while the lock is held").take();
         rows.map(|rows| rows.into_dict(py)).transpose()
@@ -59,14 +59,13 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each
-/// pass over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the
-/// timeline, of the stretch `timeline_window`, or bounded in its events. `collect`: keep the
-/// per-request columns. `check`: verify every invariant after every operation.
-/// `progress(requests)`: called every 50 ms or so; `False` stops the run.
-/// `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file that takes
-/// the device's state at time 0; `load_state`: the file it comes from instead of preconditioning;
-/// `device`: the same, from memory.
+/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass
+/// over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, of the
+/// stretch `timeline_window`, or limited in its events. `collect`: keep the per-request columns. `check`:
+/// verify every invariant after every operation. `progress(requests)`: called about every 50 ms; `False`
+/// stops the run. `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file for
+/// the device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same,
+/// from memory.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
@@ -132,7 +131,7 @@ pub fn run(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// What a run that has come to its end leaves: its files closed, its result.
+/// What a finished run leaves: its files closed, and its result.
 fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) -> Result<RunResult, Fault> {
     let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
     watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;
@@ -188,7 +187,8 @@ fn window(text: &str) -> Result<Window, Fault> {
     Window::parse(text).map_err(|why| Fault::User(format!("--timeline-window {text}: {why}")))
 }
 
-/// Why the simulation ended early: what the observer or Python code knows beats "interrupted".
+/// Why the simulation ended early: what the observer or Python code reports takes precedence over
+/// "interrupted".
 fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
     let fault = raised.explain(error.into());
     if !matches!(fault, Fault::Interrupted) {
@@ -199,7 +199,7 @@ fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
         Some(None) => return Fault::Interrupted,
         None => {}
     }
-    // Nobody asked for it but a file that could not be written.
+    // Nobody asked for the end: a file could not be written.
     if let Some(error) = watch.timeline.take().and_then(|timeline| timeline.finish().err()) {
         return no_timeline(error);
     }

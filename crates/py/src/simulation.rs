@@ -18,7 +18,7 @@ use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows};
 use crate::run::RunResult;
 
-/// A request that completed: the fields of the per-request file, `None` where that is empty, and `failed`.
+/// A completed request: the fields of the per-request file, `None` where that is empty, and `failed`.
 #[pyclass(frozen, get_all, module = "ftlab._core")]
 pub struct Completion {
     id: u64,
@@ -72,7 +72,7 @@ impl Completion {
     }
 }
 
-/// What hears of completions until Python takes them.
+/// Collects completions until Python takes them.
 struct Heard {
     answers: Vec<Row>,
     rows: Option<Rows>,
@@ -99,19 +99,19 @@ struct Driven {
     object: Object<'static>,
     heard: Heard,
     wall: Duration,
-    /// A call failed within the simulation: what it holds is not to be trusted.
+    /// A call failed within the simulation, so its state cannot be trusted.
     broken: Option<String>,
 }
 
-/// A device whose driver owns the time. Calls release the GIL; two at a time are an error.
+/// A device whose driver owns the time. Calls release the GIL; two concurrent calls are an error.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Simulation {
     config: Py<Config>,
-    /// Nothing while a call has it.
+    /// Empty while a call uses it.
     driven: Mutex<Option<Box<Driven>>>,
 }
 
-/// What a simulation drives, out for one call. It is taken while the GIL is held, so that calls that keep the
+/// What a simulation drives, lent to one call. It is taken while the GIL is held, so that calls that keep the
 /// GIL never meet each other.
 struct Taken<'a> {
     home: &'a Mutex<Option<Box<Driven>>>,
@@ -151,7 +151,7 @@ impl Simulation {
         }
     }
 
-    /// Lets time move on, without the GIL; what completed.
+    /// Lets time move on without the GIL; returns what completed.
     fn drive(
         &self,
         py: Python<'_>,
@@ -195,7 +195,7 @@ fn column<T: Element>(columns: &Bound<'_, PyDict>, name: &str) -> PyResult<Optio
 
 #[pymethods]
 impl Simulation {
-    /// A device at time 0.
+    /// Makes a device at time 0.
     #[new]
     #[pyo3(signature = (config, *, load_state=None, check=false, collect=false))]
     fn new(
@@ -216,7 +216,7 @@ impl Simulation {
         Ok(Simulation { config, driven: Mutex::new(Some(driven)) })
     }
 
-    /// Submits a request; its number.
+    /// Submits a request and returns its number.
     #[pyo3(signature = (op, offset, size, *, at_ns=None, fua=false, stream=0))]
     fn submit(
         &self,
@@ -235,8 +235,9 @@ impl Simulation {
         Ok(driven.object.submit(record).map_err(Fault::from)?)
     }
 
-    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if they are there, at_ns and
-    /// fua (uint8); the first and last number. If one is refused, the text names it, and those before it are in.
+    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns and
+    /// fua (uint8); returns the first and last number. If one is refused, the message names it, and those
+    /// before it have been submitted.
     fn submit_columns(&self, py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
         let need = |name: &str| Fault::User(format!("no column {name}; op, offset and size are needed"));
         let op: Vec<u8> = column(columns, "op")?.ok_or_else(|| need("op"))?;
@@ -277,28 +278,28 @@ impl Simulation {
         Ok(py.detach(work)?)
     }
 
-    /// When something can happen without another submission, ns.
+    /// Returns when something can happen without another submission, ns.
     fn next_event_ns(&self) -> PyResult<Option<u64>> {
         Ok(self.open()?.object.next_event_ns())
     }
 
-    /// Simulated time, ns.
+    /// Returns the simulated time, ns.
     #[getter]
     fn now_ns(&self) -> PyResult<u64> {
         Ok(self.open()?.object.now_ns())
     }
 
-    /// Lets everything up to and including `until_ns` happen; what completed.
+    /// Lets everything up to and including `until_ns` happen; returns what completed.
     fn advance(&self, py: Python<'_>, until_ns: u64) -> PyResult<Vec<Completion>> {
         self.drive(py, |object, heard| object.advance(until_ns, heard))
     }
 
-    /// Lets everything happen up to the completion of the last request; what completed.
+    /// Lets everything happen up to the completion of the last request; returns what completed.
     fn run_until_idle(&self, py: Python<'_>) -> PyResult<Vec<Completion>> {
         self.drive(py, |object, heard| object.run_until_idle(heard))
     }
 
-    /// Loses power now: what the cut did.
+    /// Loses power now; returns the effects of the cut.
     fn cut<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
         let mut driven = self.open()?;
         let cut = py.detach(|| guard(|| Ok(driven.object.cut(seed)?)))?;
@@ -309,7 +310,7 @@ impl Simulation {
         Ok(dict)
     }
 
-    /// Recovers from flash alone: what that took.
+    /// Recovers from flash alone; returns the cost.
     fn recover<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut driven = self.open()?;
         let found = py.detach(|| guard(|| Ok(driven.object.recover()?)))?;
@@ -323,13 +324,13 @@ impl Simulation {
         Ok(dict)
     }
 
-    /// Logical pages of user data in each erase block, chip after chip, and the number of chips (dies, planes).
+    /// Returns the logical pages of user data in each erase block, LUN after LUN, and the number of LUNs.
     fn valid_pages(&self) -> PyResult<(Column, u32)> {
         let luns = self.config.get().resolved.settings.flash.luns();
         Ok((self.open()?.object.valid_pages().into(), luns))
     }
 
-    /// The result up to now.
+    /// Returns the result up to now.
     fn result(&self, py: Python<'_>) -> PyResult<RunResult> {
         let driven = self.open()?;
         let config = self.config.get();

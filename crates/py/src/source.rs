@@ -19,7 +19,7 @@ use crate::observe::{LOOK, Pulse};
 /// Requests between two looks at the clock in [`Watched`].
 const LOOK_EVERY: u64 = 4096;
 
-/// An exception that Python code raised while a source called it: a [`SourceError`] holds texts only.
+/// An exception that Python code raised while a source called it: a [`SourceError`] can only hold text.
 #[derive(Clone, Default)]
 pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -28,7 +28,7 @@ impl Raised {
         *self.0.lock().expect("no panic while the lock is held") = Some(error);
     }
 
-    /// `error`, or the exception behind it.
+    /// Returns `error`, or the exception behind it.
     pub fn explain(&self, error: Fault) -> Fault {
         match (error, self.0.lock().expect("no panic while the lock is held").take()) {
             (Fault::Interrupted, Some(raised)) => Fault::Python(raised),
@@ -37,11 +37,11 @@ impl Raised {
     }
 }
 
-/// A source, and what Python raised behind it.
+/// A source, and the exceptions that Python raised in it.
 pub struct Opened {
     /// The requests.
     pub source: Box<dyn Source + Send>,
-    /// Exceptions behind an interruption of it.
+    /// The exceptions behind its interruption.
     pub raised: Raised,
 }
 
@@ -56,7 +56,7 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
     Ok(Opened { source, raised })
 }
 
-/// The same of what is no caller's rows, where what Python raises behind it goes into `raised`.
+/// The same for a workload other than the caller's rows; what Python raises goes into `raised`.
 ///
 /// # Errors
 /// As [`of_settings`].
@@ -76,14 +76,14 @@ pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// Options of the configuration's fio job file that are passed over; empty where none is chosen or it cannot be
-/// read, as the run will say.
+/// Returns the options of the configuration's fio job file that are skipped; empty if no job is chosen or it
+/// cannot be read, which the run will report.
 pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
     let text = settings.workload.fio_job.as_ref().map(|path| ftlab_config::read_text(path, "fio job file"));
     text.and_then(Result::ok).map(|text| fio::passed_over(&text)).unwrap_or_default()
 }
 
-/// The clients of a run, where a benchmark or a fio job is chosen instead of a trace.
+/// Returns the clients of a run, if a benchmark or a fio job is chosen instead of a trace.
 ///
 /// # Errors
 /// [`Fault::User`] if the job file cannot be read or is at fault.
@@ -97,8 +97,8 @@ pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
     Ok(Some(clients))
 }
 
-/// Opens the workload where there is no device: its addresses have no limit, and it may be a trace
-/// without times.
+/// Opens the workload where there is no device: addresses have no limit, and a trace without times is
+/// allowed.
 ///
 /// # Errors
 /// As [`of_settings`].
@@ -108,7 +108,7 @@ pub fn without_device(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// The reader's options where there is no device.
+/// Returns the reader's options where there is no device.
 pub fn no_device(settings: &Settings, raised: &Raised) -> Options {
     Options { capacity_bytes: None, go_on: go_on(raised), ..Options::from_settings(settings) }
 }
@@ -142,7 +142,7 @@ fn open_raising(
     })
 }
 
-/// Looks at signals while a file is read: it may hold no request for long.
+/// Checks for signals while a file is read, since it may go long without a request.
 fn go_on(raised: &Raised) -> GoOn {
     let (raised, last) = (raised.clone(), Mutex::new(Instant::now()));
     GoOn(Arc::new(move |signalled| {
@@ -208,13 +208,13 @@ fn as_source_error(error: PyErr, raised: &Raised) -> SourceError {
     })
 }
 
-/// A source that shows progress and can be interrupted, where no simulation does that.
+/// A source that reports progress and can be interrupted, for use without a simulation.
 pub struct Watched {
     inner: Opened,
     pulse: Pulse,
     /// Requests handed out.
     pub requests: u64,
-    /// Arrival of the last of them.
+    /// Arrival of the last one.
     pub last_ns: u64,
 }
 
@@ -224,7 +224,7 @@ impl Watched {
         Watched { inner, pulse: Pulse::new(progress), requests: 0, last_ns: 0 }
     }
 
-    /// `error`, or the exception behind it.
+    /// Returns `error`, or the exception behind it.
     pub fn explain(&mut self, error: Fault) -> Fault {
         match (error, self.pulse.take_stop()) {
             (Fault::Interrupted, Some(Some(raised))) => Fault::Python(raised),

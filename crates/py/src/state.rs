@@ -10,7 +10,7 @@ use crate::errors::Fault;
 /// A device at time 0, kept in memory for several runs.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Device {
-    /// Everything but the workload.
+    /// Everything except the workload.
     values: Values,
     prepared: Prepared,
 }
@@ -21,10 +21,10 @@ impl Device {
         Device { values: beside_workload(resolved), prepared }
     }
 
-    /// A copy of it for a run of `resolved`.
+    /// Returns a copy of it for a run of `resolved`.
     ///
     /// # Errors
-    /// [`Fault::Internal`] if more than the workload differs there.
+    /// [`Fault::Internal`] if more than the workload differs.
     pub fn at_time_0(&self, resolved: &Resolved) -> Result<Prepared, Fault> {
         if self.values != beside_workload(resolved) {
             return Err(Fault::Internal("the device was prepared for another configuration".into()));
@@ -39,7 +39,7 @@ fn beside_workload(resolved: &Resolved) -> Values {
     values
 }
 
-/// Removes the files that are being written; for a process that ends right after it.
+/// Removes the files that are being written, for a process that ends right afterwards.
 #[pyfunction]
 pub fn discard_unfinished() {
     ftlab_trace::atomic::discard_unfinished();

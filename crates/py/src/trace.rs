@@ -18,7 +18,7 @@ fn trace_of(config: &Config) -> Result<&str, Fault> {
     trace.ok_or_else(|| Fault::User("no trace: workload.trace is not set".into()))
 }
 
-/// Figures of a configuration's trace, JSON.
+/// Returns the figures of a configuration's trace, JSON.
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, config: &Config) -> PyResult<String> {
     let work = || {
@@ -31,8 +31,8 @@ pub fn trace_info(py: Python<'_>, config: &Config) -> PyResult<String> {
     Ok(py.detach(|| guard(work))?)
 }
 
-/// What makes one doubt a configuration's trace, a sentence or two each; it is read as a run reads it, once.
-/// `progress` as in `run`.
+/// Returns reasons to doubt a configuration's trace, a sentence or two each; the trace is read once, as a run
+/// reads it. `progress` as in `run`.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None))]
 pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
@@ -45,8 +45,8 @@ pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>)
     Ok(py.detach(|| guard(work))?)
 }
 
-/// The first `rows` requests of a configuration's trace: time in ns, letter of the operation
-/// (WF: a write with FUA), offset and size in bytes.
+/// Returns the first `rows` requests of a configuration's trace: time in ns, letter of the operation (WF: a
+/// write with FUA), offset and size in bytes.
 #[pyfunction]
 pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<Vec<(u64, String, u64, u64)>> {
     let work = || {
@@ -62,8 +62,8 @@ pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<Vec<
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Writes a configuration's workload as csv to `path`; what was read and dropped, JSON. `progress` as in
-/// `run`.
+/// Writes a configuration's workload as csv to `path`; returns what was read and dropped, JSON. `progress` as
+/// in `run`.
 #[pyfunction]
 #[pyo3(signature = (config, path, *, progress=None))]
 pub fn trace_convert_csv(
@@ -92,14 +92,14 @@ fn summary_json(watched: &Watched) -> String {
 /// Columns of some requests: ts_ns, op, offset, size, flags.
 type Columns = (Column, Column, Column, Column, Column);
 
-/// A workload in pieces of columns; an iterator.
+/// A workload in chunks of columns; an iterator.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct TraceChunks {
     source: Mutex<Watched>,
     rows: usize,
 }
 
-/// Reads a configuration's workload in pieces of at most `rows` requests. `progress` as in `run`.
+/// Reads a configuration's workload in chunks of at most `rows` requests. `progress` as in `run`.
 #[pyfunction]
 #[pyo3(signature = (config, rows, *, progress=None))]
 pub fn trace_chunks(
@@ -122,7 +122,7 @@ impl TraceChunks {
         Ok(py.detach(|| guard(|| self.read()))?)
     }
 
-    /// What was read and dropped so far, JSON.
+    /// Returns what was read and dropped so far, JSON.
     fn summary(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let source = self.source.lock().expect("no panic while the lock is held");

@@ -1,5 +1,5 @@
-//! Prints what a trace holds as JSON: `cargo run -p ftlab-trace --example trace_info -- FILE
-//! [FORMAT]`. With `--time`, the processor's share of reading it instead.
+//! Prints what a trace holds as JSON: `cargo run -p ftlab-trace --example trace_info -- FILE [FORMAT]`. With
+//! `--time` it prints the processor time of reading it instead.
 
 use ftlab_trace::{Options, info, open};
 use std::time::Instant;

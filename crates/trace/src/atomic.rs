@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Files beside their targets that are being written: what a process leaves behind that ends at once.
+/// Files next to their targets that are being written; a process that is killed leaves them behind.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -18,8 +18,8 @@ fn forget(finished: &Path) {
     unfinished().retain(|file| file != finished);
 }
 
-/// Removes all files that are still being written. For a process that ends right after it, on a signal
-/// say, without unwinding; no such file can be finished any more.
+/// Removes all files that are still being written. For a process that ends right afterwards without
+/// unwinding, for example on a signal; no such file can be finished any more.
 pub fn discard_unfinished() {
     unfinished().drain(..).for_each(|file| drop(std::fs::remove_file(file)));
 }
@@ -38,20 +38,20 @@ impl OutputError {
         OutputError { path: path.to_owned(), source }
     }
 
-    /// What the system said.
+    /// The system's message.
     pub fn io_error(&self) -> &io::Error {
         &self.source
     }
 }
 
-/// A buffered output file. What is written goes to a file beside the target, which takes the
-/// target's place in [`OutputFile::finish`] and is removed if that is never reached. A target that
-/// exists and is no regular file (`/dev/full`, a pipe) is written in place.
+/// A buffered output file. Data is written to a file next to the target, which replaces the target in
+/// [`OutputFile::finish`] and is removed if that is never reached. A target that exists and is not a regular
+/// file (`/dev/full`, a pipe) is written in place.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// As the user named it.
+    /// The name that the user gave.
     path: PathBuf,
-    /// The file beside the target, and the target with links resolved.
+    /// The file next to the target, and the target with links resolved.
     rename: Option<(PathBuf, PathBuf)>,
     file: BufWriter<File>,
 }
@@ -60,12 +60,12 @@ impl OutputFile {
     /// Starts an output to `path`.
     ///
     /// # Errors
-    /// If the target is a directory, may not be written, or its folder does not take a file.
+    /// If the target is a directory or may not be written, or a file cannot be created in its folder.
     pub fn create(path: &Path) -> Result<OutputFile, OutputError> {
         let fail = |error| OutputError::new(path, error);
         let (file, rename) = match path.metadata() {
             Ok(meta) if meta.is_file() => {
-                // A target that is read-only stays so; a link keeps pointing at it.
+                // A read-only target stays read-only; a link keeps pointing to its target.
                 OpenOptions::new().write(true).open(path).map_err(fail)?;
                 let target = path.canonicalize().map_err(fail)?;
                 let (file, beside) = create_beside(&target).map_err(fail)?;
@@ -80,7 +80,7 @@ impl OutputFile {
             Ok(meta) if meta.is_dir() => return Err(fail(io::ErrorKind::IsADirectory.into())),
             Ok(_) => (OpenOptions::new().write(true).open(path).map_err(fail)?, None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Where a link points to nothing yet, its target is what appears.
+                // If a link points to nothing yet, its target is created.
                 let target = match path.read_link() {
                     Ok(link) => path.parent().unwrap_or(Path::new("")).join(link),
                     Err(_) => path.to_owned(),
@@ -93,7 +93,7 @@ impl OutputFile {
         Ok(OutputFile { path: path.to_owned(), rename, file: BufWriter::with_capacity(64 << 10, file) })
     }
 
-    /// Writes what is buffered, and puts the file in its place.
+    /// Writes what is buffered, and moves the file to its place.
     ///
     /// # Errors
     /// If either fails; the target is then as it was.
@@ -104,7 +104,7 @@ impl OutputFile {
     fn complete(&mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some((beside, target)) = &self.rename {
-            // Errors of delayed allocation come now, and not after the rename.
+            // Errors of delayed allocation show now, and not after the rename.
             self.file.get_ref().sync_all()?;
             std::fs::rename(beside, target)?;
             forget(beside);

@@ -1,4 +1,4 @@
-//! What a binary layout provides (a [`Reader`]), and the rows made of its records.
+//! What a binary layout provides (a [`Reader`]), and the rows made from its records.
 
 use crate::formats::{Format, Probe, Recognised, Stamps};
 use crate::lines::{Lines, input_error};
@@ -6,20 +6,20 @@ use crate::options::Options;
 use crate::text::{BEYOND, Dropped, Row, Rows, Trouble, bad_row};
 use ftlab_core::workload::{Record, SourceError};
 
-/// A binary layout: records of a fixed length, each perhaps followed by more.
+/// A binary layout: records of a fixed length, each possibly followed by more bytes.
 pub(crate) trait Reader: Send + Sized {
     /// Bytes of a record.
     const RECORD: usize;
     /// What its stamps are.
     const STAMPS: Stamps = Stamps::Clock;
 
-    /// A reader of a file with this name and beginning.
+    /// Makes a reader for a file with this name and beginning.
     fn new(path: &str, head: &[u8]) -> Self;
 
     /// Whether a file is of this layout, by its name and beginning.
     fn is_one(path: &str, head: &[u8]) -> bool;
 
-    /// Reads a record; the bytes that follow it and are to be passed over.
+    /// Reads a record; returns it with the number of bytes that follow it and are to be skipped.
     fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble>;
 
     /// What a reader of the figures should know.
@@ -33,7 +33,7 @@ struct Records<R> {
     path: String,
     bytes: Lines,
     reader: R,
-    /// Record last read, from 1.
+    /// Number of the record read last, from 1.
     number: u64,
     skip_bad: u64,
     bad: u64,
@@ -120,7 +120,7 @@ fn rows<R: Reader + 'static>(path: &str, bytes: Lines, options: &Options) -> Box
     })
 }
 
-/// The layout that a reader reads.
+/// Returns the layout that a reader reads.
 pub(crate) const fn format<R: Reader + 'static>(name: &'static str) -> Binary {
     Binary {
         format: Format {

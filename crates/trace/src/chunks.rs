@@ -1,4 +1,4 @@
-//! Rows that come in columns: those of a Parquet file, and those that the caller hands over.
+//! Rows that come in columns: from a Parquet file, or from the caller.
 
 use crate::depth::Depth;
 use crate::lines::input_error;
@@ -17,26 +17,27 @@ pub struct Chunk {
     pub offset: Vec<i64>,
     /// Bytes.
     pub size: Vec<i64>,
-    /// Flags as in [`Record::flags`]; empty: none. Bits that mean nothing there, and FUA of what is no
-    /// write, are passed over.
+    /// Flags as in [`Record::flags`]; empty: none. Unknown bits, and FUA on anything but a write, are
+    /// ignored.
     pub flags: Vec<u8>,
     /// Requests under way when each arrived, its own among them; empty: not known.
     pub outstanding: Vec<i64>,
 }
 
-/// The chunks of one pass: puts the next in place of the one before; `false` after the last. An error ends it.
+/// The chunks of one pass: puts the next one in place of the last; returns `false` after the last. An error
+/// ends the pass.
 pub type Chunks = Box<dyn FnMut(&mut Chunk) -> Result<bool, SourceError> + Send>;
 
-/// Starts the chunks anew, for another pass.
+/// Restarts the chunks, for another pass.
 pub type MakeChunks = Box<dyn FnMut() -> Chunks + Send>;
 
-/// Rows of a pass.
+/// The rows of a pass.
 pub(crate) struct ChunkRows {
     name: String,
     chunks: Chunks,
     chunk: Chunk,
     at: usize,
-    /// Row last returned, from 1.
+    /// Number of the row returned last, from 1.
     row: u64,
     skip_bad: u64,
     bad: u64,

@@ -5,8 +5,8 @@ use ftlab_core::workload::{Record, Source, SourceError};
 use std::io::Write;
 use std::path::Path;
 
-/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, op WF for a write with FUA) and returns
-/// their number. The file appears when it is complete.
+/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, op WF for a write with
+/// FUA) and returns their number. The file appears once it is complete.
 ///
 /// # Errors
 /// The source's, or [`SourceError::Input`] if the file cannot be written.
@@ -22,7 +22,7 @@ pub fn convert_csv(source: &mut dyn Source, out: &Path) -> Result<u64, SourceErr
     Ok(rows)
 }
 
-/// As [`convert_csv`], to a writer (buffered by the caller); `name` stands in messages.
+/// As [`convert_csv`], to a writer (buffered by the caller); `name` appears in messages.
 ///
 /// # Errors
 /// The source's, or [`SourceError::Input`] if writing fails.

@@ -1,4 +1,4 @@
-//! Dropping requests that a trace logged twice.
+//! Drops requests that a trace logged twice.
 
 use ftlab_core::workload::{Op, Record};
 use rustc_hash::FxHashMap;
@@ -8,26 +8,26 @@ type Key = (Op, u64, u64);
 
 /// Remembers the requests kept within the window.
 ///
-/// A request is a repeat if the one last kept with its op, offset and size has a recorded stamp
-/// within the window of its own (either way, the end included). Requests are forgotten once the
-/// latest stamp seen has left them behind by more than the window.
+/// A request is a repeat if the last kept one with its op, offset and size has a recorded stamp within the
+/// window of its own (in either direction, inclusive). Requests are forgotten once the latest stamp seen is
+/// more than the window past them.
 pub(crate) struct Dedup {
     window_ns: u64,
     latest_ns: u64,
-    /// Stamp and serial number of the last one kept.
+    /// Stamp and serial number of the one kept last.
     kept: FxHashMap<Key, (u64, u64)>,
-    /// Latest stamp at the time of keeping, serial number, key: oldest first.
+    /// Latest stamp when it was kept, serial number, key; oldest first.
     order: VecDeque<(u64, u64, Key)>,
     serial: u64,
 }
 
 impl Dedup {
-    /// With a window of `window_ns`, not 0.
+    /// Makes one with a window of `window_ns`, not 0.
     pub(crate) fn new(window_ns: u64) -> Dedup {
         Dedup { window_ns, latest_ns: 0, kept: FxHashMap::default(), order: VecDeque::new(), serial: 0 }
     }
 
-    /// Whether the request is a repeat; if not, it is remembered.
+    /// Returns whether the request is a repeat; if not, it is remembered.
     pub(crate) fn is_repeat(&mut self, record: &Record) -> bool {
         self.latest_ns = self.latest_ns.max(record.time_ns);
         self.forget();
@@ -48,7 +48,7 @@ impl Dedup {
                 break;
             }
             self.order.pop_front();
-            // A later one of the same key may stand there by now.
+            // A later request with the same key may have taken its place.
             if self.kept.get(&key).is_some_and(|&(_, last)| last == serial) {
                 self.kept.remove(&key);
             }

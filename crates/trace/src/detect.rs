@@ -1,4 +1,4 @@
-//! Which layout a file has: as named, or recognised from its beginning.
+//! Determines a file's layout: the named one, or recognised from its beginning.
 
 use crate::formats::{self, Format, Probe, Recognised};
 use crate::lines::{Lines, input_error};
@@ -6,13 +6,13 @@ use crate::options::Options;
 use crate::text::is_blank;
 use ftlab_core::workload::SourceError;
 
-/// Lines looked at.
+/// Number of lines that are examined.
 const LINES: usize = 200;
 
-/// The layout of an opened file.
+/// Returns the layout of an opened file.
 ///
 /// # Errors
-/// If the named one does not exist, or none (or more than one) fits.
+/// If the named one does not exist, or if none or several fit.
 pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'static Format, SourceError> {
     let (head, is_all) = lines.head();
     let binary = formats::BINARIES.iter().find(|binary| match options.format.as_str() {
@@ -46,12 +46,12 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
     by_lines(&lines, options).map_err(|message| input_error(path, &message))
 }
 
-/// Most lines must parse: one that does not is the reader's to report, with its place.
+/// Most lines must parse: one that does not is reported by the reader, with its place.
 fn fits(probe: Probe) -> bool {
     probe.good > probe.bad
 }
 
-/// Those of the layouts that the lines fit.
+/// Returns the layouts that the lines fit.
 fn fitting(lines: &[&[u8]], options: &Options, kind: impl Fn(Recognised) -> bool) -> Vec<&'static Format> {
     formats::FORMATS
         .iter()
@@ -59,8 +59,8 @@ fn fitting(lines: &[&[u8]], options: &Options, kind: impl Fn(Recognised) -> bool
         .collect()
 }
 
-/// Lines without the signs of their numbers: a negative one is to be reported with its line, not
-/// to hide the layout.
+/// Lines without the signs of their numbers: a negative number is to be reported with its line, not to hide
+/// the layout.
 fn unsigned(lines: &[&[u8]]) -> Vec<Vec<u8>> {
     let is_sign = |line: &[u8], at: usize| {
         line[at] == b'-'
@@ -91,7 +91,7 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
             ));
         }
     }
-    // The look-alikes: only those are offered that the lines fit.
+    // Of the look-alikes, only those are offered that the lines fit.
     let alike = fitting(lines, options, |kind| matches!(kind, Recognised::Never));
     let alike: Vec<_> = alike.iter().map(|format| format.name).collect();
     if !alike.is_empty() {
@@ -114,7 +114,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// The first lines that are not blank and are there as a whole.
+/// Returns the first lines that are not blank and are complete.
 fn first_lines(head: &[u8], is_all: bool) -> Vec<&[u8]> {
     let whole = if is_all { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
     head[..whole]
@@ -126,7 +126,7 @@ fn first_lines(head: &[u8], is_all: bool) -> Vec<&[u8]> {
 }
 
 fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {
-    /// Looked at for bytes that no text has.
+    /// Looks for bytes that never occur in text.
     const SAMPLE: usize = 4096;
     let known = match head {
         [b'P', b'A', b'R', b'1', ..] => {

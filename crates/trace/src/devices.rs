@@ -20,7 +20,7 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// The trace-wide address of `offset` on the device named `key`.
+    /// Returns the trace-wide address of `offset` on the device named `key`.
     ///
     /// # Errors
     /// If a device does not fit into its range while there are others, or there are too many.
@@ -83,7 +83,7 @@ impl Devices {
         Ok(base)
     }
 
-    /// What the trace's addresses mean, if it names several devices.
+    /// Describes the trace's addresses, if it names several devices.
     pub(crate) fn notes(&self) -> Vec<String> {
         if self.bases.len() < 2 {
             return Vec::new();

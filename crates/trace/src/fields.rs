@@ -1,10 +1,10 @@
-//! Fields of a line, and their values with messages that name them.
+//! Fields of a line, and their values; messages name them.
 
 use crate::number::{self, Fault};
 use crate::text::Trouble;
 use memchr::memchr;
 
-/// Bytes of a sector in every layout that counts in sectors.
+/// Bytes of a sector in every layout that counts sectors.
 pub(crate) const SECTOR: u64 = 512;
 
 /// Strips blanks from both ends.
@@ -19,21 +19,21 @@ pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Comma-separated fields, blanks around them stripped.
+/// Comma-separated fields, without the blanks around them.
 pub(crate) struct Commas<'a>(Option<&'a [u8]>);
 
 impl<'a> Commas<'a> {
-    /// Fields of `line`.
+    /// Splits `line` into fields.
     pub(crate) fn of(line: &'a [u8]) -> Commas<'a> {
         Commas(Some(line))
     }
 
-    /// What has not been taken yet.
+    /// Returns what has not been taken yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0.unwrap_or_default()
     }
 
-    /// The next field, or a message that names the one missing.
+    /// Returns the next field, or a message that names the missing one.
     #[inline]
     pub(crate) fn need(&mut self, name: &'static str) -> Result<&'a [u8], Trouble> {
         self.next().ok_or_else(|| missing(name))
@@ -64,12 +64,12 @@ impl<'a> Iterator for Commas<'a> {
 pub(crate) struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
-    /// Fields of `line`.
+    /// Splits `line` into fields.
     pub(crate) fn of(line: &'a [u8]) -> Words<'a> {
         Words(line)
     }
 
-    /// The next field, or a message that names the one missing.
+    /// Returns the next field, or a message that names the missing one.
     #[inline]
     pub(crate) fn need(&mut self, name: &'static str) -> Result<&'a [u8], Trouble> {
         self.next().ok_or_else(|| missing(name))
@@ -89,33 +89,33 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// A whole number.
+/// Parses a whole number.
 #[inline]
 pub(crate) fn whole(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
     number::uint(text).map_err(|fault| complain(name, text, "a whole number", fault))
 }
 
-/// A whole number of sectors, as bytes.
+/// Parses a whole number of sectors, as bytes.
 #[inline]
 pub(crate) fn sectors(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
     let count = whole(text, name)?;
     count.checked_mul(SECTOR).ok_or_else(|| complain(name, text, "a whole number", Fault::TooLarge))
 }
 
-/// A whole number of ticks of `tick_ns`, as ns.
+/// Parses a whole number of ticks of `tick_ns`, as ns.
 #[inline]
 pub(crate) fn ticks(text: &[u8], name: &'static str, tick_ns: u64) -> Result<u64, Trouble> {
     let count = whole(text, name)?;
     count.checked_mul(tick_ns).ok_or_else(|| complain(name, text, "a time", Fault::TooLarge))
 }
 
-/// A decimal time in a unit of 10^`unit` ns, as ns.
+/// Parses a decimal time in a unit of 10^`unit` ns, as ns.
 #[inline]
 pub(crate) fn time(text: &[u8], name: &'static str, unit: u32) -> Result<u64, Trouble> {
     number::time_ns(text, unit).map_err(|fault| complain(name, text, "a time", fault))
 }
 
-/// A message for a field that holds none of the words it may.
+/// Makes the message for a field with none of the allowed words.
 #[cold]
 pub(crate) fn unexpected(name: &'static str, text: &[u8], want: &str) -> Trouble {
     Trouble::Line(format!("{name} is \"{}\", not {want}", shown(text)))
@@ -137,7 +137,7 @@ fn complain(name: &'static str, text: &[u8], want: &str, fault: Fault) -> Troubl
     })
 }
 
-/// Text for a message: short, and harmless to a terminal.
+/// Prepares text for a message: short, and harmless to a terminal.
 pub(crate) fn shown(text: &[u8]) -> String {
     const MOST: usize = 40;
     let mut shown = text[..text.len().min(MOST)].escape_ascii().to_string();

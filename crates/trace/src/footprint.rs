@@ -1,8 +1,8 @@
 //! The set of logical pages a trace touches, and their ranks.
 //!
-//! Pages are kept by chunks of 512: a bitmap where a part of a chunk is touched, a run of whole
-//! chunks where a request covers them. So memory is bounded by the pages touched (72 B and a
-//! table slot for a chunk) and by the number of requests, however large these are.
+//! Pages are kept in chunks of 512: a bitmap if part of a chunk is touched, a run of whole chunks if a
+//! request covers them. So memory is bounded by the pages touched (72 B and a table slot for each chunk) and
+//! by the number of requests, however large these are.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl Footprint {
     }
 
     fn touch_whole(&mut self, mut start: u64, mut end: u64) {
-        // Joins every run that overlaps or adjoins.
+        // Joins all runs that overlap or touch.
         while let Some((&run_start, &run_end)) = self.whole.range(..=end).next_back() {
             if run_end < start {
                 break;
@@ -70,12 +70,12 @@ impl Footprint {
         self.whole.insert(start, end);
     }
 
-    /// Chunks kept as bitmaps: what the memory is made of.
+    /// Returns the number of chunks kept as bitmaps, which dominate the memory.
     pub(crate) fn bitmaps(&self) -> usize {
         self.partial.len()
     }
 
-    /// Puts the pages in order.
+    /// Sorts the pages.
     pub(crate) fn finish(self) -> Ranks {
         let mut runs: Vec<Run> = self
             .partial
@@ -115,18 +115,18 @@ struct Run {
 /// The touched pages in order.
 pub(crate) struct Ranks {
     runs: Vec<Run>,
-    /// Run by its first chunk.
+    /// Finds a run by its first chunk.
     index: FxHashMap<u64, u32>,
     pages: u64,
 }
 
 impl Ranks {
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Touched pages before `page`; `None` if it is not touched itself.
+    /// Returns the number of touched pages before `page`; `None` if it is not touched itself.
     #[inline]
     pub(crate) fn rank(&self, page: u64) -> Option<u64> {
         let (chunk, at) = (page / CHUNK, page % CHUNK);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of pages.
+        /// Compares with a set of pages.
         #[test]
         fn ranks_are_those_of_a_set(
             requests in prop::collection::vec((0u64..6000, prop_oneof![1u64..20, 500u64..2500]), 1..40)

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const SECOND_NS: u64 = 1_000_000_000;
 const BLOCK: u64 = 4096;
 
-/// Figures of a trace, after all of the reader's options but `out_of_range`.
+/// Figures of a trace, after all of the reader's options except `out_of_range`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Info {
     /// The file, or the caller's name for it.
@@ -45,34 +45,34 @@ pub struct Info {
     pub span_ns: u64,
     /// Requests over the span, per second; `None` if there is no span.
     pub mean_rate_per_s: Option<f64>,
-    /// Requests in the busiest second, counted from the first arrival on in whole seconds; `None`
-    /// if the trace has no times.
+    /// Requests in the busiest second, counted in whole seconds from the first arrival; `None` if the trace
+    /// has no times.
     pub peak_rate_per_s: Option<u64>,
     /// First byte of the lowest request; `None` if none has a range.
     pub min_offset: Option<u64>,
     /// One past the last byte of the highest request.
     pub max_end: Option<u64>,
-    /// Bytes in the pages touched.
+    /// Bytes of the pages touched.
     pub footprint_bytes: u64,
-    /// The page the footprint counts in, bytes.
+    /// The page size in which the footprint is counted, bytes.
     pub page_bytes: u32,
     /// Largest power of two that divides every offset and size, bytes.
     pub alignment_bytes: Option<u64>,
     /// Share of requests (those with a range) whose offset and size are multiples of 4 KiB.
     pub aligned_4kib: Option<f64>,
-    /// Share of requests (those with a range) that begin where the one before them ended.
+    /// Share of requests (those with a range) that begin where the previous one ended.
     pub sequential_ratio: Option<f64>,
     /// Mean size of the requests with a range, bytes.
     pub mean_size_bytes: Option<f64>,
     /// The most frequent sizes, most frequent first.
     pub sizes: Vec<SizeCount>,
-    /// Stamps smaller than one before them; they were raised to it.
+    /// Stamps smaller than an earlier one; they were raised to it.
     pub out_of_order: u64,
     /// Rows dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
-    /// What makes one doubt that the trace is what it seems to be, each with the remedy.
+    /// Reasons to doubt that the trace is what it seems to be, each with the remedy.
     pub doubts: Vec<String>,
 }
 
@@ -81,11 +81,11 @@ pub struct Info {
 pub struct SizeCount {
     /// Bytes of a request.
     pub bytes: u64,
-    /// Requests of that size.
+    /// Number of requests of that size.
     pub requests: u64,
 }
 
-/// Reads a trace through and counts.
+/// Reads a trace to its end and counts.
 ///
 /// # Errors
 /// As [`crate::open`].
@@ -109,7 +109,7 @@ struct Counts {
     previous_end: Option<u64>,
     sequential: u64,
     aligned: u64,
-    /// All offsets and sizes, or-ed.
+    /// All offsets and sizes, combined by "or".
     bits: u64,
     footprint: Footprint,
     sizes: FxHashMap<u64, u64>,
@@ -150,7 +150,7 @@ impl Counts {
     }
 
     fn add_size(&mut self, size: u64) {
-        /// Sizes told apart: a bound on memory that no real trace comes near.
+        /// The most different sizes counted: a bound on memory that no real trace comes near.
         const MOST: usize = 1 << 18;
         if let Some(count) = self.sizes.get_mut(&size) {
             *count += 1;
@@ -221,7 +221,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         out_of_order: summary.out_of_order,
         dropped: summary.dropped,
         notes,
-        // Without times, nobody can have taken them for what they are not.
+        // A trace without times cannot have been mistaken for another's.
         doubts: sanity.verdict(&source, input.stamps == Stamps::Absent),
     })
 }

@@ -10,12 +10,12 @@ use crate::text::Rows;
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::SourceError;
 
-/// What starts another pass.
+/// Starts another pass.
 type Restart = Box<dyn FnMut() -> Result<Box<dyn Rows>, SourceError> + Send>;
 
-/// A trace, its layout known.
+/// A trace whose layout is known.
 pub(crate) struct Input {
-    /// The file's path, or what the caller calls it.
+    /// The file's path, or the caller's name for it.
     pub(crate) name: String,
     /// Name of the layout.
     pub(crate) format: &'static str,
@@ -68,7 +68,7 @@ impl Input {
         })
     }
 
-    /// Takes the caller's rows.
+    /// Takes rows from the caller.
     pub(crate) fn chunks(name: &str, mut make: MakeChunks, options: &Options) -> Result<Input, SourceError> {
         let (owned, again) = (name.to_owned(), options.clone());
         let mut restart = move || -> Result<Box<dyn Rows>, SourceError> {
@@ -85,7 +85,7 @@ impl Input {
         })
     }
 
-    /// Rows of the next pass.
+    /// Returns the rows of the next pass.
     pub(crate) fn start(&mut self) -> Result<Box<dyn Rows>, SourceError> {
         match self.first.take() {
             Some(rows) => Ok(rows),
@@ -93,7 +93,7 @@ impl Input {
         }
     }
 
-    /// Where a line or row is.
+    /// Says where a line or row is.
     pub(crate) fn place(&self, line: u64) -> String {
         if self.in_rows { format!("{}: row {line}", self.name) } else { format!("{}:{line}", self.name) }
     }

@@ -1,13 +1,13 @@
-//! Trace readers: every supported layout, compressed or not, as one stream of requests.
+//! Trace readers: every supported layout, compressed or not, becomes one stream of requests.
 //!
-//! [`open`] gives a trace as the simulator takes it. What happens to a row, in this order:
+//! [`open`] delivers a trace as the simulator takes it. This is what happens to a row, in order:
 //!
-//! 1. its line is parsed (a line that does not parse is an error, or counted as `bad_line`
-//!    while `skip_bad` allows it; a row of another event of the same I/O is dropped as
-//!    `not_issue`, one that moves no data or whose operation is not known as `other_op`);
+//! 1. its line is parsed (a line that does not parse is an error, or is counted as `bad_line` as long as
+//!    `skip_bad` allows; a row of another event of the same I/O is dropped as `not_issue`, one that moves no
+//!    data or whose operation is unknown as `other_op`);
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
-//! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within
-//!    `dedup_ns` of the one last kept;
+//! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
+//!    of the one kept last;
 //! 4. rows are put in order of their stamps, each among the 16,384 that are held; a stamp that is
 //!    still smaller than one before it is raised to it and counted (`out_of_order`); a trace in whole
 //!    seconds has the requests of a second spread evenly over it;
@@ -67,19 +67,18 @@ use pipeline::Pipeline;
 
 /// Opens a trace file and applies all of `options`.
 ///
-/// The beginning is read at once (the layout, a header), and with `compact` the whole file.
+/// The beginning (layout, header) is read at once, and with `compact` the whole file.
 ///
 /// # Errors
-/// [`SourceError::Input`] if the file cannot be read, its layout is not recognised, an option
-/// contradicts it (`notimes` in open replay), or with `compact` a line is at fault or the
-/// touched pages exceed the capacity.
+/// [`SourceError::Input`] if the file cannot be read, its layout is not recognised, an option contradicts it
+/// (`notimes` in open replay), or with `compact` a line is wrong or the touched pages exceed the capacity.
 pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source + Send>, SourceError> {
     Ok(Box::new(Pipeline::new(input::Input::file(path, options)?, options)?))
 }
 
-/// Opens rows that the caller hands over and applies all of `options`.
+/// Opens rows from the caller and applies all of `options`.
 ///
-/// `name` stands in messages; `make` starts the rows anew for each pass (`repeat`, `compact`).
+/// `name` appears in messages; `make` restarts the rows for each pass (`repeat`, `compact`).
 ///
 /// # Errors
 /// As [`open`]; an error in the chunks is passed on.
@@ -91,7 +90,7 @@ pub fn open_chunks(
     Ok(Box::new(Pipeline::new(input::Input::chunks(name, make, options)?, options)?))
 }
 
-/// The first `n` requests of a trace, at their own addresses (no `out_of_range`, any replay).
+/// Returns the first `n` requests of a trace, at their own addresses (no `out_of_range`, any replay).
 ///
 /// # Errors
 /// As [`open`].

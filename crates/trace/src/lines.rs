@@ -68,18 +68,18 @@ impl Lines {
         self.compression
     }
 
-    /// The file's beginning (all of it if short), and whether that is the whole file; before the
-    /// first [`Lines::next`].
+    /// Returns the file's beginning (all of it if it is short), and whether that is the whole file; to be
+    /// called before the first [`Lines::next`].
     pub(crate) fn head(&self) -> (&[u8], bool) {
         (&self.buffer[self.start..self.end], self.at_end)
     }
 
-    /// Number of the line last returned.
+    /// Returns the number of the line returned last.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line and its number.
+    /// Returns the next line and its number.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], u64)>, SourceError> {
         let length = match memchr(b'\n', &self.buffer[self.start..self.end]) {
@@ -95,7 +95,8 @@ impl Lines {
         Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), self.number)))
     }
 
-    /// The next bytes, of which there may be fewer than `count` (at most the buffer) at the end; `None` if none are left.
+    /// Returns the next bytes; at the end there may be fewer than `count` (at most the buffer); `None` if
+    /// none are left.
     pub(crate) fn take(&mut self, count: usize) -> Result<Option<&[u8]>, SourceError> {
         if self.end - self.start < count && !self.at_end {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -108,7 +109,7 @@ impl Lines {
         Ok((from < self.end).then(|| &self.buffer[from..self.start]))
     }
 
-    /// Length of the line that begins at `start` and does not end in the buffer as it is.
+    /// Returns the length of the line that begins at `start` and does not end within the present buffer.
     #[cold]
     fn find_end(&mut self) -> Result<Option<usize>, SourceError> {
         if !self.at_end {
@@ -144,7 +145,7 @@ impl Lines {
                 Ok(())
             }
             Err(error) => {
-                // A decoder must not be asked again after an error.
+                // A decoder must not be called again after an error.
                 self.at_end = true;
                 self.start = self.end;
                 self.input = Box::new(io::empty());
@@ -186,7 +187,7 @@ fn decompress(
     }
 }
 
-/// Reads until the buffer is full, the file ends or, after a signal, `go_on` says no.
+/// Reads until the buffer is full, the file ends or, after a signal, `go_on` returns false.
 fn read_full(
     input: &mut (impl Read + ?Sized),
     mut buffer: &mut [u8],
@@ -221,7 +222,7 @@ fn is_truncated(error: &io::Error) -> bool {
     false
 }
 
-/// What went wrong, as the system says it, without the number.
+/// Returns the system's message, without the number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = match text.find(" (os error ") {
@@ -231,7 +232,7 @@ pub fn reason(error: &io::Error) -> String {
     text.lines().next().unwrap_or("unknown").to_owned()
 }
 
-/// An error of a file.
+/// Makes an error of a file.
 pub(crate) fn input_error(place: &str, message: &str) -> SourceError {
     SourceError::Input(format!("{place}: {message}"))
 }

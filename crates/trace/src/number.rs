@@ -1,17 +1,17 @@
-//! Numbers from text, exactly: whole numbers, and decimal times as nanoseconds.
+//! Exact numbers from text: whole numbers, and decimal times as nanoseconds.
 //!
-//! No float is involved: a trace's stamps have up to 19 digits, a float keeps 15.
+//! No float is involved: a trace's stamps have up to 19 digits, of which a float keeps 15.
 
-/// Why a text is no number ftlab can take.
+/// Why a text is not a number that ftlab can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing there.
+    /// It is empty.
     Missing,
-    /// Below zero.
+    /// It is below zero.
     Negative,
-    /// Other characters than those of a number.
+    /// It has characters that do not belong in a number.
     NotANumber,
-    /// Beyond 64 bits in the unit it is kept in.
+    /// It exceeds 64 bits in the unit in which it is kept.
     TooLarge,
 }
 
@@ -37,7 +37,7 @@ const POW10: [u64; 20] = {
     table
 };
 
-/// A whole number, decimal, not negative.
+/// Parses a whole number: decimal, not negative.
 #[inline]
 pub(crate) fn uint(text: &[u8]) -> Result<u64, Fault> {
     // 19 digits cannot overflow.
@@ -74,8 +74,8 @@ fn fault_of(text: &[u8]) -> Fault {
     }
 }
 
-/// A decimal time (`12`, `0.5`, `7.39e-05`) in a unit of 10^`unit` ns, rounded to the nearest ns
-/// (half up).
+/// Parses a decimal time (`12`, `0.5`, `7.39e-05`) in a unit of 10^`unit` ns, rounded to the nearest ns (half
+/// up).
 #[inline]
 pub(crate) fn time_ns(text: &[u8], unit: u32) -> Result<u64, Fault> {
     // 19 characters are at most 19 digits, which cannot overflow.
@@ -102,15 +102,15 @@ pub(crate) fn time_ns(text: &[u8], unit: u32) -> Result<u64, Fault> {
         value.checked_mul(POW10[(unit - decimals) as usize]).ok_or(Fault::TooLarge)
     } else {
         let divisor = POW10[(decimals - unit) as usize];
-        // Cannot overflow: 19 digits and half of 10^18 stay below 2^64.
+        // This cannot overflow: 19 digits and half of 10^18 stay below 2^64.
         Ok((value + divisor / 2) / divisor)
     }
 }
 
-/// Signs, exponents and more than 19 characters.
+/// Handles signs, exponents and more than 19 characters.
 #[cold]
 fn long_time(text: &[u8], unit: u32) -> Result<u64, Fault> {
-    // Digits kept: beyond these a fraction cannot change the nanosecond.
+    // Number of digits kept: further ones cannot change the nanosecond.
     const MOST: u128 = 10u128.pow(36);
     if text.is_empty() {
         return Err(Fault::Missing);
@@ -167,7 +167,7 @@ fn exponent(text: &[u8]) -> Result<i64, Fault> {
         _ => (1, text),
     };
     match long_uint(digits) {
-        // Farther powers change nothing: the value is 0 or too large either way.
+        // Larger powers change nothing: the value is 0 or too large either way.
         Ok(value) => Ok(sign * value.min(100_000) as i64),
         Err(Fault::TooLarge) => Ok(sign * 100_000),
         Err(_) => Err(Fault::NotANumber),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Against 128-bit arithmetic on whole parts and nine or more decimals.
+        /// Compares with 128-bit arithmetic on whole parts and nine or more decimals.
         #[test]
         fn agrees_with_wide_arithmetic(whole in 0u64..18_000_000_000, frac in 0u64..1_000_000_000_000u64) {
             let text = format!("{whole}.{frac:012}");

@@ -1,11 +1,11 @@
-//! What a reader is told.
+//! Options of a reader.
 
 use std::fmt;
 use std::sync::Arc;
 
 use ftlab_core::settings::{OutOfRange, Replay, Settings};
 
-/// How a trace is read; the keys of `[workload]` and what they need to know of the device.
+/// How a trace is read: the keys of `[workload]`, and what they need to know about the device.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Layout, a name of [`ftlab_core::workload::formats`]; `auto` recognises it.
@@ -20,22 +20,22 @@ pub struct Options {
     pub speed: f64,
     /// Passes over the trace.
     pub repeat: u64,
-    /// What becomes of addresses beyond the capacity.
+    /// What happens to addresses beyond the capacity.
     pub out_of_range: OutOfRange,
     /// User capacity of the device, bytes, a multiple of `page_bytes`. `None`: there is no device
     /// (info, convert, head), so that `error` and `wrap` do nothing and `compact` has no limit.
     pub capacity_bytes: Option<u64>,
-    /// Bytes of a logical page, for `compact` and `wrap` and the footprint.
+    /// Bytes of a logical page, for `compact`, `wrap` and the footprint.
     pub page_bytes: u32,
-    /// Closed replay: arrival times are not used, so the trace need not have any.
+    /// Closed replay: arrival times are not used, so the trace may lack them.
     pub closed: bool,
     /// ns per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
-    /// Whether to read on.
+    /// Whether to continue reading.
     pub go_on: GoOn,
 }
 
-/// Asked whenever more of a file has been read and, with `true`, when a signal came while it was; `false` stops
+/// Asked whenever more of a file has been read and, with `true`, when a signal came meanwhile; `false` stops
 /// with [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
 #[derive(Clone)]
 pub struct GoOn(pub Arc<dyn Fn(bool) -> bool + Send + Sync>);
@@ -54,7 +54,7 @@ impl fmt::Debug for GoOn {
 }
 
 impl Default for Options {
-    /// As the configuration's defaults, without a device.
+    /// The configuration's defaults, without a device.
     fn default() -> Options {
         Options {
             format: "auto".into(),
@@ -74,7 +74,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The options of a run.
+    /// Returns the options of a run.
     pub fn from_settings(settings: &Settings) -> Options {
         let workload = &settings.workload;
         Options {
@@ -93,7 +93,7 @@ impl Options {
         }
     }
 
-    /// The same, with addresses left as the trace has them.
+    /// The same, with the trace's own addresses.
     pub(crate) fn as_recorded(&self) -> Options {
         Options { out_of_range: OutOfRange::Error, capacity_bytes: None, ..self.clone() }
     }

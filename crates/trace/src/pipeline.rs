@@ -21,11 +21,11 @@ pub(crate) struct Pipeline {
     spread: Option<Spread>,
     clock: Clock,
     range: Range,
-    /// Passes begun.
+    /// Passes started.
     pass: u64,
     /// Requests delivered in this pass.
     delivered: u64,
-    /// Dropped in the passes before this one.
+    /// Dropped in earlier passes.
     dropped: Dropped,
     spread_out_of_order: u64,
     done: bool,
@@ -35,11 +35,11 @@ pub(crate) struct Pipeline {
 struct Kept {
     wanted: Wanted,
     order: Order,
-    /// The request whose flush before it has been handed out.
+    /// The request whose preceding flush has been delivered.
     flushed: Option<Record>,
 }
 
-/// Rows of one pass that are left after the first two reasons to drop one.
+/// Rows of one pass that are left after the first two reasons for dropping.
 struct Wanted {
     rows: Box<dyn Rows>,
     dedup: Option<Dedup>,
@@ -98,7 +98,7 @@ impl Kept {
 }
 
 impl Pipeline {
-    /// Applies `options` to `input`; with `compact` it is read through once.
+    /// Applies `options` to `input`; with `compact`, reads it to the end once.
     pub(crate) fn new(mut input: Input, options: &Options) -> Result<Pipeline, SourceError> {
         let range = match options.out_of_range {
             OutOfRange::Compact => pack(&mut input, options)?,
@@ -149,7 +149,7 @@ impl Pipeline {
         notes
     }
 
-    /// The next kept request of the pass, in order of recorded time.
+    /// Returns the next kept request of the pass, in order of recorded time.
     #[inline]
     fn in_order(&mut self) -> Result<Option<Record>, SourceError> {
         let Some(spread) = &mut self.spread else { return self.kept.next() };
@@ -167,7 +167,7 @@ impl Pipeline {
         }
     }
 
-    /// Starts the next pass; `false` if there is none.
+    /// Starts the next pass; returns `false` if there is none.
     fn next_pass(&mut self) -> Result<bool, SourceError> {
         if self.delivered == 0 {
             return Err(nothing(&self.input, &self.kept));
@@ -251,7 +251,7 @@ fn pack(input: &mut Input, options: &Options) -> Result<Range, SourceError> {
     packer.finish().map_err(|message| input_error(&input.name, &message))
 }
 
-/// No request is left of a pass.
+/// The pass has no requests left.
 fn nothing(input: &Input, kept: &Kept) -> SourceError {
     let mut dropped = Dropped::new();
     kept.add_dropped(&mut dropped);

@@ -5,11 +5,11 @@ use crate::options::Options;
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::Record;
 
-/// Where a trace's addresses go on the device.
+/// How a trace's addresses map to the device.
 pub(crate) enum Range {
-    /// They stay; there is no device to be larger than.
+    /// They stay as they are; there is no device that could be too small.
     Any,
-    /// They stay, and must fit.
+    /// They stay as they are, and must fit.
     Within { capacity_bytes: u64 },
     /// Page number modulo the pages of the device.
     Wrap { capacity_bytes: u64, page_bytes: u64 },
@@ -18,7 +18,7 @@ pub(crate) enum Range {
 }
 
 impl Range {
-    /// For all but `compact`.
+    /// For every mapping except `compact`.
     pub(crate) fn new(options: &Options) -> Range {
         match (options.out_of_range, options.capacity_bytes) {
             (_, None) => Range::Any,
@@ -32,7 +32,7 @@ impl Range {
     /// Moves a request to its place on the device.
     ///
     /// # Errors
-    /// A message if it has none.
+    /// A message if it does not fit.
     #[inline]
     pub(crate) fn place(&self, record: &mut Record) -> Result<(), String> {
         if record.size == 0 {
@@ -63,8 +63,8 @@ impl Range {
     }
 }
 
-/// A request that would cross the end ends there instead, its place within its pages kept; one of
-/// more pages than the device has covers the device.
+/// A request that would cross the end ends there instead and keeps its place within its pages; one with more
+/// pages than the device covers the whole device.
 fn wrap(record: &mut Record, capacity_bytes: u64, page_bytes: u64) {
     let within = record.offset % page_bytes;
     let pages = pages_of(record, page_bytes);
@@ -78,7 +78,7 @@ fn wrap(record: &mut Record, capacity_bytes: u64, page_bytes: u64) {
     record.offset = first * page_bytes + within;
 }
 
-/// Pages that a request (of at least one byte) touches.
+/// Returns the pages that a request (of at least one byte) touches.
 fn pages_of(record: &Record, page_bytes: u64) -> u64 {
     (record.offset + (record.size - 1)) / page_bytes - record.offset / page_bytes + 1
 }
@@ -104,7 +104,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// With the pages and the capacity of `options`.
+    /// Makes it for the pages and the capacity of `options`.
     pub(crate) fn new(options: &Options) -> Packer {
         Packer {
             footprint: Footprint::default(),
@@ -118,8 +118,7 @@ impl Packer {
         touch(&mut self.footprint, record, self.page_bytes);
     }
 
-    /// Whether so many scattered pages are touched, beyond what the device has, that counting on
-    /// would only cost memory.
+    /// Whether scattered pages exceed the device by so much that further counting would only cost memory.
     pub(crate) fn is_hopeless(&self) -> bool {
         const BITMAPS: usize = 1 << 22;
         let chunks = self.footprint.bitmaps();
@@ -158,7 +157,7 @@ pub(crate) fn touch(footprint: &mut Footprint, record: &Record, page_bytes: u64)
     }
 }
 
-/// A size as people say it: two decimals at most, binary units.
+/// Formats a size for people: at most two decimals, binary units.
 pub(crate) fn human(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (63 - u64::leading_zeros(bytes.max(1)) as usize) / 10;
@@ -187,7 +186,7 @@ mod tests {
         assert_eq!(wrapped(4096, 512), (4096, 512));
         assert_eq!(wrapped(10 * 4096, 4096), (0, 4096));
         assert_eq!(wrapped(23 * 4096 + 512, 512), (3 * 4096 + 512, 512));
-        // Two pages from page 9 on: shifted down by one page, still 512 into it.
+        // Two pages starting at page 9: shifted down by one page, still 512 bytes into it.
         assert_eq!(wrapped(9 * 4096 + 512, 4096), (8 * 4096 + 512, 4096));
         assert_eq!(wrapped(9 * 4096, 8192), (8 * 4096, 8192));
         // As large as the device or larger.

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 const HEADER: &[u8] = b"id,arrival_ns,dispatch_ns,complete_ns,op,offset,size,mapping_misses,prioritized,\
     expired,batch,channel_batch\n";
 
-/// Writes one row per request, in order of id, as they complete.
+/// Writes one row per request, in order of id, as requests complete.
 ///
-/// A request that completes before one of a smaller id is held back until that one has; nothing
-/// is allocated once the ring for those has grown to the requests outstanding. The file appears in
+/// A request that completes before one with a smaller id is held back until that one has completed; nothing
+/// is allocated once the ring for these has grown to the number of outstanding requests. The file appears in
 /// [`RequestsCsv::finish`].
 #[derive(Debug)]
 pub struct RequestsCsv {
@@ -20,7 +20,7 @@ pub struct RequestsCsv {
     out: Option<OutputFile>,
     /// Id of the next row.
     next: u64,
-    /// Requests from `next` on that have completed already.
+    /// Requests after `next` that have already completed.
     held: VecDeque<Option<Completion>>,
     line: Vec<u8>,
     rows: u64,
@@ -51,7 +51,7 @@ impl RequestsCsv {
     /// # Errors
     /// The first error of writing, in [`Observer::complete`] or now.
     pub fn finish(mut self) -> Result<u64, OutputError> {
-        // Requests that never completed leave gaps; what came after them still belongs here.
+        // Requests that never completed leave gaps; later ones still belong here.
         while let Some(slot) = self.held.pop_front() {
             if let Some(completion) = slot {
                 self.write_row(&completion);
@@ -100,7 +100,7 @@ impl RequestsCsv {
         let Some(out) = &mut self.out else { return };
         if let Err(error) = out.write_all(&self.line) {
             self.error = Some(OutputError::new(&self.path, error));
-            // Also removes the file beside the target.
+            // Also removes the file next to the target.
             self.out = None;
         }
     }
@@ -121,7 +121,7 @@ impl Observer for RequestsCsv {
             return;
         }
         self.write_row(completion);
-        // The slot of the row just written, if any request after it is held.
+        // Frees the slot of the row just written, if any later request is held.
         self.held.pop_front();
         self.next += 1;
         while let Some(Some(completion)) = self.held.front().copied() {

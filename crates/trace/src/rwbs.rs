@@ -1,12 +1,12 @@
 //! The flags of Linux's block events (`blk_fill_rwbs`, and blkparse's own copy of it).
 //!
-//! `[F] op {F|A|S|M|E|U...}`: an F before the op asks for a flush before it, the op is R, W, D
-//! (discard), DE (secure erase), F (flush) or N (none), and then come FUA (F), readahead (A),
-//! sync (S), metadata (M) and others, which do not change what is transferred.
+//! `[F] op {F|A|S|M|E|U...}`: a leading F asks for a flush first; the op is R, W, D (discard), DE (secure
+//! erase), F (flush) or N (none); then come FUA (F), readahead (A), sync (S), metadata (M) and others, which
+//! do not change what is transferred.
 
 use ftlab_core::workload::{Op, Record};
 
-/// What the flags say.
+/// The meaning of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rwbs {
     /// The operation on data; `None`: N, or an operation of zoned devices.
@@ -18,14 +18,14 @@ pub(crate) struct Rwbs {
 }
 
 impl Rwbs {
-    /// Flags of its record. Only writes of data have FUA.
+    /// Returns the flags of its record. Only writes of data have FUA.
     pub(crate) fn record_flags(self) -> u8 {
         let fua = self.fua && self.op == Some(Op::Write);
         (u8::from(fua) * Record::FUA) | (u8::from(self.preflush) * Record::PREFLUSH)
     }
 }
 
-/// How many requests had such flags.
+/// How many requests had these flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flagged {
     fua: u64,
@@ -57,7 +57,7 @@ impl Flagged {
     }
 }
 
-/// Parses the flags; `None` if they follow no such grammar.
+/// Parses the flags; returns `None` if they do not follow the grammar.
 pub(crate) fn parse(flags: &[u8]) -> Option<Rwbs> {
     let (preflush, rest) = match flags {
         [b'F', rest @ ..] => (true, rest),

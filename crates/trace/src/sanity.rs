@@ -1,4 +1,5 @@
-//! Whether a trace is what it seems to be: what a person would see at a glance, said before anyone measures with it.
+//! Whether a trace is what it seems to be: reports what a person would see at a glance, before anyone
+//! measures with it.
 
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
@@ -7,11 +8,11 @@ const DAY_NS: u64 = 86_400 * SECOND_NS;
 const YEAR_NS: u64 = 365 * DAY_NS;
 const SECTOR: u64 = 512;
 
-/// Fewer requests say nothing of rates and shares.
+/// Fewer requests say nothing about rates and shares.
 const ENOUGH: u64 = 100;
-/// Requests a second that no drive serves.
+/// A rate of requests per second that no drive reaches.
 const FASTEST: f64 = 2e6;
-/// A mean rate below one request in so many seconds.
+/// A mean rate below one request in this many seconds.
 const SLOWEST: f64 = 1e-3;
 /// Bytes that no drive transfers in a second.
 const WIDEST: u64 = 32 << 30;
@@ -26,7 +27,7 @@ const REPEATED: f64 = 0.05;
 /// its times will not be used.
 ///
 /// # Errors
-/// Those of `source`.
+/// The doubts of `source`.
 pub fn doubts(source: &mut dyn Source, closed: bool) -> Result<Vec<String>, SourceError> {
     let mut sanity = Sanity::default();
     while let Some(record) = source.next()? {
@@ -35,18 +36,18 @@ pub fn doubts(source: &mut dyn Source, closed: bool) -> Result<Vec<String>, Sour
     Ok(sanity.verdict(source, closed))
 }
 
-/// What is gathered of the requests, after all of the reader's options.
+/// What is collected from the requests, after all of the reader's options.
 #[derive(Default)]
 pub(crate) struct Sanity {
     requests: u64,
     reads: u64,
     first_ns: u64,
     last_ns: u64,
-    /// Gaps of a day and more.
+    /// Gaps of a day or more.
     long: u64,
-    /// The longest gap, ns, and the request behind it.
+    /// The longest gap, ns, and the request after it.
     longest: (u64, Option<Record>),
-    /// Requests that are no whole sectors, and the first of them.
+    /// Requests that are not whole sectors, and the first of them.
     odd: u64,
     first_odd: Option<Record>,
     /// Number of the current second, its bytes so far, and those of the busiest.
@@ -91,7 +92,7 @@ impl Sanity {
         }
     }
 
-    /// What is wrong at a glance, with the remedy, a sentence or two each; nothing if nothing is.
+    /// Returns what is wrong at a glance, with the remedy, a sentence or two each; empty if nothing is.
     pub(crate) fn verdict(&self, source: &dyn Source, closed: bool) -> Vec<String> {
         let mut found = Vec::new();
         if !closed {
@@ -169,7 +170,7 @@ impl Sanity {
         if self.requests < ENOUGH {
             return;
         }
-        // A pause says nothing of the stamps' unit.
+        // A pause says nothing about the unit of the stamps.
         let rate = self.requests as f64 * SECOND_NS as f64
             / (span_ns - if jump { *gap_ns } else { 0 }).max(1) as f64;
         if rate > FASTEST {

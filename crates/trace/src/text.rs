@@ -1,4 +1,4 @@
-//! What a text layout provides (a [`Parser`]), and the rows made of its lines.
+//! What a text layout provides (a [`Parser`]), and the rows made from its lines.
 
 use crate::depth::Depth;
 use crate::formats::{Recognised, Stamps};
@@ -43,21 +43,21 @@ pub(crate) enum Row {
     },
     /// The same with [`Record::FUA`], [`Record::PREFLUSH`] or both.
     Flagged(Record),
-    /// Not a request to replay; counted under this reason.
+    /// Not a request to be replayed; counted under this reason.
     Drop(&'static str),
     /// A header or the like: not counted.
     Nothing,
-    /// What follows is no trace (a summary).
+    /// What follows is not trace data (a summary).
     End,
 }
 
 impl Row {
-    /// A flush: it has no range.
+    /// Makes a flush, which has no range.
     pub(crate) fn flush(time_ns: u64) -> Row {
         Row::Request { time_ns, op: Op::Flush, offset: 0, size: 0 }
     }
 
-    /// A request with flags of its record, or without.
+    /// Makes a request, with or without flags.
     pub(crate) fn flagged(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8) -> Row {
         match flags {
             0 => Row::Request { time_ns, op, offset, size },
@@ -69,7 +69,7 @@ impl Row {
 /// What is wrong with a line.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The line does not parse; `skip_bad` may allow it.
+    /// The line does not parse; `skip_bad` may allow that.
     Line(String),
     /// The trace cannot be read at all.
     Input(String),
@@ -81,16 +81,16 @@ pub(crate) trait Parser: Send + Sized {
     const STAMPS: Stamps = Stamps::Clock;
     /// How it is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
-    /// Some lines of it, for tests to read and to damage.
+    /// Sample lines, for tests to read and to damage.
     const SAMPLE: &'static str;
 
-    /// A parser before its first line.
+    /// Makes a parser that has seen no line.
     fn new(options: &Options) -> Self;
 
     /// Sees the beginning of the file before the first line.
     fn prepare(&mut self, _head: &[u8]) {}
 
-    /// Parses a line that is not blank; `first` says that it is the first such line.
+    /// Parses a line that is not blank; `first` says whether it is the first such line.
     fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble>;
 
     /// What a reader of the figures should know.
@@ -143,7 +143,7 @@ impl<P: Parser> TextRows<P> {
     }
 }
 
-/// The error of bad line or row number `bad`, unless `skip_bad` allows as many.
+/// Makes the error of bad line or row number `bad`, unless `skip_bad` allows that many.
 pub(crate) fn bad_row(place: &str, message: &str, bad: u64, skip_bad: u64) -> Result<(), SourceError> {
     if bad <= skip_bad {
         return Ok(());
@@ -213,10 +213,10 @@ impl<P: Parser> Rows for TextRows<P> {
     }
 }
 
-/// Message for a range that does not end within 64 bits.
+/// Makes the message for a range that does not end within 64 bits.
 pub(crate) const BEYOND: &str = "offset and size together exceed 2^64 bytes";
 
-/// Whether a line holds blanks alone.
+/// Returns whether a line has only blanks.
 #[inline]
 pub(crate) fn is_blank(line: &[u8]) -> bool {
     line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty()

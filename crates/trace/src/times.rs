@@ -1,4 +1,4 @@
-//! From recorded stamps to arrival times: order, the seconds spread, gaps, passes, speed.
+//! From recorded stamps to arrival times: order, spread seconds, gaps, passes, speed.
 
 use crate::formats::Stamps;
 use crate::options::Options;
@@ -7,28 +7,28 @@ use std::collections::VecDeque;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Message for a time that does not fit.
+/// Makes the message for a time that does not fit.
 const BEYOND: &str = "the arrival time exceeds 2^64 ns (repeat and speed included)";
 
-/// A time divided by a speed. Monotone, as dividing and rounding floats is.
+/// Divides a time by a speed. The function is monotone, as division and rounding of floats are.
 fn divided(time_ns: u64, speed: f64) -> Result<u64, &'static str> {
     let whole = speed as u64;
     if whole as f64 == speed {
-        // Half up, and exact where a float has too few digits.
+        // Rounds half up; exact where a float has too few digits.
         return Ok((time_ns / whole) + u64::from(time_ns % whole >= whole.div_ceil(2)));
     }
     let result = (time_ns as f64 / speed).round();
     if result < u64::MAX as f64 { Ok(result as u64) } else { Err(BEYOND) }
 }
 
-/// A generator's requests, their arrival times divided by `speed` as those of a trace are.
+/// A generator's requests, with arrival times divided by `speed` as for a trace.
 pub struct Paced<S> {
     source: S,
     speed: f64,
 }
 
 impl<S: Source> Paced<S> {
-    /// At this speed, above 0.
+    /// Makes it with this speed, above 0.
     pub fn new(source: S, speed: f64) -> Paced<S> {
         Paced { source, speed }
     }
@@ -56,9 +56,9 @@ pub(crate) struct Clock {
     keeps_stamps: bool,
     max_gap_ns: Option<u64>,
     speed: f64,
-    /// Stamps raised, over all passes.
+    /// Stamps raised, in all passes.
     pub(crate) out_of_order: u64,
-    /// When the current pass starts.
+    /// When the current pass began.
     pass_start_ns: u64,
     pass: Option<Pass>,
 }
@@ -76,7 +76,7 @@ struct Pass {
 }
 
 impl Clock {
-    /// For stamps of this kind.
+    /// Makes it for stamps of this kind.
     pub(crate) fn new(stamps: Stamps, options: &Options) -> Clock {
         Clock {
             keeps_stamps: stamps == Stamps::Own,
@@ -88,7 +88,7 @@ impl Clock {
         }
     }
 
-    /// Arrival time of a request with this stamp.
+    /// Returns the arrival time of a request with this stamp.
     ///
     /// # Errors
     /// A message if it exceeds 64 bits.
@@ -112,7 +112,7 @@ impl Clock {
         if self.speed == 1.0 { Ok(time_ns) } else { divided(time_ns, self.speed) }
     }
 
-    /// Ends a pass: the next one starts a span and a mean gap after this one's start.
+    /// Ends a pass: the next one begins one span and one mean gap after the start of this one.
     ///
     /// # Errors
     /// A message if that exceeds 64 bits.
@@ -132,8 +132,8 @@ impl Clock {
 
 /// Spreads requests stamped in whole seconds evenly over their second.
 ///
-/// Holds the requests of one second. Stamps come out in order; a second earlier than one before
-/// is raised to it first.
+/// Holds the requests of one second. Stamps come out in order; a second earlier than one before is first
+/// raised to it.
 #[derive(Default)]
 pub(crate) struct Spread {
     out: VecDeque<Record>,
@@ -155,7 +155,7 @@ impl Spread {
         self.second.push(record);
     }
 
-    /// The trace is over: what is held can come out.
+    /// The trace has ended: what is held can come out.
     pub(crate) fn end_second(&mut self) {
         let count = self.second.len() as u64;
         for (i, mut record) in (0..).zip(self.second.drain(..)) {
@@ -165,7 +165,7 @@ impl Spread {
         }
     }
 
-    /// The next request whose time is known.
+    /// Returns the next request whose time is known.
     pub(crate) fn pop(&mut self) -> Option<Record> {
         self.out.pop_front()
     }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(arrivals(&mut clock, &[7, 17, 27]), [30, 40, 50]);
         clock.next_pass().unwrap();
         assert_eq!(arrivals(&mut clock, &[7]), [60]);
-        // One request has no gap.
+        // A single request has no gap.
         clock.next_pass().unwrap();
         assert_eq!(arrivals(&mut clock, &[7]), [60]);
     }

@@ -1,9 +1,10 @@
-//! A campaign: everything with everything. Configurations drawn over the whole schema, so that a new key joins
-//! by itself, each with a few hundred requests, on a build with debug assertions and overflow checks.
+//! A campaign of everything with everything: configurations drawn from the whole schema, so that a new key
+//! joins automatically, each with a few hundred requests, on a build with debug assertions and overflow
+//! checks.
 //!
-//! None panics, none hangs, no invariant breaks in check mode. And what must make no difference makes none:
-//! check mode, whether activity is reported, a device that was saved and loaded, requests submitted from
-//! outside instead of replayed. The case's number is its seed. `make soak` has the long form.
+//! None panics, none hangs, no invariant breaks in check mode. And some things must make no difference: check
+//! mode, whether activity is reported, a device that was saved and loaded, requests submitted from outside
+//! instead of replayed. The case's number is its seed. `make soak` has the long form.
 
 mod common;
 
@@ -27,10 +28,10 @@ use serde_json::Value as Json;
 
 /// Pages of the largest device.
 const MOST_PAGES: u64 = 1 << 14;
-/// A run is stopped after so many requests, or looks at it; what it had done up to then was checked.
+/// A run is stopped after this many requests or progress calls; what it had done by then was checked.
 const MOST_REQUESTS: u64 = 1500;
 const MOST_LOOKS: u32 = 24;
-/// A case that takes longer hangs. Generous, as the machine may be busy.
+/// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(240);
 
 /// A key's path and its schema.
@@ -42,7 +43,7 @@ fn keys() -> Vec<Key> {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match property.get("properties") {
                 Some(inner) => walk(&path, inner, into),
-                // A path names a file; the preset is the base.
+                // A path would name a file; the preset is the base.
                 None if property.get("minLength").is_some() || path == "preset" => {}
                 None => into.push((path, property.clone())),
             }
@@ -54,7 +55,7 @@ fn keys() -> Vec<Key> {
     found
 }
 
-/// About the default, or anything in what is allowed.
+/// Near the default, or anything that is allowed.
 fn number(draw: &mut Draw, property: &Json) -> u64 {
     let min = property["minimum"].as_u64().unwrap_or(0);
     let max = property["maximum"].as_u64().unwrap_or(u64::MAX);
@@ -71,7 +72,7 @@ fn number(draw: &mut Draw, property: &Json) -> u64 {
     drawn.clamp(min, max)
 }
 
-/// A text with a unit. The unit's names tell which it is.
+/// A string with a unit. The names of the units tell which kind it is.
 fn quantity(draw: &mut Draw, pattern: &str) -> String {
     let pick = |draw: &mut Draw, from: &[&str]| (*from.choose(draw).unwrap()).to_owned();
     if pattern.contains("KiB") {
@@ -122,7 +123,7 @@ fn value(draw: &mut Draw, property: &Json) -> String {
     }
 }
 
-/// A case's configuration, grown a key at a time; what does not go with the rest is left out.
+/// Builds a case's configuration one key at a time; what does not fit the rest is left out.
 struct Grown {
     base: Base<'static>,
     set: Vec<Override>,
@@ -136,7 +137,7 @@ impl Grown {
         let small = small.map(|(key, value)| of_text(key, value)).to_vec();
         let resolved = resolve(Base::Preset(name), &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut grown = Grown { base, set: Vec::new(), resolved };
-        // msftl and vios fix their translation blocks and free blocks for their own size.
+        // msftl and vios set their translation blocks and free blocks for their own size.
         let rest = [("ftl.translation_blocks", "auto"), ("device.precondition", "none")];
         let chips =
             [("flash.channels", "2"), ("flash.chips_per_channel", "2"), ("flash.planes_per_die", "1")];
@@ -200,7 +201,7 @@ const JOBS: &[&str] = &[
     "[x]\nrw=randwrite\nrandom_distribution=zipf:1.1\nsize=128k\nruntime=2\ntime_based\n[y]\nrw=read\nsize=64k\n",
 ];
 
-/// Requests, many next to each other and many at one time, over the whole device or a part of it.
+/// Makes requests, many next to each other and many at the same time, over the whole device or a part of it.
 fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
     let sectors = user_bytes / 512;
     let most = (1 << draw.random_range(0..9)).min(sectors);
@@ -226,7 +227,7 @@ fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
     (0..count).map(record).collect()
 }
 
-/// Looks at what is told, and ends a run that goes on too long.
+/// Observes, and ends a run that takes too long.
 struct Watch {
     seen: u64,
     activity: bool,
@@ -270,7 +271,7 @@ impl Observer for Watch {
     }
 }
 
-/// What feeds a case's runs.
+/// What feeds the runs of a case.
 enum Load {
     Benchmark,
     Jobs(Vec<fio::Job>),
@@ -328,7 +329,7 @@ impl Load {
     }
 }
 
-/// A run's report; `None` if it was stopped.
+/// Returns a run's report; `None` if it was stopped.
 fn outcome(result: Result<String, RunError>, watch: &Watch, what: &str) -> Result<Option<String>, String> {
     match result {
         Ok(report) => Ok(Some(report)),
@@ -337,14 +338,14 @@ fn outcome(result: Result<String, RunError>, watch: &Watch, what: &str) -> Resul
     }
 }
 
-/// Saved, and loaded again.
+/// The device is saved, and loaded again.
 fn through_a_file(resolved: &Resolved, prepared: &Prepared) -> Result<Prepared, String> {
     let (identity, mut bytes) = (resolved.state_identity(), Vec::new());
     prepared.save(&identity, &mut bytes).map_err(|error| error.to_string())?;
     Prepared::load(&resolved.settings, &identity, &mut &bytes[..], false).map_err(|error| error.to_string())
 }
 
-/// The requests submitted from outside, some time before they arrive.
+/// The requests are submitted from outside, some time before they arrive.
 fn submitted(
     resolved: &Resolved,
     prepared: Prepared,
@@ -419,7 +420,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
     Ok(())
 }
 
-/// The power is lost a few times, if the FTL bears that.
+/// The power is lost a few times, if the FTL can lose it.
 fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
     let options =
         Options { cuts: Cuts::Random { count: 3, mean: 100 }, seed: draw.random(), flaw: Default::default() };

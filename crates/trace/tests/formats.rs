@@ -1,4 +1,4 @@
-//! Every layout, on lines that hold its traps.
+//! Every layout, on lines that contain its traps.
 
 mod common;
 
@@ -8,7 +8,7 @@ use ftlab_trace::{DEVICE_STRIDE, Options};
 
 const S: u64 = 1_000_000_000;
 
-/// The layout is recognised, and gives the same when it is named.
+/// The layout is recognised, and reads the same when it is named.
 fn both(name: &str, content: &str) -> Vec<Short> {
     let recognised = rows(content, &Options::default());
     assert_eq!(rows(content, &with(name)), recognised);
@@ -77,8 +77,8 @@ fn spc_with_blanks_cases_and_odd_sizes() {
     assert_eq!(records[2].line, 4);
 }
 
-/// As blktrace records it: each I/O queued, merged or issued, completed; flushes without sectors;
-/// a message; a SCSI command; a discard; the summary.
+/// As blktrace records it: each I/O queued, merged or issued, and completed; flushes without sectors; a
+/// message; a SCSI command; a discard; the summary.
 const BLKPARSE: &str = "  8,16   1        1     0.000000000   697  Q   W 223490 + 8 [kjournald]
   8,16   1        2     0.000001829   697  G   W 223490 + 8 [kjournald]
   8,16   1        3     0.000003339   697  P   N [kjournald]
@@ -119,7 +119,7 @@ fn blkparse_counts_one_action() {
         ]
     );
     assert_eq!(summary.dropped.into_iter().collect::<Vec<_>>(), [("not_issue", 11), ("other_op", 1)]);
-    // FWFS: a flush, then the write with FUA.
+    // FWFS: a flush, then a write with FUA.
     let flags: Vec<u8> = records.iter().map(|record| record.flags).collect();
     assert_eq!(flags, [0, 0, 0, Record::FUA, 0, 0, 0]);
 }
@@ -335,7 +335,7 @@ fn alicloud_in_microseconds() {
 
 #[test]
 fn tencent_seconds_are_spread() {
-    // Sizes of 8 sectors, which also pass for an operation code of cloudphysics-csv.
+    // Sizes of 8 sectors, which are also a valid operation code of cloudphysics-csv.
     let content = "1538323200,12910952,8,0,1063\n1538323200,6265368,8,1,1063\n1538323202,0,8,1,1283\n1538323202,8,8,1,1063\n";
     assert_eq!(
         both("tencent", content),

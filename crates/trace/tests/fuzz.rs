@@ -1,4 +1,4 @@
-//! No input makes a reader panic, and every error has the form of one.
+//! No input makes a reader panic, and every error has the proper form.
 
 mod common;
 
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// A fuzz of lines that all fail would find nothing.
+/// A fuzz in which all lines fail would find nothing.
 #[test]
 fn samples_parse() {
     for (format, content) in samples() {

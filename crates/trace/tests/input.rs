@@ -1,4 +1,4 @@
-//! Files as they come: compressed, truncated, binary, missing; and what is written.
+//! Files as they come: compressed, truncated, binary, missing; and output files.
 
 mod common;
 
@@ -11,7 +11,7 @@ use ftlab_trace::{Options, RequestsCsv, info, open};
 use std::io::Write;
 use std::path::Path;
 
-/// A trace of some length whose lines do not repeat.
+/// Makes a longer trace whose lines do not repeat.
 fn text() -> Vec<u8> {
     let mut text = b"time_ns,op,offset,size\n".to_vec();
     let mut state = 1u64;
@@ -67,7 +67,7 @@ fn compressed_files_read_as_they_are() {
         let path = folder.file("a", compress(&text));
         assert_eq!(info(&path, &Options::default()).unwrap().compression, Some(name));
         assert_eq!(read(compress(&text), &Options::default()).unwrap().0, plain, "{name}");
-        // In two members, streams or frames, one after the other.
+        // In two members, streams or frames, one after another.
         let (first, second) = text.split_at(text.len() / 3);
         let both = [compress(first), compress(second)].concat();
         assert_eq!(read(both, &Options::default()).unwrap().0, plain, "{name} in two parts");
@@ -106,7 +106,7 @@ fn damaged_files_are_refused() {
             *byte ^= 0x5a;
         }
         let message = failure(&data, &Options::default());
-        // Found by the decoder, or (all but xz) in what it made of the damage before its checksum.
+        // The decoder detects it or (except for xz) the parser does, in the damaged data before the checksum.
         let found = message.starts_with(&format!("trace: the {name} data is damaged: "));
         assert!(found || name != "xz", "{message}");
     }
@@ -318,7 +318,7 @@ fn per_request_rows_on_a_full_disk() {
 proptest::proptest! {
     #![proptest_config(common::cases(64))]
 
-    /// Any order of completion gives the rows of the ordered one.
+    /// Any order of completion gives the rows of the sorted one.
     #[test]
     fn per_request_rows_in_any_order(
         ids in proptest::strategy::Strategy::prop_shuffle(proptest::strategy::Just((1..60u64).collect::<Vec<_>>()))

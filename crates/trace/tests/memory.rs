@@ -1,4 +1,4 @@
-//! A trace streams: neither the bytes held nor the number of allocations grow with its length.
+//! A trace streams: neither the bytes held nor the number of allocations grows with its length.
 
 mod common;
 
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations, and bytes held at most, while a trace is read through.
+/// Returns the allocations, and the most bytes held, while a trace is read to its end.
 fn cost(path: &str, options: &Options) -> (usize, usize) {
     let (allocations, held) = (ALLOCATIONS.load(Relaxed), HELD.load(Relaxed));
     PEAK.store(held, Relaxed);
@@ -48,7 +48,7 @@ fn cost(path: &str, options: &Options) -> (usize, usize) {
     (ALLOCATIONS.load(Relaxed) - allocations, PEAK.load(Relaxed) - held)
 }
 
-/// Lines of a trace with this many requests, ten thousand addresses and three devices.
+/// Returns lines of a trace with this many requests, ten thousand addresses and three devices.
 fn trace(requests: u64) -> String {
     let mut text = String::new();
     for i in 0..requests {
@@ -59,7 +59,7 @@ fn trace(requests: u64) -> String {
     text
 }
 
-/// One test alone: the counters are the process's.
+/// There is only one test here: the counters belong to the process.
 #[test]
 fn cost_does_not_grow_with_length() {
     let folder = Folder::new();

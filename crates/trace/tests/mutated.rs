@@ -1,8 +1,8 @@
 //! A campaign: mutated inputs over every reader of this side (traces, TOML, fio jobs, tables, saved states).
 //!
-//! None panics, each takes bounded memory and time, and a refusal has the form of one. The case's number is
-//! its seed. What once failed is kept in `tests/corpus`, a folder for each reader. `make fuzz` has the long
-//! form.
+//! None panics, each takes bounded memory and time, and an error has the proper form. The case's number is
+//! its seed. Inputs that once failed are kept in `tests/corpus`, in a folder for each reader. `make fuzz` has
+//! the long form.
 
 mod common;
 
@@ -24,9 +24,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Bytes that a reader may hold.
+/// The most bytes that a reader may hold.
 const MOST_MEMORY: i64 = 512 << 20;
-/// Time that a reader may take; generous, as the machine may be busy.
+/// The most time that a reader may take; generous, since the machine may be busy.
 const MOST_TIME: Duration = Duration::from_secs(20);
 const SHORT: u64 = 1500;
 
@@ -69,7 +69,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Who reads.
+/// The readers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reader {
     Trace,
@@ -89,7 +89,7 @@ const READERS: [(Reader, &str); 6] = [
     (Reader::State, "state"),
 ];
 
-/// A device of each FTL that is soon made, and its saved state.
+/// A small device of each FTL, and its saved state.
 struct States(Vec<(Resolved, Vec<u8>)>);
 
 impl States {
@@ -98,7 +98,7 @@ impl States {
     }
 
     fn of(kind: &str) -> (Resolved, Vec<u8>) {
-        // A hybrid FTL has a preset of its own, with log blocks.
+        // A hybrid FTL has its own preset, with log blocks.
         let own = format!("coop-{kind}");
         let preset = if presets().iter().any(|preset| preset.name == own) { own } else { "map-plus".into() };
         let set =
@@ -120,7 +120,7 @@ impl States {
     }
 }
 
-/// Texts that numbers, units, structures and encodings stumble over.
+/// Strings that trip up numbers, units, structures and encodings.
 const PIECES: &[&[u8]] = &[
     b"18446744073709551615",
     b"18446744073709551616",
@@ -195,7 +195,7 @@ fn mutated(draw: &mut Xoshiro256PlusPlus, seed: &[u8], other: &[u8]) -> Vec<u8> 
                 text.splice(at..end, other[from..].iter().copied());
             }
             _ => {
-                // A number in place of another.
+                // Replaces a number with another.
                 let digits = text[at..].iter().position(u8::is_ascii_digit).map(|first| at + first);
                 if let Some(first) = digits {
                     let rest = text[first..].iter().position(|byte| !byte.is_ascii_digit());
@@ -210,7 +210,7 @@ fn mutated(draw: &mut Xoshiro256PlusPlus, seed: &[u8], other: &[u8]) -> Vec<u8> 
     text
 }
 
-/// A packed text: what is in it is changed before, and the packed bytes afterwards, or either alone.
+/// A compressed file: its content is mutated first and the compressed bytes afterwards, or only one of them.
 fn packed(draw: &mut Xoshiro256PlusPlus, text: &[u8]) -> Vec<u8> {
     match draw.random_range(0..12) {
         0 => {
@@ -234,7 +234,7 @@ fn packed(draw: &mut Xoshiro256PlusPlus, text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The case of this number.
+/// Makes the case of this number.
 fn case(number: u64, states: &States) -> (Reader, Vec<u8>) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(number);
     let draw = &mut draw;
@@ -325,7 +325,7 @@ fn read(reader: Reader, input: &[u8], folder: &Folder, states: &States) {
     }
 }
 
-/// Reads an input; the fault, if there is one.
+/// Reads an input; returns the fault, if there is one.
 fn judged(reader: Reader, input: &[u8], folder: &Folder, states: &States) -> Option<String> {
     let held = HELD.load(Relaxed);
     MOST.store(held, Relaxed);
@@ -355,7 +355,7 @@ fn mutated_inputs() {
     });
 }
 
-/// What once failed.
+/// Inputs that once failed.
 #[test]
 fn the_corpus() {
     let (folder, states) = (Folder::new(), States::new());

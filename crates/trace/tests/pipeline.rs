@@ -1,4 +1,4 @@
-//! What becomes of parsed rows: dropping, times, passes, addresses; chunks; csv and back.
+//! What happens to parsed rows: dropping, times, passes, addresses; chunks; csv and back.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn csv(lines: &[(u64, char, u64, u64)]) -> String {
 
 #[test]
 fn everything_together_in_order() {
-    // A zero size first: it must not become the start, nor be the kept one of a duplicate.
+    // A zero size comes first: it must become neither the start nor the kept one of a duplicate.
     let content = "0,0,0,r,0.5\n0,8,4096,r,1.0\n0,8,4096,r,1.04\n0,8,4096,w,1.05\n0,16,4096,r,0.9\n0,8,4096,r,1.08\n0,24,4096,r,9.0\n";
     let options = Options {
         dedup_ns: 50_000_000,
@@ -105,7 +105,7 @@ fn the_largest_numbers() {
 
 #[test]
 fn a_trace_of_many_lines_streams_across_buffers() {
-    // Lines of all lengths, so that they straddle the buffer's end in every way.
+    // Lines of all lengths, so that they straddle the end of the buffer in every way.
     let mut content = String::from("note,time_ns,op,offset,size\n");
     let count = 60_000u64;
     for i in 0..count {
@@ -128,7 +128,7 @@ fn locate_names_file_and_line() {
     assert_eq!(source.locate(&records[1]), format!("{path}:3"));
 }
 
-/// These, one after the other.
+/// These, one after another.
 fn handed_over(chunks: Vec<Result<Chunk, SourceError>>) -> Chunks {
     let mut chunks = chunks.into_iter();
     Box::new(move |chunk| {
@@ -179,8 +179,8 @@ fn chunks_go_the_same_way() {
     }
 }
 
-/// FUA goes with a write alone; a flush asked for before a request comes before it, and is no repeat where
-/// that is none.
+/// FUA applies only to a write; a flush asked for before a request precedes it, and is not a repeat if that
+/// one is not.
 /// A recording of a client that waited, replayed by its times, turned the verdict, and nothing said so.
 #[test]
 fn a_recording_of_clients_that_waited_is_doubted() {

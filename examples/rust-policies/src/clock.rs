@@ -1,5 +1,5 @@
-//! Clock: a hand goes round the entries, spares each one that was accessed since it last came by, and takes the
-//! first that was not.
+//! Clock: a hand goes round the entries, spares each one that was accessed since it last came by, and takes
+//! the first that was not.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,7 +9,7 @@ use ftlab_core::util::Stat;
 /// The replacement.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// LPNs from the hand on.
+    /// LPNs, starting at the hand.
     round: VecDeque<u32>,
     /// Whether each was accessed since the hand came by.
     accessed: HashMap<u32, bool>,

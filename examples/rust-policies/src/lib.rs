@@ -1,7 +1,7 @@
 //! Two schedulers, a victim policy and a replacement in the mapping cache, written outside ftlab.
 //!
-//! [`register`] makes their names known; from then on `host.scheduler = "shortest"` and the like stand in
-//! configurations as ftlab's own names do.
+//! [`register`] makes their names known; from then on configurations can use them, for example
+//! `host.scheduler = "shortest"`, like ftlab's own names.
 
 mod clock;
 mod oldest;

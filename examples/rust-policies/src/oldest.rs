@@ -1,4 +1,4 @@
-//! The block that was closed first, of those that give a page back.
+//! The block that was closed first, of those whose collection gains a page.
 
 use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::util::Stat;

@@ -17,7 +17,7 @@ from ftlab._core import InternalError, UserError, __version__
 from ftlab.process import STDOUT
 
 MOST_LINES = 12
-"""Lines of the longest message to a user."""
+"""The most lines of a message to a user."""
 
 REFUSALS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE),
@@ -50,14 +50,14 @@ COMMANDS = {
     "trace": ("trace", "Look at traces, convert them, make them."),
     "tune": ("tune", "Search for the best configuration."),
 }
-"""Of each command its module here, and what the list of commands says of it."""
+"""For each command its module here, and its line in the list of commands."""
 
 
 class Commands(click.Group):
-    """The commands, each loaded when it is called: a list of them needs none."""
+    """The commands, each loaded when it is called; listing them loads none."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, if there is one."""
+        """Returns the command of that name, if there is one."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"ftlab.cli.{COMMANDS[cmd_name][0]}")
@@ -65,7 +65,7 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of them."""
+        """Lists the commands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, said) for name, (_, said) in sorted(COMMANDS.items())])
 
@@ -81,7 +81,7 @@ def cli() -> None:
     """
 
 
-# What names are looked up in, and found near; `get_command` loads what stands behind them.
+# Names are looked up, and suggested, from this table; `get_command` loads the command itself.
 cli.commands = {name: click.Command(name) for name in COMMANDS}
 
 
@@ -98,13 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def call(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; the exit status."""
+    """Runs the command line and returns the exit status."""
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
         _check_text(given)
         if _COMPLETION in os.environ:
             cli.main(given, prog_name="ftlab", complete_var=_COMPLETION)
-        # Not cli.main, which takes a closed pipe for a failure.
+        # Not cli.main, which treats a closed pipe as a failure.
         with cli.make_context("ftlab", list(given), obj=given[1:]) as context:
             cli.invoke(context)
         return 0
@@ -121,7 +121,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has seen enough.
         _discard_stdout()
         return 0
     except OSError as error:
@@ -188,5 +188,5 @@ def _fault(error: Exception) -> int:
 
 
 def _discard_stdout() -> None:
-    """Lets the interpreter's own flush at exit go nowhere."""
+    """Makes the interpreter's own flush at exit write nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

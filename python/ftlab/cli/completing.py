@@ -1,4 +1,4 @@
-"""What shells complete: presets, keys, their values, layouts, papers; from the code itself."""
+"""What shells complete: presets, keys, their values, layouts, papers; taken from the code itself."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def settings(_context: click.Context, _parameter: click.Parameter, incomplete: s
 
 
 def variations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The same with values separated by commas."""
+    """The same, with values separated by commas."""
     return _assignments(incomplete, listed=True)
 
 
 def values_of(key: str) -> Complete:
-    """The values of a key, or files where it holds a path."""
+    """Completes the values of a key, or files if it holds a path."""
     from click.shell_completion import CompletionItem
 
     def complete(
@@ -76,7 +76,7 @@ def _assignments(incomplete: str, *, listed: bool) -> list[CompletionItem]:
 
 
 def _values(key: dict[str, Any]) -> list[str]:
-    """The names among what a key holds."""
+    """Completes the names that a key can hold."""
     if key.get("type") == "boolean":
         return ["true", "false"]
     names = [str(name) for name in key.get("enum", [])]

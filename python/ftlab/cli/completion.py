@@ -6,7 +6,7 @@ import click
 
 from ftlab.outputs import write_stdout
 
-# Of bash, which takes = and : for the ends of words: what is offered begins after them.
+# For bash, which splits words at = and :, so completions begin after them.
 _BASH = """\
 _ftlab_completion() {
     local line=${COMP_LINE:0:COMP_POINT} word prefix type value

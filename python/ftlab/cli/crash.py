@@ -95,8 +95,8 @@ def crash(
     that every other page has a version that was written, and every invariant of the mapping, while the
     device goes on.
 
-    CONFIG is a preset's name or a TOML file; the preset `crash` is a small device for this. Without a
-    workload the requests are random writes, trims, reads and flushes. The cuts follow from the seed.
+    CONFIG is a preset's name or a TOML file; the preset `crash` is a small device made for this. Without a
+    workload the requests are random writes, trims, reads and flushes. The seed determines the cuts.
 
     With --live COMMAND runs on a live device (`ftlab serve`), which it finds in $FTLAB_DISK; power is cut
     in a random program or erase, the device recovers, --check-command judges. Each cut has a seed of its
@@ -149,7 +149,7 @@ def _crash_live(
     programs: live_cuts.Programs,
     how: tuple[int, str | None, int],
 ) -> None:
-    """Cuts the power under a program of the user's."""
+    """Cuts the power under the user's own program."""
     cuts, seed_text, jobs = how
     if not programs.command:
         raise UserError("which command? ftlab crash CONFIG --live -- COMMAND")
@@ -250,7 +250,7 @@ def _complain(
     operations: int,
     at: tuple[int, ...],
 ) -> None:
-    """Says what broke, and how to see it again."""
+    """Reports what broke, and how to reproduce it."""
     fault, seed = result["fault"], result["config"]["seed"]
     again = ["ftlab", "crash", config]
     for name, value in {**flags, "seed": str(seed)}.items():

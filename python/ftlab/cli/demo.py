@@ -26,10 +26,8 @@ TRACE = "phone-mix.csv.gz"
 def demo(out: str | None, files: str | None) -> None:
     """Compare seven I/O schedulers on the trace that comes with ftlab.
 
-    \b
-    DIR/demo.png, .svg   mean latency with its wait and access parts
-    DIR/demo.html        a report to explore in a browser
-    DIR/demo.json        all figures
+    \b DIR/demo.png, .svg   mean latency with its wait and access parts DIR/demo.html        a report to
+    explore in a browser DIR/demo.json        all figures
     """
     if files is not None:
         if out is not None:
@@ -56,7 +54,7 @@ def demo(out: str | None, files: str | None) -> None:
 
 
 def _copy(target: Path) -> None:
-    """Copies what comes with ftlab; what is there already is left as it is.
+    """Copies what comes with ftlab; existing files are left as they are.
 
     Raises:
         UserError: one of the folders is there, or cannot be written.

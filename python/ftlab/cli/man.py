@@ -15,7 +15,7 @@ _VERBATIM = "\b"
 
 
 def pages() -> dict[str, str]:
-    """The text of each page by the name of its file, in the macros of man(7)."""
+    """Returns the text of each page by its file name, in the macros of man(7)."""
     root = click.Context(cli, info_name="ftlab")
     return {f"{name.replace(' ', '-')}.1": page for name, page in _pages(root)}
 
@@ -66,7 +66,7 @@ def _page(context: click.Context, name: str, within: list[click.Context]) -> str
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """A command's help: what begins with a backspace keeps its lines, as in click."""
+    """Formats a command's help: a paragraph that begins with a backspace keeps its lines, as in click."""
     for number, paragraph in enumerate(text.strip().split("\n\n")):
         if number:
             yield ".PP"
@@ -80,7 +80,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Plain text in roff: backslashes, hyphens that are typed, lines that begin like a macro."""
+    """Escapes plain text for roff: backslashes, typed hyphens, lines that begin like a macro."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("\u2026", "...")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

@@ -24,7 +24,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def shorthands(names: Iterable[str] = tuple(SHORTHANDS)) -> Callable[[Decorated], Decorated]:
-    """The flags that stand for keys; a command takes them as keywords with underscores."""
+    """The flags that are short for keys; a command takes them as keywords with underscores."""
     chosen = {name: SHORTHANDS[name] for name in names}
 
     def decorate(command: Decorated) -> Decorated:
@@ -64,7 +64,7 @@ def set_option(command: Decorated) -> Decorated:
 
 
 def say_notes(config: Config | Plan) -> None:
-    """Says which keys the user set in vain."""
+    """Reports keys that the user set to no effect."""
     for note in config.notes():
         click.echo(f"note: {note}", err=True)
     if isinstance(config, Config) and (passed := config.passed_over()):
@@ -83,13 +83,13 @@ def strict_option(command: Decorated) -> Decorated:
 
 
 MOST_DOUBTS = 10
-"""Warnings about traces, of perhaps thousands."""
+"""The most warnings about traces, of which there may be thousands."""
 
 
 def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False) -> None:
-    """Reads the traces of labelled configurations through, before anything is prepared for them.
+    """Reads the traces of labelled configurations before anything is prepared for them.
 
-    What makes one doubt a trace is a warning, or with ``strict`` an error; so is a fault with ``go_on``.
+    Reasons to doubt a trace are warnings, or errors with ``strict``; so is a fault with ``go_on``.
 
     Raises:
         UserError: a trace is at fault, or ``strict`` and one is doubtful.
@@ -103,7 +103,7 @@ def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: 
 
 
 def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
-    """Warns of doubtful traces, by their names.
+    """Warns of doubtful traces, by name.
 
     Raises:
         UserError: ``strict``, and there is one.
@@ -139,7 +139,7 @@ def json_option(command: Decorated) -> Decorated:
 
 
 def output(option: str, path: str | None, suffixes: Sequence[str] = ()) -> Output | None:
-    """The file that an option asks for, found to be writable; None where it is not given.
+    """Returns the file that an option names, after checking that it can be written; None if not given.
 
     Raises:
         UserError: it cannot be written, or its name does not end in one of ``suffixes``.
@@ -152,7 +152,7 @@ def output(option: str, path: str | None, suffixes: Sequence[str] = ()) -> Outpu
 
 
 def json_output(path: str | None) -> Output | None:
-    """That of ``--json``; standard output (``-``) is none."""
+    """Returns the file of ``--json``; None for standard output (``-``)."""
     return output("--json", None if path == "-" else path)
 
 
@@ -172,7 +172,7 @@ def output_format_option(command: Decorated) -> Decorated:
 
 
 def check_output_format(output_format: str, json_path: str | None) -> bool:
-    """Whether fio's layout is asked for.
+    """Returns whether fio's layout is asked for.
 
     Raises:
         UserError: it is, and nothing says where to.
@@ -194,7 +194,7 @@ def html_option(command: Decorated) -> Decorated:
 
 
 def measured_for(html_path: str | None) -> list[Override]:
-    """The overrides that have results hold what an HTML report draws; `--set` comes after them."""
+    """Returns overrides that make results hold what an HTML report draws; `--set` comes after them."""
     if html_path is None:
         return []
     from ftlab.html import KEYS
@@ -203,7 +203,7 @@ def measured_for(html_path: str | None) -> list[Override]:
 
 
 def command_line() -> str:
-    """The command line as it was typed, for a report to state."""
+    """Returns the command line as it was typed, for reports."""
     context = click.get_current_context()
     return shlex.join([*context.command_path.split(), *context.obj]) if context.obj else ""
 
@@ -234,7 +234,7 @@ def dask_options(command: Decorated) -> Decorated:
 
 @contextmanager
 def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[Executor]:
-    """Where runs are done: threads of this process, or what ``--dask`` names.
+    """Returns where runs are done: threads of this process, or what ``--dask`` names.
 
     Raises:
         UserError: Dask is not installed, or nobody answers.
@@ -264,7 +264,7 @@ def load_state_option(command: Decorated) -> Decorated:
 
 
 def generator_options(command: Decorated) -> Decorated:
-    """The keys of the generator as flags, from the schema."""
+    """Returns the keys of the generator as flags, from the schema."""
     table = "workload.synthetic."
     names = {key.removeprefix(table): key for key in keys() if key.startswith(table)} | {"seed": "seed"}
     for name, key in reversed(names.items()):
@@ -284,7 +284,7 @@ _UNITS = {"KiB": "SIZE", "us": "TIME", "%": "PERCENT"}
 
 
 def _metavar(key: dict[str, Any]) -> str:
-    """What a key takes, in a word."""
+    """Returns what a key takes, in a word."""
     if "enum" in key:
         return "NAME"
     holds = key["anyOf"][-1] if "anyOf" in key else key
@@ -296,7 +296,7 @@ def _metavar(key: dict[str, Any]) -> str:
 
 
 def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Override]:
-    """The overrides of ``--set`` and of the flags; the flags win.
+    """Returns the overrides of ``--set`` and of the flags; the flags win.
 
     Raises:
         UserError: a ``--set`` without ``=``.

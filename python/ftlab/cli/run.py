@@ -127,7 +127,7 @@ def run(
 
 
 def _note(output: Output, timeline: Timeline, window: str | None) -> None:
-    """Says what of the run the timeline lacks."""
+    """Reports what the timeline leaves out of the run."""
     if timeline.cut_ns is not None:
         click.echo(
             f"note: {output.name} ends at {duration(timeline.cut_ns)} of simulated time, after "

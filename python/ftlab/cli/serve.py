@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ftlab._core import LiveServer, Preconditioning
 
 LOOK_S = 0.1
-"""How often the device is looked at for a failure."""
+"""How often the device is checked for a failure."""
 
 
 @click.command()
@@ -127,7 +127,7 @@ def serve(
         saying_what_is_written(outputs),
         recorded(recording, config) as record_csv,
         named(control or _beside(addresses)) as commands,
-        # Even if whoever started it has them ignored; a closed terminal is survived.
+        # Even if the parent process ignores them; closing the terminal does not end it.
         asked_to_stop([signal.SIGINT, signal.SIGTERM], [signal.SIGHUP]) as asked,
     ):
         with Reporter() as reporter:
@@ -159,7 +159,7 @@ def serve(
 
 
 def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditioning:
-    """The callback, which ends the preparation when the device is to stop."""
+    """Returns the callback that ends the preparation when the device has to stop."""
 
     def callback(*done: Any) -> bool:
         return not asked.is_set() and (told is None or told(*done) is not False)
@@ -168,7 +168,7 @@ def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditio
 
 
 def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: str | None) -> None:
-    """Says where the device is, and waits until it is to stop."""
+    """Prints where the device is, and waits until it has to stop."""
     for address in server.addresses():
         _say(f"serving {_uri(address)}")
     if server.metrics():
@@ -183,7 +183,7 @@ def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: s
 
 
 def _found(media: str, opened: dict[str, Any]) -> str:
-    """How the media file was found."""
+    """Describes how the media file was found."""
     if opened["opened"] == "made":
         return f"{media}: made"
     if opened["opened"] == "checkpoint":
@@ -198,18 +198,18 @@ def _found(media: str, opened: dict[str, Any]) -> str:
 
 
 def _beside(addresses: tuple[str, ...]) -> str | None:
-    """The control socket beside the first Unix socket, if there is one."""
+    """Returns the control socket next to the first Unix socket, if there is one."""
     paths = (address.removeprefix("unix:") for address in addresses if address.startswith("unix:"))
     return next((path + ".ctl" for path in paths), None)
 
 
 def _uri(address: str) -> str:
-    """The address as NBD clients take it."""
+    """Returns the address in the form that NBD clients take."""
     kind, _, place = address.partition(":")
     return f"nbd+unix:///?socket={place}" if kind == "unix" else f"nbd://{place}"
 
 
 def _say(text: str) -> None:
-    """A line for whoever watches; the terminal may be gone."""
+    """Prints a line for the user; the terminal may be gone."""
     with suppress(OSError):
         click.echo(text, err=True)

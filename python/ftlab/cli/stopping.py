@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop, where it has something to leave in order."""
+"""Signals that ask a command to stop if it has something to leave in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Asked(threading.Event):
 
 @contextmanager
 def asked_to_stop(numbers: Iterable[int], survived: Iterable[int] = ()) -> Iterator[Asked]:
-    """Set by the first of these signals; the second ends the process at once. Those `survived` do nothing."""
+    """Is set by the first of these signals; the second ends the process. Those `survived` do nothing."""
     asked = Asked()
 
     def stop(number: int, _frame: Any) -> None:

@@ -10,7 +10,7 @@ from ftlab.cli import options
 from ftlab.outputs import write_stdout
 
 MOST_ROWS = 40
-"""Variants that are printed; all are in summary.csv."""
+"""The most variants that are printed; all are in summary.csv."""
 
 
 @click.command()

@@ -54,7 +54,7 @@ def top(path: str | None, interval: float, once: bool) -> None:
 
 
 def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: float) -> Group:
-    """All of it; rates between two results that lie so far apart."""
+    """Returns everything; rates are between two results that are this far apart."""
     from rich.console import Group
     from rich.text import Text
 
@@ -89,7 +89,7 @@ def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> 
 
 
 def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
-    """Flash operations by cause, those that there are."""
+    """Flash operations by cause, without causes that did not occur."""
     table = _table("flash", "reads", "/s", "programs", "/s", "erases", "/s", "time")
     whole = sum(after["flash"]["busy_ns"].values())
     for cause, busy_ns in after["flash"]["busy_ns"].items():
@@ -103,7 +103,7 @@ def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Tab
 
 
 def _facts(data: dict[str, Any]) -> list[str]:
-    """What needs no table."""
+    """Figures that need no table."""
     own, waf, late = data["live"], data["waf"], data["live"]["lateness"]
     causes = ", ".join(f"{cause} {significant(waf[cause])}" for cause in ("gc", "map", "merge", "pad"))
     lines = [
@@ -126,7 +126,7 @@ def _rate(before: int, after: int, seconds: float) -> str:
 
 
 def _table(*columns: str) -> Table:
-    """A table whose first column is words."""
+    """Makes a table whose first column is text."""
     from rich import box
     from rich.table import Table
 

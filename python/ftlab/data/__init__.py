@@ -11,5 +11,5 @@ FOLDERS = ("papers", "traces", "workloads")
 
 
 def folder() -> Path:
-    """The directory that holds `FOLDERS`."""
+    """Returns the directory that holds `FOLDERS`."""
     return Path(__file__).parent

@@ -1,8 +1,7 @@
 """Fitting a generator's parameters to targets: ``ftlab trace fit``.
 
-`targets` says what is to be matched, `measure` what a workload has, `solve` finds roots, `arrivals`
-and `sizes` have the closed forms, `fit` puts them together, `report` writes the model and says what
-was reached.
+`targets` says what has to be matched, `measure` what a workload has, `solve` finds roots, `arrivals` and
+`sizes` have the closed forms, `fit` puts them together, `report` writes the model and what was reached.
 """
 
 from ftlab.fitting.fit import Fit, Fitter

@@ -1,4 +1,4 @@
-"""Arrival processes from their mean and spread."""
+"""Arrival processes with a given mean and spread."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Bursts(NamedTuple):
     within_ns: float
     between_ns: float
     pause_share: float = 0.0
-    """Of the gaps between bursts, those that are pauses."""
+    """Share of the gaps between bursts that are pauses."""
     pause_ns: float = 0.0
 
 
 def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
-    """The bursts with this mean gap and coefficient of variation of the gaps.
+    """Returns the bursts with this mean gap and coefficient of variation of the gaps.
 
     Gaps are a mixture of two exponentials, the long one with probability p = 1 / length: mean
     m = (1 - p) w + p b, second moment 2 ((1 - p) w^2 + p b^2) = (cv^2 + 1) m^2. With w >= 0 the length is
@@ -43,7 +43,7 @@ def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
 
 
 def longer(found: Bursts, gap_ns: float) -> float:
-    """Share of the gaps longer than ``gap_ns``."""
+    """Returns the share of the gaps longer than ``gap_ns``."""
     p = 1 / found.length
     parts = (
         (1 - p, found.within_ns),
@@ -54,8 +54,8 @@ def longer(found: Bursts, gap_ns: float) -> float:
 
 
 def seen_length(found: Bursts) -> float:
-    """Requests for each gap above the mean gap, the measure of burstiness: in a process with these
-    bursts a little more than their length where gaps within are short."""
+    """Returns requests per gap above the mean gap, the measure of burstiness: slightly more than the length
+    of these bursts if gaps within them are short."""
     p = 1 / found.length
     between = (1 - found.pause_share) * found.between_ns + found.pause_share * found.pause_ns
     above = longer(found, (1 - p) * found.within_ns + p * between)
@@ -63,7 +63,7 @@ def seen_length(found: Bursts) -> float:
 
 
 def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
-    """The bursts with this mean gap, coefficient of variation and requests for each gap above the mean.
+    """Returns the bursts with this mean gap, coefficient of variation and requests per gap above the mean.
 
     Where no mixture of two exponentials has all three, the one that has the first two and is nearest
     in the third. Bisection over the length: the longer the bursts with the same spread, the longer the
@@ -80,7 +80,7 @@ def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
 
 
 def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | None = None) -> Bursts:
-    """The bursts with this mean gap, median gap and requests for each gap above the mean; with ``cv`` some
+    """Returns the bursts with this mean gap, median gap and requests per gap above the mean; with ``cv`` some
     of the gaps between them are pauses, so that the gaps have that spread too.
 
     Better conditioned than by the spread alone, which hardly depends on the gap within bursts where that
@@ -88,7 +88,7 @@ def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | Non
     """
 
     found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
-    # The first that does, else the nearest.
+    # The first that does, or else the nearest.
     return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
 
 

@@ -1,4 +1,4 @@
-"""What ``ftlab trace fit`` does, without its options and prints."""
+"""What ``ftlab trace fit`` does, without its options and output."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Request:
     flags: dict[str, str]
     load_state: str | None
     preset: str | None = None
-    """What the model of a trace names as its device."""
+    """The device that the model of a trace names."""
 
 
 def tolerance_of(text: str) -> float:
-    """The share of ``--tolerance``.
+    """Parses the share of ``--tolerance``.
 
     Raises:
         UserError: it is none.
@@ -54,7 +54,7 @@ def tolerance_of(text: str) -> float:
 
 
 def run(request: Request) -> Iterator[tuple[Fit, str]]:
-    """Fits what was asked for; each fit with its file, written."""
+    """Fits what was asked for; returns each fit with the file that was written."""
     if Path(request.source).suffix.lower() == SUFFIX:
         yield from _from_targets(request)
     else:
@@ -91,7 +91,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
     with Reporter(tasks=len(wanted)) as reporter:
         fitter = Fitter(config, overrides, tolerance=request.tolerance, load_state=request.load_state)
         for targets, output in zip(wanted, outputs, strict=True):
-            # One fitter, so that its device is prepared once.
+            # There is one fitter, so that its device is prepared once.
             fitter.report_to(reporter.callback(targets.name))
             fit = fitter.fit(targets)
             _write(fit, output, fitter.config, device=targets.read_conflicts is not None)

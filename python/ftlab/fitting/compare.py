@@ -1,4 +1,4 @@
-"""Conflicts of a trace beside those of its model where they were not fitted."""
+"""Compares the conflicts of a trace with those of its model, if they were not fitted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ftlab.fitting.fit import Characteristic, Fit, Fitter, Progress
 from ftlab.fitting.quantity import parse
 
 DEVICE = {"preset": "vios", "device": {"scheduler": "noop"}}
-"""Where they are counted; with blocks for what is stored and written, no more."""
+"""Where they are counted; it has blocks for what is stored and written, and no more."""
 
 NOTE = "conflicts are those on vios with device.scheduler noop; --config CONFIG fits them, to any device"
 

@@ -30,22 +30,22 @@ from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
 COARSE = 10
-"""Part of the requests with which a search for conflicts begins: one in so many."""
+"""Share of the requests with which a search for conflicts begins: one in this many."""
 
 COARSE_RUNS, FINE_RUNS = 60, 80
-"""Most runs of both phases."""
+"""The most runs of both phases."""
 
 BISECTIONS = 14
-"""Most runs for a miss ratio."""
+"""The most runs for a miss ratio."""
 
 PLACE_TURNS = 6
-"""Most corrections of a region that is not touched whole, and of the near share."""
+"""The most corrections of a region that is not touched whole, and of the near share."""
 
 LARGEST_DEVICE = {
     "flash": {"blocks_per_plane": 16_777_216, "pages_per_block": 127},
     "ftl": {"over_provisioning": "1%"},
 }
-"""On which any region lies (about 8 TiB)."""
+"""A device on which any region fits (about 8 TiB)."""
 
 PLACES = (
     (False, "2MiB"),
@@ -59,10 +59,10 @@ the near range. In one hot part requests meet by chance, in a scattered one hard
 those before miss less."""
 
 HOT_PIECES = 256
-"""Most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
+"""The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""Most corrections of the arrival process by its draws."""
+"""The most corrections of the arrival process by its draws."""
 
 GOOD = 0.25
 """Part of the tolerance at which a search ends."""
@@ -70,7 +70,7 @@ GOOD = 0.25
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _PROGRESS, _STALLED = 0.9, 2
-"""A correction that leaves more than this part of the largest difference is none; so many end the turns."""
+"""A correction that leaves more than this part of the largest difference counts as none."""
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
@@ -83,20 +83,20 @@ Progress = Callable[[int], "bool | None"]
 
 @dataclass
 class Characteristic:
-    """One target and what became of it."""
+    """One target and its outcome."""
 
     name: str
     target: float
     reached: float
     ratio: bool
-    """A share, so that the difference counts and not its part of the target."""
+    """A share, so that the difference counts and not its ratio to the target."""
     tolerance: float
     fitted: bool = True
-    """Otherwise it is what the rest made of it, for comparison."""
+    """Otherwise it results from the others, and is shown for comparison."""
 
     @property
     def difference(self) -> float:
-        """Reached less target: of a share, or as a part of the target."""
+        """Returns reached less target: of a share as it is, otherwise as a part of the target."""
         gap = self.reached - self.target
         if self.ratio or gap == 0:
             return gap
@@ -120,7 +120,7 @@ class Fit:
 
     @property
     def missed(self) -> list[Characteristic]:
-        """What was not met."""
+        """The targets that were not met."""
         return [each for each in self.characteristics if each.fitted and not each.met]
 
 
@@ -151,15 +151,15 @@ class Fitter:
 
     @property
     def config(self) -> Config:
-        """The device, resolved."""
+        """Returns the device, resolved."""
         return self._config
 
     def report_to(self, progress: Progress | None) -> None:
-        """Send the progress that follows there, counted from 0."""
+        """Sends the progress that follows there, counted from 0."""
         self._progress, self._simulated = progress, 0
 
     def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:
-        """Conflicts of a trace's reads and writes on the device; its pages are packed densely.
+        """Returns the conflicts of a trace's reads and writes on the device; its pages are packed densely.
 
         ``flags`` say how the trace is read.
         """
@@ -172,11 +172,11 @@ class Fitter:
         return self._run(load(self._config, overrides))
 
     def conflicts_of_model(self, keys: dict[str, str]) -> tuple[int, int]:
-        """Conflicts of a generator's reads and writes on the device."""
+        """Returns the conflicts of a generator's reads and writes on the device."""
         return self._run(self._generator(keys))
 
     def fit(self, targets: Targets) -> Fit:
-        """The generator for ``targets``."""
+        """Returns the generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
         # Arrivals first, since the draws of addresses follow theirs.
@@ -213,8 +213,8 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
-        """The region with which mapping flushes update this share of what they program: the larger it is,
-        the less of a translation page is updated at a time."""
+        """Returns the region with which mapping flushes update this share of what they program: the larger it
+        is, the less of a translation page is updated at a time."""
         before = dict(keys)
 
         def place(at: float) -> None:
@@ -232,7 +232,7 @@ class Fitter:
         place(solve.bisect(excess, low, high, wanted * self._tolerance, BISECTIONS))
 
     def _fits(self, keys: dict[str, str]) -> bool:
-        """Whether the generator's region lies on the device."""
+        """Returns whether the generator's region fits the device."""
         try:
             self._generator(keys)
         except UserError:
@@ -247,8 +247,8 @@ class Fitter:
         return updated_ratio(config, self._device)
 
     def _places(self, targets: Targets, keys: dict[str, str]) -> None:
-        """Region, near share and locality. They depend on each other (how much of a region is touched
-        depends on the locality, so does how often two requests meet by chance), so they take turns."""
+        """Fits region, near share and locality. They depend on each other (how much of a region is touched
+        depends on the locality, and so does how often two requests meet by chance), so they take turns."""
         if targets.footprint_bytes is None and targets.near_ratio is None:
             self._locality(targets, keys)
             return
@@ -271,7 +271,8 @@ class Fitter:
         keys.update(best)
 
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
-        """Corrects the near share and the region in turns with the locality; the largest difference."""
+        """Corrects the near share and the region in turn with the locality; returns the largest
+        difference."""
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
         best, least, stalled = dict(keys), math.inf, 0
         for _ in range(PLACE_TURNS):
@@ -325,7 +326,7 @@ class Fitter:
         keys.update(best)
 
     def _locality(self, targets: Targets, keys: dict[str, str]) -> float:
-        """How hot the hot part is, such that the miss ratio is met; what is missed.
+        """Fits how hot the hot part is, so that the miss ratio is met; returns what is missed.
 
         One variable: up to 1 the share of requests to the hot fifth grows from a fifth (uniform) to
         95 %, from there to 2 the hot part shrinks to a ten-thousandth.
@@ -363,7 +364,7 @@ class Fitter:
         return region
 
     def _conflicts(self, targets: Targets, keys: dict[str, str]) -> None:
-        """The arrival process, such that conflicts are met: of those there are, the nearest."""
+        """Fits the arrival process so that conflicts are met; keeps the nearest of the candidates."""
         before, best = dict(keys), math.inf
         for process in processes.of(targets):
             tried = dict(before)
@@ -376,7 +377,7 @@ class Fitter:
                 break
 
     def _search(self, targets: Targets, keys: dict[str, str], process: processes.Process) -> float:
-        """Sets the variables of a process; first on a part of the requests. What is missed."""
+        """Sets the variables of a process, first on a part of the requests; returns what is missed."""
         assert targets.read_conflicts is not None and targets.write_conflicts is not None
         wanted = (
             _share(targets.read_conflicts, targets.reads),
@@ -396,7 +397,7 @@ class Fitter:
             return function
 
         def search(requests: int, within: float, most: int, starts: list[solve.Pair]) -> solve.Point:
-            """The best of the searches from each start, up to the first that ends within."""
+            """Returns the best of the searches from each start, up to the first that succeeds."""
             best: solve.Point | None = None
             for start in starts:
                 function = residuals(requests)
@@ -415,7 +416,7 @@ class Fitter:
         return best.distance
 
     def _reached(self, targets: Targets, keys: dict[str, str]) -> list[Characteristic]:
-        """Every target beside what the finished model has."""
+        """Returns every target with what the finished model has."""
         config = self._generator(keys)
         found = measure(config)
         values: list[tuple[str, float | None, float | None, bool]] = [
@@ -451,7 +452,7 @@ class Fitter:
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
         spread = _spread(targets, found)
-        # Conflicts take the arrival process, of which the mean alone is kept.
+        # Conflicts use up the arrival process, of which only the mean is kept.
         taken = (
             ("median_interarrival_ns", "interarrival_cv", "burst_length")
             if targets.read_conflicts is not None
@@ -467,7 +468,7 @@ class Fitter:
 
 
 def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
-    """Corrects the shares of requests near those before by what they gave."""
+    """Corrects the shares of requests near earlier ones by their outcome."""
     assert targets.near_ratio is not None
     share = quantity.share_of(keys["near_share"])
     # What is near to none before it by chance or in a sequence; the share takes its part of that.
@@ -487,13 +488,13 @@ def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
 
 
 def _region(region: str, factor: float, first: float) -> str:
-    """A region corrected by the footprint it gave; at least ``first`` bytes."""
+    """Returns a region corrected by the footprint it gave; at least ``first`` bytes."""
     corrected = min(max(parse(region) * factor, first), first * _LARGEST_REGION) // 4096 * 4096
     return f"{round(corrected)}B"
 
 
 def _given(targets: Targets) -> dict[str, str]:
-    """What the targets state themselves."""
+    """Sets what the targets state themselves."""
     keys = {
         "requests": str(targets.requests),
         "read_share": quantity.percent(targets.reads / targets.requests),
@@ -506,15 +507,15 @@ def _given(targets: Targets) -> dict[str, str]:
     if targets.sequential_ratio is not None:
         keys["sequential_share"] = quantity.percent(targets.sequential_ratio)
     if targets.near_ratio is not None:
-        # A first guess, without the chance of meeting.
+        # A first guess, ignoring chance meetings.
         left = 1 - (targets.sequential_ratio or 0.0)
         keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:
-    """How far off the sizes may be by the draws alone: of few requests, more than a tolerance, and of
-    correlated ones as of fewer."""
+    """Returns how far off the sizes may be by the draws alone: more than a tolerance for few requests, and
+    for correlated ones as for fewer."""
     spread = {}
     kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))
     for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):
@@ -528,25 +529,25 @@ def _spread(targets: Targets, found: Workload) -> dict[str, float]:
 
 
 def _share(count: int, of: int) -> float:
-    """A share off its ends by half a request, so that its log-odds are finite."""
+    """Moves a share away from its ends by half a request, so that its log-odds are finite."""
     return min(max(count, 0.5), max(of - 0.5, 0.5)) / max(of, 1)
 
 
 def _residual(found: float, wanted: float) -> float:
-    """Difference of log-odds, which searches take as straight; near 0 the relative difference."""
+    """Returns a difference of log-odds, which searches treat as linear; near 0 the relative difference."""
     odds = math.log(found / (1 - found)) - math.log(wanted / (1 - wanted))
     return odds * (1 - wanted)
 
 
 def _mix(wanted: sizes.Mix | None, found: Workload, reads: bool) -> tuple[float | None, float | None]:
-    """The largest difference of the cumulative shares of sizes; its target is 0."""
+    """Returns the largest difference of the cumulative shares of sizes; its target is 0."""
     if wanted is None:
         return None, None
     return 0.0, sizes.difference(found.read_sizes if reads else found.write_sizes, dict(wanted))
 
 
 def _footprint(config: Config) -> int:
-    """Bytes in the pages of 4 KiB that a generator touches."""
+    """Returns the bytes in the pages of 4 KiB that a generator touches."""
     import numpy as np
 
     touched: set[int] = set()

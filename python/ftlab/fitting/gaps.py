@@ -1,4 +1,4 @@
-"""The arrival process as far as figures of the gaps state it."""
+"""The arrival process, as far as figures of the gaps determine it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def given(targets: Targets, keys: dict[str, str]) -> None:
 
 
 class Gaps(NamedTuple):
-    """Figures of the gaps between arrivals; None is not asked for."""
+    """Figures of the gaps between arrivals; None if not asked for."""
 
     mean_ns: float | None
     cv: float | None
@@ -34,7 +34,7 @@ class Gaps(NamedTuple):
 
     @classmethod
     def of(cls, targets: Targets) -> Gaps:
-        """Those of ``targets``."""
+        """Returns those of ``targets``."""
         return cls(
             targets.mean_interarrival_ns,
             targets.interarrival_cv,
@@ -43,7 +43,7 @@ class Gaps(NamedTuple):
         )
 
     def times(self, factors: list[float | None]) -> Gaps:
-        """Each figure corrected, by half at most; a spread stays one of bursts."""
+        """Returns each figure corrected, by half at most; a spread stays one of bursts."""
         mean, cv, median, seen = (
             value if value is None or by is None else value * min(max(by, 0.5), 2.0)
             for value, by in zip(self, factors, strict=True)
@@ -51,7 +51,7 @@ class Gaps(NamedTuple):
         return Gaps(mean, None if cv is None else max(cv, 1.0), median, seen)
 
     def bursts(self) -> arrivals.Bursts:
-        """The process in closed form."""
+        """Returns the process in closed form."""
         assert self.mean_ns is not None
         if self.median_ns is not None and self.seen is not None:
             return arrivals.median_bursts(self.mean_ns, self.median_ns, self.seen, self.cv)

@@ -22,7 +22,7 @@ NEAR_RANGE = 2 << 20
 """Bytes of a range: what a translation page of 512 entries maps (``near_range`` of the generator)."""
 
 NEAR_REQUESTS = 8
-"""Requests looked back at, as the generator does."""
+"""The number of earlier requests considered, as in the generator."""
 
 _BLOCK = 256 << 10
 _TRIM = 2
@@ -30,7 +30,7 @@ _TRIM = 2
 
 @dataclass
 class Workload:
-    """Figures of a workload; flushes are left out."""
+    """Figures of a workload, without flushes."""
 
     counts: list[int] = field(default_factory=lambda: [0, 0, 0])
     """Reads, writes, trims."""
@@ -96,7 +96,7 @@ def _mean(counts: Counter[int]) -> float | None:
 
 
 def measure(config: Config) -> Workload:
-    """Reads a configuration's workload through."""
+    """Reads a configuration's workload to its end."""
     import numpy as np
 
     from ftlab.traces import CHUNK_ROWS
@@ -140,7 +140,7 @@ def measure(config: Config) -> Workload:
 
 
 def miss_ratio(config: Config, space: int) -> float:
-    """Mapping misses over all lookups of a workload, under DFTL with a cache of 16 KiB.
+    """Returns mapping misses over all lookups of a workload, under DFTL with a cache of 16 KiB.
 
     The device is a little larger than ``space`` bytes and full at time 0; requests come one at a time,
     so that their order is the workload's. A trace's touched pages are packed densely.
@@ -181,7 +181,7 @@ def miss_ratio(config: Config, space: int) -> float:
 
 
 def updated_ratio(config: Config, device: _core.Device | None) -> float:
-    """Updated entries over mapping entries programmed in a run."""
+    """Returns updated entries over mapping entries programmed in a run."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device))
@@ -196,7 +196,7 @@ def updated_ratio(config: Config, device: _core.Device | None) -> float:
 def conflicts(
     config: Config, device: _core.Device | None, progress: Progress | None = None
 ) -> tuple[int, int]:
-    """Conflicts of reads and of writes in a run."""
+    """Returns the conflicts of reads and of writes in a run."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device, progress=progress))

@@ -1,4 +1,4 @@
-"""Arrival processes of which two variables are free, for the search for conflicts."""
+"""Arrival processes with two free variables, for the search for conflicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ftlab.fitting import arrivals, quantity, solve
 from ftlab.fitting.targets import Targets
 
 WITHIN_BURST_NS = 20_000
-"""Mean gap within bursts where nothing states it."""
+"""Mean gap within bursts if nothing states it."""
 
 START_GAP_NS = 3e6
 _SHORTEST_GAP_NS, _LONGEST_GAP_NS = 1e3, 1e11
@@ -27,7 +27,7 @@ class Process(NamedTuple):
 
 
 def of(targets: Targets) -> list[Process]:
-    """The arrival processes that may give the conflicts, the likelier first."""
+    """Returns the arrival processes that may give the conflicts, the likelier first."""
     if targets.mean_interarrival_ns is None:
         return [_of_any_rate()]
     return [_of_rate(targets, single=False), _of_rate(targets, single=True)]
@@ -85,6 +85,6 @@ def _of_rate(targets: Targets, *, single: bool) -> Process:
 
 
 def _without_pauses(keys: dict[str, str]) -> None:
-    """The processes here state the rate without them."""
+    """The processes here imply the rate without stating it."""
     for key in ("pause_share", "pause"):
         keys.pop(key, None)

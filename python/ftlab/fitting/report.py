@@ -12,7 +12,7 @@ _BARE = ("true", "false")
 
 
 def lines(fit: Fit) -> list[str]:
-    """A line for each characteristic: target, reached, difference."""
+    """Formats a line for each characteristic: target, reached, difference."""
     rows = [("", "target", "reached", "difference")]
     rows += [
         (each.name, _value(each, each.target), _value(each, each.reached), _difference(each))
@@ -36,7 +36,7 @@ def text(fit: Fit, path: str) -> str:
 
 
 def as_json(fit: Fit, path: str) -> dict[str, Any]:
-    """A fit's figures."""
+    """Returns a fit's figures."""
     return {
         "name": fit.targets.name,
         "source": fit.targets.source,

@@ -6,20 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 
 MOST_SIZES = 64
-"""Sizes a generator's mix may have."""
+"""The number of sizes that a generator's mix may have."""
 
 _WEIGHTS = 1_000_000
-"""Sum of a mix's weights, about."""
+"""The approximate sum of a mix's weights."""
 
 SECTOR = 512
-"""Least bytes of a request."""
+"""The smallest size of a request, bytes."""
 
 Mix = list[tuple[int, int]]
 """Bytes and weight, as fio's bssplit."""
 
 
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
-    """The mix of ``sizes`` with this mean that says least beyond it; None if none has it.
+    """Returns the mix of ``sizes`` with this mean that assumes least beyond it; None if none has it.
 
     Of all mixes with that mean the one of greatest entropy: weights fall (or rise) exponentially with
     the size.
@@ -50,7 +50,7 @@ def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
 
 
 def of_counts(counts: Mapping[int, int]) -> Mix:
-    """The most frequent sizes as they are, the rest in one size of their mean."""
+    """Keeps the most frequent sizes as they are, and the rest as one size of their mean."""
     common = sorted(counts, key=lambda size: (-counts[size], size))
     kept, rest = common[:MOST_SIZES], common[MOST_SIZES:]
     if rest:
@@ -72,7 +72,7 @@ def mean(mix: Mix) -> float:
 
 
 def text(mix: Mix) -> str:
-    """A mix as a configuration writes it."""
+    """Writes a mix as in a configuration."""
     return ":".join(f"{_bytes(size)}/{weight}" for size, weight in mix)
 
 
@@ -81,7 +81,7 @@ def _bytes(size: int) -> str:
 
 
 def difference(found: Mapping[int, int], wanted: Mapping[int, int]) -> float:
-    """The largest difference of the shares of requests up to a size (Kolmogorov and Smirnov)."""
+    """Returns the largest difference of the shares of requests up to a size (Kolmogorov and Smirnov)."""
     totals = (sum(found.values()), sum(wanted.values()))
     if not all(totals):
         return 0.0 if totals[0] == totals[1] else 1.0

@@ -14,13 +14,13 @@ from typing import NamedTuple
 Pair = tuple[float, float]
 
 LONGEST_STEP = 1.0
-"""Of each variable; the variables are logarithms."""
+"""Limits of each variable; the variables are logarithms."""
 
 _RETRIES = 4
 
 
 class Point(NamedTuple):
-    """A place and the residuals there."""
+    """A point and the residuals there."""
 
     at: Pair
     residuals: Pair
@@ -32,11 +32,11 @@ class Point(NamedTuple):
 
 
 class OverError(Exception):
-    """Raised within to leave a search: the point is good enough, or the budget is spent."""
+    """Raised inside a search to leave it: the point is good enough, or the budget is spent."""
 
 
 def bisect(function: Callable[[float], float], low: float, high: float, within: float, most: int) -> float:
-    """Where an increasing ``function`` is 0 within ``within``, or the end nearest to that.
+    """Returns where an increasing ``function`` is 0 within ``within``, or the nearest end.
 
     ``most`` bounds the evaluations.
     """
@@ -55,14 +55,14 @@ def bisect(function: Callable[[float], float], low: float, high: float, within: 
 
 
 class Search:
-    """A search for the common root of two functions of two variables."""
+    """A search for a common root of two functions of two variables."""
 
     def __init__(
         self, function: Callable[[Pair], Pair], low: Pair, high: Pair, within: float, most: int
     ) -> None:
-        """``function`` gives the residuals, within ``low`` and ``high``.
+        """``function`` gives the residuals, between ``low`` and ``high``.
 
-        A point with both at most ``within`` ends the search; so do ``most`` evaluations.
+        A point at which both are at most ``within`` ends the search; so do ``most`` evaluations.
         """
         self._function = function
         self._low, self._high = low, high
@@ -70,7 +70,7 @@ class Search:
         self.best: Point | None = None
 
     def run(self, start: Pair) -> Point:
-        """The best point found, from ``start`` on."""
+        """Returns the best point found, starting at ``start``."""
         try:
             point = self._evaluate(start)
             while True:
@@ -107,19 +107,19 @@ class Search:
                     break
                 step = (step[0] / 2, step[1] / 2)
             else:
-                # The best so far, from which the slopes are taken anew.
+                # The best so far, where the slopes are taken again.
                 return self._around(self.best or point)
             point = reached
         return point
 
     def _around(self, point: Point) -> Point:
-        """A point a little aside: random draws make the functions rough on the smallest scale."""
+        """A point slightly to one side: random draws make the functions rough on the smallest scale."""
         turn = 2.399963 * self._left
         aside = (0.01 * math.cos(turn), 0.02 * math.sin(turn))
         return self._evaluate((point.at[0] + aside[0], point.at[1] + aside[1]))
 
     def _differences(self, point: Point) -> list[list[float]]:
-        """Slopes of both functions along both variables."""
+        """Returns the slopes of both functions along both variables."""
         rows = [[0.0, 0.0], [0.0, 0.0]]
         for variable, step in enumerate((0.15, 0.2)):
             up = point.at[variable] + step <= self._high[variable]
@@ -134,7 +134,7 @@ class Search:
 
 
 def _newton(jacobian: list[list[float]], residuals: Pair) -> Pair:
-    """Newton's step, damped (Levenberg) where both functions fall along the same direction."""
+    """Returns Newton's step, damped (Levenberg) where both functions fall along the same direction."""
     (a, b), (c, d) = jacobian
     # The normal equations (J'J + damping) step = -J'r.
     p, q, s = a * a + c * c, a * b + c * d, b * b + d * d
@@ -149,7 +149,7 @@ def _newton(jacobian: list[list[float]], residuals: Pair) -> Pair:
 
 
 def _correct(jacobian: list[list[float]], before: Point, after: Point) -> None:
-    """Broyden's correction of rank one."""
+    """Applies Broyden's correction of rank one."""
     step = (after.at[0] - before.at[0], after.at[1] - before.at[1])
     square = step[0] ** 2 + step[1] ** 2
     # Tiny steps show noise, not slope.

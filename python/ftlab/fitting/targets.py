@@ -1,4 +1,4 @@
-"""What a generator is to match: from a file, or from a trace."""
+"""What a generator has to match: from a file, or from a trace."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
 
 @dataclass
 class Targets:
-    """Characteristics to match; what is None is not asked for."""
+    """Characteristics to be matched; None if not asked for."""
 
     name: str
     source: str
@@ -49,7 +49,7 @@ class Targets:
     writes: int
     trims: int = 0
     write_ratio: float | None = None
-    """Of reads and writes, where it was stated instead of their counts."""
+    """Of reads and writes, if it was stated instead of their counts."""
     read_sizes: sizes.Mix | None = None
     write_sizes: sizes.Mix | None = None
     mean_size: float | None = None
@@ -78,12 +78,12 @@ class Targets:
 
     @property
     def requests(self) -> int:
-        """All requests."""
+        """Returns the number of all requests."""
         return self.reads + self.writes + self.trims
 
 
 def read_targets(path: str, only: tuple[str, ...] = ()) -> tuple[dict[str, Any], list[Targets]]:
-    """The configuration and the targets of a file; ``only`` names those wanted.
+    """Returns the configuration and the targets of a file; ``only`` names those wanted.
 
     Raises:
         UserError: the file is wrong; the text says where.
@@ -136,7 +136,7 @@ class _Reader:
         return targets
 
     def _values(self, place: str, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The targets of a table that are numbers."""
+        """Returns the targets of a table that are numbers."""
         known = {"source", "sizes", "synthetic", *TIMES, *NUMBERS, *COUNTS, *RATIOS, *SIZES}
         values: dict[str, Any] = {}
         for key, value in table.items():
@@ -155,7 +155,7 @@ class _Reader:
         return values
 
     def _mixes(self, place: str, table: Mapping[str, Any], targets: Targets) -> None:
-        """Sizes of the mean asked for."""
+        """Returns sizes with the requested mean."""
         given = table.get("sizes")
         allowed = (
             [round(_quantity(place, "size", size)) for size in given] if given is not None else _DEFAULT_SIZES
@@ -187,7 +187,7 @@ class _Reader:
 
 
 def _operations(place: str, values: dict[str, Any]) -> None:
-    """Counts of reads and writes from ``requests`` and ``write_ratio``, if those are what is stated."""
+    """Returns counts of reads and writes from ``requests`` and ``write_ratio``, if those are stated."""
     requests, ratio = values.pop("requests", None), values.get("write_ratio")
     if requests is None and ratio is None:
         return
@@ -220,7 +220,7 @@ def _check(place: str, targets: Targets) -> None:
 
 
 def _check_arrivals(place: str, targets: Targets) -> None:
-    """Which figures of the gaps go together."""
+    """Checks which figures of the gaps go together."""
     mean, median = targets.mean_interarrival_ns, targets.median_interarrival_ns
     cv, length = targets.interarrival_cv, targets.burst_length
     for key, value in (("interarrival_cv", cv), ("burst_length", length), ("median_interarrival", median)):
@@ -237,7 +237,7 @@ def _check_arrivals(place: str, targets: Targets) -> None:
 
 
 def _quantity(place: str, key: str, value: Any) -> float:
-    """Bytes of a size, nanoseconds of a time, read as the generator's own key is."""
+    """Parses bytes of a size or nanoseconds of a time, as for the generator's own key."""
     leaf = "size" if key == "size" else "interarrival"
     try:
         text = f'[workload.synthetic]\nrequests = 1\n{leaf} = "{value}"\n'
@@ -249,7 +249,7 @@ def _quantity(place: str, key: str, value: Any) -> float:
 
 
 def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | None = None) -> Targets:
-    """What a trace is like, in the terms of the generator.
+    """Describes a trace in the terms of the generator.
 
     ``conflicts`` are those of its reads and writes on the device of interest.
     """
@@ -294,6 +294,6 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
 
 
 def _region(targets: Targets, footprint: int) -> int:
-    """The footprint; more where a single request is larger."""
+    """Returns the footprint; more if a single request is larger."""
     mixes = [*(targets.read_sizes or []), *(targets.write_sizes or [])]
     return max(footprint, *(size for size, _ in mixes))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ftlab.comparison import Comparison
 
 KEYS = ("results.histograms", "results.series", "results.erase_map", "results.miss_curve")
-"""Keys that have a result hold what the report draws; without them it draws what there is."""
+"""Keys that make a result hold what the report draws; without them it draws what there is."""
 
 
 def write_report(
@@ -56,7 +56,7 @@ def render(
     preface: str = "",
     command: str = "",
 ) -> str:
-    """The report's text; deterministic for equal results, whatever their ``engine``."""
+    """Returns the report's text, which is the same for equal results, whatever their ``engine``."""
     from ftlab.html.page import page
 
     return page(title=title, data=payload(runs), preface=preface, command=command)

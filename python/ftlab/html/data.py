@@ -1,4 +1,4 @@
-"""What the page's script draws from: of each run what is shown, no finer than a screen shows it."""
+"""The data for the page's script: what is shown of each run, no finer than a screen can show."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ftlab import palette
 from ftlab.histogram import lower
 
 Labels: TypeAlias = dict[str, str]
-"""What tells a run from the others, by name."""
+"""What distinguishes a run from the others, by name."""
 
 Measured: TypeAlias = Mapping[str, Any]
 """A result: `Result`, or the dictionary of its JSON."""
 
 _POLICIES = (*palette.POLICIES, "scheduler", "policy", "ftl", "variant")
-"""What is told apart by colour, the first of these that differs between runs."""
+"""What colours distinguish: the first of these that differs between runs."""
 
 _STUDIES = ("figure", "study")
-"""Labels that, where all runs have one, say which runs are looked at together."""
+"""Labels that group runs which are looked at together, if all runs have one."""
 
 _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
@@ -69,7 +69,7 @@ def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
 
 
 def _identity(result: Mapping[str, Any]) -> str:
-    """A text that equal results share, and no others; how fast the engine was does not count."""
+    """Returns a text that equal results share, and no others; the engine's speed does not count."""
     measured = {name: value for name, value in result.items() if name != "engine"}
     return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
@@ -78,7 +78,7 @@ _Members: TypeAlias = list[tuple[Labels, int]]
 
 
 def _studies(runs: Sequence[tuple[Labels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
-    """Runs by the study they belong to: the figure they say, or else what they are labelled by."""
+    """Groups runs by study: by the figure they state, or else by what they are labelled with."""
     label = next((name for name in _STUDIES if all(name in given for given, _ in runs)), None)
     studies: dict[str, _Members] = {}
     for (given, _), number in zip(runs, numbers, strict=True):
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def _distinct(labels: list[Labels]) -> list[Labels]:
-    """Labels that tell all runs apart: where they do not, the run's number joins them."""
+    """Returns labels that distinguish all runs: where they do not, the run's number is added."""
     names = dict.fromkeys(name for given in labels for name in given)
     complete = [{name: given.get(name, "-") for name in names} for given in labels]
     if not names or len({tuple(given.values()) for given in complete}) < len(complete):
@@ -109,7 +109,7 @@ def _distinct(labels: list[Labels]) -> list[Labels]:
 
 
 def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
-    """Names and values of the labels; each value with its place, of which its colour is made."""
+    """Returns names and values of the labels; each value with its place, which determines its colour."""
     dimensions = []
     for name in labels[0]:
         values = list(dict.fromkeys(given[name] for given in labels))
@@ -119,7 +119,7 @@ def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:
     differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
-    # Of a run alone, its policy.
+    # For a single run, its policy.
     names = differing or [dimension["name"] for dimension in dimensions]
     return next((name for name in _POLICIES if name in names), names[-1])
 
@@ -141,7 +141,7 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
     }
     for part in _PARTS:
         run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
-        # Those of both are the sum of the two.
+        # The values for both are the sum of the two.
         for op in _OPS:
             if "histogram" in result[part][op]:
                 run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)
@@ -155,7 +155,7 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
 
 
 def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:
-    """Bins of at most ``per_octave`` to a power of two: the least value of each, and its count."""
+    """Returns bins of at most ``per_octave`` to a power of two: the least value of each, and its count."""
     sub_bits = per_octave.bit_length() - 1
     joined: dict[int, int] = {}
     for low, count in bins:
@@ -174,7 +174,7 @@ def _without_zeros(series: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fewer_cells(map_: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """An erase map of at most ``most`` cells, but one for each chip at least."""
+    """Returns an erase map of at most ``most`` cells, but at least one for each chip."""
     mean: list[list[float]] = map_["mean"]
     highest: list[list[int]] = map_["max"]
     step = -(-len(mean) * len(mean[0]) // most)
@@ -200,7 +200,7 @@ def fewer_cells(map_: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Ratios with six decimals: a screen shows no more."""
+    """Rounds ratios to six decimals: a screen shows no more."""
     if isinstance(value, Mapping):
         return {name: _rounded(inner) for name, inner in value.items()}
     if isinstance(value, list):

@@ -17,7 +17,7 @@ _SCRIPTS = ("look.js", "metrics.js", "charts.js", "picture.js", "address.js", "r
 
 
 def policy(*scripts: str) -> str:
-    """The content security policy of a page: nothing is fetched, and no script runs but these."""
+    """Returns the content security policy of a page: nothing is fetched, and no other scripts run."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
     return (
@@ -27,12 +27,12 @@ def policy(*scripts: str) -> str:
 
 
 def style() -> str:
-    """The style sheet of every page: the palette's colours, and what they are put on."""
+    """Returns the style sheet of every page: the palette's colours, and where they are used."""
     return palette.css() + _part("report.css")
 
 
 def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str:
-    """The whole file. ``preface`` is HTML; everything else is escaped here."""
+    """Returns the whole file. ``preface`` is HTML; everything else is escaped here."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -47,7 +47,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         version=__version__,
         preface=Markup(preface),
         style=Markup(style()),
-        # Markup: an escaped quote would be part of the policy.
+        # This is markup: an escaped quote would be part of the policy.
         policy=Markup(policy(library, script)),
         library=Markup(library),
         script=Markup(script),
@@ -64,7 +64,7 @@ def _part(name: str) -> str:
 
 
 def bundle() -> str:
-    """Vega as one script, as vl-convert bundles it; what the report calls becomes a global, nothing else."""
+    """Returns Vega as one script, as vl-convert bundles it; only what the report calls becomes a global."""
     import vl_convert
 
     script: str = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
@@ -73,20 +73,20 @@ def bundle() -> str:
 
 @cache
 def _library() -> str:
-    """Vega; where the build has left it beside this file (`scripts/vega.py`), without seconds of bundling."""
+    """Returns Vega; at once if the build has left it in this folder (`scripts/vega.py`)."""
     held = files("ftlab.html") / "vega.js.gz"
     script = gzip.decompress(held.read_bytes()).decode() if held.is_file() else bundle()
-    # It must not end the element that it stands in.
+    # It must not close the element that contains it.
     return alone(script.replace("</script", "<\\/script"))
 
 
 def alone(script: str) -> str:
-    """A script whose names are no globals."""
+    """Wraps a script so that its names are not globals."""
     return f"\n(() => {{\n{script}\n}})();\n"
 
 
 def script_json(data: dict[str, Any]) -> str:
-    """JSON that no HTML parser takes for the end of its element, nor for a comment."""
+    """Writes JSON that no HTML parser takes for the end of its element, or for a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

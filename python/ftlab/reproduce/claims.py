@@ -1,4 +1,4 @@
-"""Verdicts: what a paper claims, what was measured, whether it holds."""
+"""Verdicts: what a paper claims, what was measured, and whether the claim holds."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DIRECTION = "holds in direction"
 FAILS = "does not hold"
 VERDICTS = (HOLDS, SIGN, DIRECTION, FAILS)
 CONSTRUCTED = "by construction"
-"""Of what holds because it is made to; not counted."""
+"""The verdict of what holds by construction; not counted."""
 
 POINTS = 5.0
 """Percentage points by which a percentage may differ."""
 SHARE = 0.25
 """Part of the published value by which any may differ."""
 ABSENT = "(not measured here)"
-"""In a reason, in place of figures of a study that was not run."""
+"""Used in a reason in place of figures of a study that was not run."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class Judged:
     measured: float | None
     """None: a direction, or nothing to measure."""
     counted: tuple[int, int] | None
-    """Of a direction over several: in how many it is so, of how many."""
+    """For a direction over several: in how many it holds, of how many."""
     spread: tuple[float, float] | None
-    """Of a mean of changes: the least and the greatest of them."""
+    """For a mean of changes: the least and the greatest of them."""
     verdict: str
     recorded: str
-    """The same measured on the recorded traces, as text; empty where it cannot be."""
+    """The same, measured on the recorded traces, as text; empty if it cannot be."""
     reason: str
     """Its reasons with the figures of this run; empty where it needs none."""
     reason_written: str
 
 
 def verdict(claim: Claim, measured: Any) -> str:
-    """What a claim comes to.
+    """Judges a claim.
 
     A change holds if it has the published sign and is within 5 percentage points or 25 % of the published,
     whichever is larger; in direction with the sign alone. Below 5 % published that is all that is asked
@@ -102,7 +102,7 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
 
 
 def _reason(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> tuple[str, str]:
-    """A claim's reasons with the figures of this run, and when the last of them was written."""
+    """Returns a claim's reasons with the figures of this run, and when the last of them was written."""
     names = _names(claim.figure, studies)
     said = []
     for reason in claim.reasons:
@@ -123,13 +123,13 @@ def _figure(
 
 
 def _figures(of: Expression, paper: Paper) -> set[str]:
-    """Other figures that an expression names."""
+    """Returns other figures that an expression names."""
     used = of.used()
     return {figure.id for figure in paper.figures if _name(figure.id) in used}
 
 
 def _name(figure: str) -> str:
-    """A figure's name in expressions, which know no hyphen."""
+    """Returns a figure's name in expressions, which have no hyphens."""
     return figure.replace("-", "_")
 
 
@@ -139,7 +139,7 @@ def _names(figure: str, studies: Mapping[str, Study]) -> dict[str, Any]:
 
 
 def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
-    """The claim on the figure of the recorded traces, where it names no workload of the paper's."""
+    """Applies the claim to the figure of the recorded traces, if it names no workload of the paper's."""
     for figure in paper.figures:
         study = studies.get(figure.id)
         if figure.kind != RECORDED or figure.of != claim.figure or study is None or not study.rows:
@@ -160,7 +160,7 @@ def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
 
 
 def number(claim: Claim, value: float) -> str:
-    """A number with the claim's unit; a change with its sign."""
+    """Formats a number with the claim's unit; a change has its sign."""
     digits = 2 if abs(value) < 100 else 1
     if claim.unit not in ("%", "x", "ms", "us", "MiB") and value == int(value):
         digits = 0
@@ -169,12 +169,12 @@ def number(claim: Claim, value: float) -> str:
 
 
 def published_text(claim: Claim) -> str:
-    """What the paper states."""
+    """Formats what the paper states."""
     return HOLDS if claim.published is None else number(claim, claim.published)
 
 
 def measured_text(judged: Judged) -> str:
-    """What was measured, and of a mean of changes between what and what they lie."""
+    """Formats what was measured and, for a mean of changes, the range of the changes."""
     if judged.claim.published is not None:
         found = "nothing" if judged.measured is None else number(judged.claim, judged.measured)
     elif judged.counted:
@@ -185,7 +185,7 @@ def measured_text(judged: Judged) -> str:
 
 
 def counts(judged: Sequence[Judged]) -> dict[str, int]:
-    """How many of each verdict, and apart from them how many hold by construction."""
+    """Counts each verdict, and separately how many hold by construction."""
     found = Counter(each.verdict for each in judged)
     return {each: found[each] for each in (*VERDICTS, CONSTRUCTED)}
 
@@ -201,7 +201,7 @@ def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def to_csv(judged: Sequence[Judged]) -> str:
-    """All claims, one a row."""
+    """Returns all claims, one in each row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = "id figure place claim kind unit published measured true of least greatest verdict"

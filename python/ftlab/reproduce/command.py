@@ -114,7 +114,7 @@ def _papers(base: Path, which: str) -> list[Paper]:
 
 
 def trace_folder(base: Path, given: str | None) -> Path | None:
-    """Where recorded traces are: named, ``$FTLAB_TRACES``, or ``shared/traces`` beside the checkout.
+    """Returns where recorded traces are: as named, ``$FTLAB_TRACES``, or ``shared/traces``.
 
     Raises:
         UserError: the named directory is not there.
@@ -156,7 +156,7 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
 def _page(
     out: Path, parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]], quick: bool, said: str
 ) -> Path:
-    """The page: what was claimed and drawn, and under it the runs of some figures to choose from."""
+    """Makes the page: what was claimed and drawn, followed by the runs of some figures to choose from."""
     from ftlab.html import render
 
     target = out / "index.html"
@@ -174,7 +174,7 @@ def _page(
 def _report_runs(
     parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]]
 ) -> list[tuple[dict[str, str], dict[str, Any]]]:
-    """Runs of the figures that want to be looked into, each figure a study with its axes as labels."""
+    """Returns runs of the figures meant for exploration, each figure a study with its axes as labels."""
     runs = []
     for part in parts:
         for each in part.studies.values():
@@ -188,7 +188,7 @@ def _report_runs(
 
 
 def summary(outcome: Outcome) -> str:
-    """What is printed at the end: verdicts by paper, and those that do not hold."""
+    """Returns what is printed at the end: verdicts by paper, and claims that do not hold."""
     names = [part.paper.name for part in outcome.parts]
     width = max(map(len, names), default=0)
     columns = [*claims.VERDICTS, claims.CONSTRUCTED, "with the sign", "in the band", "figures"]

@@ -1,6 +1,6 @@
-"""The page of a reproduction: claims first, then every figure and table, published beside measured.
+"""The page of a reproduction: claims first, then every figure and table, published and measured.
 
-It holds no date and no time of the run: the same inputs give the same bytes.
+It contains no date and no duration of the run: the same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Part:
     pictures: Mapping[str, str]
     """SVG of each figure that has one."""
     left_out: Sequence[str] = field(default_factory=tuple)
-    """Figures that were not asked for."""
+    """Figures that were not requested."""
 
 
 def preface(parts: Sequence[Part], *, quick: bool) -> str:
@@ -126,7 +126,7 @@ def _summary(parts: Sequence[Part]) -> str:
 
 
 def label(figure: Figure) -> str:
-    """As a reader knows it: Fig. 9; Table 1, recorded traces; Sequential."""
+    """Formats a name for readers: Fig. 9; Table 1, recorded traces; Sequential."""
     name = re.sub(r"^(fig|table)(.*?)(-.*)?$", _name, figure.id)
     name = name if name != figure.id else name.capitalize()
     return name + (", recorded traces" if figure.kind == RECORDED else "")
@@ -166,7 +166,7 @@ def _paper(part: Part) -> str:
 
 
 def _claim(part: Part, each: Judged, previous: str) -> str:
-    """A row, and one below it with the reason, which is not said twice on end (``previous``)."""
+    """Makes a row, and one below it with the reason, which is not repeated (``previous``)."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     made = claim.construction if each.verdict == judging.CONSTRUCTED else ""
@@ -211,7 +211,7 @@ def _figure(part: Part, figure: Figure) -> str:
 
 
 def _table(study: Study, panel_number: int) -> str:
-    """A panel as a table: rows are its x (and its other axes), columns its values or its series."""
+    """Shows a panel as a table: rows are its x (and its other axes), columns its values or its series."""
     panel = study.figure.panels[panel_number]
     cells = bars(study, panel)
     columns = study.labels(panel.series) if panel.series and len(panel.values) == 1 else list(panel.values)
@@ -240,7 +240,7 @@ def _wide(table: str) -> str:
 
 
 def _picture(figure: Figure, svg: str) -> str:
-    """In the page's colours, and named for those who do not see it."""
+    """Uses the page's colours, and adds names for readers who cannot see it."""
     named = f'<svg role="img" aria-label="{_text(label(figure) + ": " + figure.title)}" '
     return palette.themed(svg).replace("<svg ", named, 1)
 
@@ -250,7 +250,7 @@ def _folded(table: str, rows: int) -> str:
 
 
 def _published(study: Study, numbers: Iterable[Published]) -> str:
-    """Numbers that the paper prints for cells of this figure, beside what was measured there."""
+    """Returns numbers that the paper prints for cells of this figure, with what was measured there."""
     own = [each for each in numbers if each.figure == study.figure.id]
     table = {row.labels: row.values for row in study.rows}
     rows = []
@@ -281,7 +281,7 @@ def _text(value: str) -> str:
 
 
 def standalone(title: str, body: str) -> str:
-    """A document of its own around a body, in the report's style and the reader's colours."""
+    """Makes a separate document around a body, in the report's style and the reader's colours."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

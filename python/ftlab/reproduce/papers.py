@@ -16,7 +16,7 @@ from ftlab.studies.expression import FUNCTIONS, Expression
 from ftlab.studies.toml import Table
 
 SMALL = 5.0
-"""Per cent: of a published change below it the sign alone is judged."""
+"""In per cent: of a published change below it only the sign is judged."""
 
 CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
 """Why a claim holds by construction, so that it says nothing for or against."""
@@ -24,7 +24,7 @@ CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
 
 @dataclass(frozen=True)
 class Published:
-    """A number that the paper prints, and which cell of which figure it stands beside."""
+    """A number that the paper prints, and the cell of a figure with which it is compared."""
 
     figure: str
     value: str
@@ -35,28 +35,28 @@ class Published:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a claim does not come out, as far as known; written by hand, but for its figures."""
+    """Why a claim does not hold, as far as known; written by hand, except for its figures."""
 
     parts: tuple[str | tuple[Expression, str], ...]
-    """Words, and in their places what was measured: an expression with how its number is written."""
+    """Text with measured figures in it: each is an expression and the format of its number."""
     written: str
     """When."""
 
     def used(self) -> set[str]:
-        """The names in its expressions."""
+        """Returns the names in its expressions."""
         return {name for part in self.parts if not isinstance(part, str) for name in part[0].used()}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Something the paper says."""
+    """A statement of the paper."""
 
     id: str
     text: str
     place: str
     figure: str
     published: float | None
-    """None: a direction alone."""
+    """None: only a direction."""
     unit: str
     kind: str
     """"change" (a sign matters), "level" (an amount), "direction" (true or not)."""
@@ -67,7 +67,7 @@ class Claim:
 
     @property
     def small(self) -> bool:
-        """Whether it is a change too small for its number to be judged: the sign alone is."""
+        """Whether it is a change that is too small for its number to be judged, so that only the sign is."""
         return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
@@ -81,20 +81,20 @@ class Paper:
     citation: str
     about: str
     words: dict[str, str]
-    """What abbreviations of its figures stand for."""
+    """The meaning of abbreviations in its figures."""
     required: tuple[str, ...]
     """Figures and tables that the specification asks for."""
     shared_device: bool
-    """Prepare one device for the runs that differ in their workload alone."""
+    """Prepare one device for the runs that differ only in their workload."""
     figures: tuple[Figure, ...]
     numbers: tuple[Published, ...]
     claims: tuple[Claim, ...]
     not_claims: tuple[str, ...]
-    """What the paper says that nothing here can measure, and why."""
+    """What the paper states that cannot be measured here, and why."""
 
 
 def root(given: str | os.PathLike[str] | None = None) -> Path:
-    """The directory that holds ``papers/`` and ``workloads/``: ftlab's own, if none is given.
+    """Returns the directory that holds ``papers/`` and ``workloads/``: ftlab's own, if none is given.
 
     Raises:
         UserError: there are none in it.
@@ -108,7 +108,7 @@ def root(given: str | os.PathLike[str] | None = None) -> Path:
 
 
 def names(base: Path) -> list[str]:
-    """The papers there are."""
+    """Returns the papers that exist."""
     return sorted(path.parent.name for path in (base / "papers").glob("*/paper.toml"))
 
 
@@ -170,9 +170,9 @@ def _check(paper: Paper, folder: Path) -> None:
 
 
 def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = False) -> dict[str, list[Figure]]:
-    """The figures asked for, by paper; all of them if none is named. Those like another come with it.
+    """Returns the requested figures, by paper, with those that derive from them; all if none is named.
 
-    A quick run has the long ones only where they are named.
+    A quick run includes the long ones only if they are named.
 
     Raises:
         UserError: a name that no paper has.
@@ -198,7 +198,7 @@ def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = Fals
 
 
 def normal(text: str) -> str:
-    """A figure's name as its file has it: "Fig. 9" and "9" are fig9, "Table III" is table3."""
+    """Returns a figure's name as its file has it: "Fig. 9" and "9" are fig9, "Table III" is table3."""
     key = re.sub(r"[^a-z0-9-]", "", text.lower().replace("figure", "fig"))
     roman = {"table" + numeral: f"table{value}" for value, numeral in enumerate(("i", "ii", "iii"), 1)}
     key = roman.get(key, key)
@@ -259,7 +259,7 @@ def _claims(table: Table) -> Iterable[Claim]:
 
 
 def _reasons(claim: Table, shared: Mapping[str, Reason]) -> Iterable[Reason]:
-    """A claim's own reason, then those that it shares with others."""
+    """Returns a claim's own reason, then those that it shares with others."""
     if claim.has("reason") or claim.has("written"):
         yield _reason(claim, claim.text("reason"))
     for name in claim.texts("reasons"):

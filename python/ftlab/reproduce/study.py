@@ -13,7 +13,7 @@ from ftlab.studies.series import Number
 
 
 def to_csv(study: Study, published: Sequence[Published]) -> str:
-    """All measured values, one a row; published ones beside those that the paper prints."""
+    """Returns all measured values, one in each row, with the published ones where the paper prints them."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*study.axes, "value", "unit", "measured", "normalised", "published", "place"])

@@ -43,7 +43,7 @@ def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
             raise UserError(f"--out {out}: another study is writing there") from None
         _take(out, study, lock, fresh=fresh)
         for path in results.glob(".*.tmp"):
-            # Of one that was killed.
+            # Left by one that was killed.
             path.unlink(missing_ok=True)
         yield
 

@@ -13,12 +13,12 @@ from ftlab.configs import to_text
 from ftlab.studies.toml import Table
 
 MOST_LABELS = 1_000_000
-"""Of an axis; more are a slip in its range."""
+"""The most labels of an axis; more are a mistake in its range."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One label of an axis and what it stands for."""
+    """One label of an axis, with its meaning."""
 
     label: str
     config: str | None = None
@@ -30,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Axis:
-    """What varies, in the order it is drawn."""
+    """A dimension of a study, in the order in which it is drawn."""
 
     name: str
     choices: tuple[Choice, ...]
@@ -43,7 +43,7 @@ class Axis:
 
     @property
     def key(self) -> str | None:
-        """The only key that it varies, if there is just one."""
+        """Returns the only key that it varies, if there is exactly one."""
         keys = {tuple(choice.set) for choice in self.choices if not choice.config}
         only = next(iter(keys)) if len(keys) == 1 else ()
         return only[0] if len(only) == 1 else None
@@ -54,7 +54,7 @@ class Axis:
 
 
 def load_axis(name: str, table: Table) -> Axis:
-    """Reads one ``[axis.NAME]``: the labels of one of five forms, and what each stands for.
+    """Reads one ``[axis.NAME]``: labels in one of five forms, with the meaning of each.
 
     Raises:
         UserError: the table is wrong; says what.
@@ -103,11 +103,11 @@ def _values(table: Table) -> Iterator[Choice]:
 
 
 def _files(table: Table) -> Iterator[Choice]:
-    """A trace each, by name; labels are the names without endings that all share."""
+    """Makes a label for each trace, by name; endings that all share are left out."""
     pattern = table.text("files")
     folder = table.path.parent
     try:
-        # From the root for an absolute pattern, which a folder of its own cannot take.
+        # From the root for an absolute pattern, which cannot be relative to a folder.
         start = Path(pattern).anchor
         found = Path(start).glob(str(Path(pattern).relative_to(start))) if start else folder.glob(pattern)
         paths = sorted(path for path in found if path.is_file())
@@ -119,7 +119,7 @@ def _files(table: Table) -> Iterator[Choice]:
     if len(set(names)) < len(names):
         names = [path.as_posix() if start else path.relative_to(folder).as_posix() for path in paths]
     for path, label in zip(paths, names, strict=True):
-        # As it is said in the file, so that a study and its traces can be moved together.
+        # As written in the file, so that a study and its traces can be moved together.
         said = path.as_posix() if start else path.relative_to(folder).as_posix()
         yield Choice(label, set={"workload.trace": said})
 
@@ -128,7 +128,7 @@ _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%]*)\s*
 
 
 def _range(table: Table) -> list[str]:
-    """``[from, to, step]``: the values from the one to the other, which is one of them if a step meets it."""
+    """``[from, to, step]``: the values from the one to the other, which is included if a step meets it."""
     given = table.list_of("range", (str, int, float))
     if len(given) != 3:
         raise table.wrong("range", "is [from, to, step]")

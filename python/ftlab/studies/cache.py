@@ -17,23 +17,23 @@ from ftlab.outputs import Output, beside
 
 _PIECE = 1 << 20
 MOST_BYTES = 256 * _PIECE
-"""Of an entry, unpacked; what says it is larger is not read further."""
+"""The most bytes of an unpacked entry; one that claims to be larger is not read further."""
 
 
 def default() -> Path:
     """``$XDG_CACHE_HOME/ftlab/reproduce``, else in ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # As the specification of XDG has it, a relative path is to be ignored.
+    # The XDG specification says that a relative path has to be ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "ftlab" / "reproduce"
 
 
 class Cache:
-    """A directory of results. A file appears whole, by rename, so that an interrupt leaves none broken."""
+    """A directory of results. A file appears whole, by rename, so an interrupt leaves none broken."""
 
     def __init__(
         self, folder: Path, *, fresh: bool = False, say: Callable[[str], None] | None = None
     ) -> None:
-        """``fresh``: what was there before is not looked at. ``say`` takes notes for the user."""
+        """``fresh``: earlier results are ignored. ``say`` takes notes for the user."""
         self.folder = folder
         self._fresh = fresh
         self._say = say or (lambda text: None)
@@ -41,11 +41,11 @@ class Cache:
         self._unwritable = False
 
     def path(self, key: str) -> Path:
-        """Where the result of that key is kept."""
+        """Returns where the result of that key is stored."""
         return self.folder / key[:2] / f"{key}.json.gz"
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The result kept under ``key``; one that is damaged is none, and said to be so."""
+        """Returns the result stored under ``key``; a damaged one is ignored, with a note."""
         if self._fresh and key not in self._new:
             return None
         path = self.path(key)
@@ -54,14 +54,14 @@ class Cache:
         except FileNotFoundError:
             return None
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-            # As after a full disk, or a bit that flipped: then it is run again.
+            # For example after a full disk, or a flipped bit: then it is run again.
             self._say(f"{path}: not used, and run again: {error}")
             return None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Keeps a result; if it cannot be kept it is found by nobody, which is no error of the run.
+        """Stores a result; if that fails the run is simply not cached, which is not an error.
 
-        What the engine was is left out: it has no part in what depends on the key.
+        The engine block is left out: it does not depend on the key.
         """
         path = self.path(key)
         try:
@@ -77,21 +77,21 @@ class Cache:
 
     def _read(self, path: Path) -> dict[str, Any]:
         with gzip.open(path, "rb") as file:
-            # A piece at a time: asked for all at once, a small file takes as much memory.
+            # A piece at a time: requested all at once, even a small file would take as much memory.
             pieces = list(itertools.islice(iter(lambda: file.read(_PIECE), b""), MOST_BYTES // _PIECE + 1))
         return _unpacked(b"".join(pieces))
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:
-        # Without a time in its head: the same result, the same bytes.
+        # There is no time in its header: the same result gives the same bytes.
         measured = {name: value for name, value in result.items() if name != "engine"}
         Output("cache", path, links=False).write(gzip.compress(_packed(measured), compresslevel=5, mtime=0))
 
 
 class Folder(Cache):
-    """The same as plain files for others to read, the whole result in each: ``HASH.json``."""
+    """The same as plain files for others to read, with the whole result in each: ``HASH.json``."""
 
     def path(self, key: str) -> Path:
-        """Where the result of that key is kept."""
+        """Returns where the result of that key is stored."""
         return self.folder / f"{key}.json"
 
     def _read(self, path: Path) -> dict[str, Any]:
@@ -101,14 +101,14 @@ class Folder(Cache):
         return found
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:
-        # Not Output, which waits for the disk: after a power cut a run may be done again.
+        # Not Output, which waits for the disk: after a power cut a run may be repeated.
         with beside(path) as unfinished:
             unfinished.write_text(json.dumps(result), encoding="utf-8")
             unfinished.replace(path)
 
 
 def _packed(result: dict[str, Any]) -> bytes:
-    """The result's JSON behind its hash."""
+    """Returns the result's JSON, preceded by its hash."""
     text = json.dumps(result).encode()
     return hashlib.sha256(text).hexdigest().encode() + b"\n" + text
 

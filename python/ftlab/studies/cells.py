@@ -1,4 +1,4 @@
-"""A study's values by its labels, and what of them a panel draws."""
+"""A study's values by its labels, and what a panel draws of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Study:
     rows: tuple[Row, ...]
     runs: tuple[Run, ...]
     absent: tuple[str, ...]
-    """Recorded traces that were not there."""
+    """Recorded traces that are absent."""
 
     def series(self, value: str, where: Mapping[str, Any] | None = None) -> Any:
         """A value over the axes that ``where`` leaves open."""
@@ -41,7 +41,7 @@ class Study:
         return Series(self.axes, cells).select(where or {})
 
     def names(self) -> dict[str, Callable[..., Any]]:
-        """What an expression calls: each value, by its name."""
+        """What an expression can call: each value, by its name."""
 
         def bound(value: str) -> Callable[..., Any]:
             return lambda **where: self.series(value, where)
@@ -49,7 +49,7 @@ class Study:
         return {value.name: bound(value.name) for value in self.figure.values}
 
     def labels(self, axis: str) -> list[str]:
-        """The labels of an axis that were measured, in the order they are drawn."""
+        """Returns the labels of an axis that were measured, in drawing order."""
         place = self.axes.index(axis)
         return list(dict.fromkeys(row.labels[place] for row in self.rows))
 
@@ -57,7 +57,7 @@ class Study:
 def measured(
     figure: Figure, runs: Sequence[Run], results: Mapping[str, dict[str, Any]], absent: Iterable[str]
 ) -> Study:
-    """The table of a figure from its runs' results.
+    """Returns the table of a figure from its runs' results.
 
     Raises:
         UserError: an expression of the figure does not fit the results.
@@ -117,7 +117,7 @@ def _requests(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, 
 
 
 def relative(panel: Panel, value: Number, baseline: Number) -> Number:
-    """A value against its baseline, as the panel has it."""
+    """Relates a value to its baseline, as the panel specifies."""
     if value is None or not baseline:
         return None
     share = value / baseline
@@ -126,7 +126,7 @@ def relative(panel: Panel, value: Number, baseline: Number) -> Number:
 
 @dataclass(frozen=True)
 class Bar:
-    """What is drawn of one cell."""
+    """Returns what is drawn of one cell."""
 
     labels: Mapping[str, str]
     value: str
@@ -134,7 +134,7 @@ class Bar:
 
 
 def bars(study: Study, panel: Panel) -> list[Bar]:
-    """The panel's cells, normalised as it says, the mean over x last."""
+    """Returns the panel's cells, normalised as it says, with the mean over x last."""
     found = []
     for name in panel.values:
         table = {row.labels: row.values[name] for row in study.rows}
@@ -144,7 +144,7 @@ def bars(study: Study, panel: Panel) -> list[Bar]:
                 continue
             shown = number
             if panel.normalise:
-                # A stack's parts are normalised to the baseline's whole.
+                # The parts of a stack are normalised to the baseline's total.
                 base = tuple({**at, **panel.normalise}[axis] for axis in study.axes)
                 parts = panel.values if panel.mark == "stack" else (name,)
                 wholes = [_cell(study, base, part) for part in parts]
@@ -177,14 +177,14 @@ def _means(study: Study, panel: Panel, found: Sequence[Bar]) -> list[Bar]:
 
 
 def text(number: Number) -> str:
-    """A number as the CSV has it: ten digits, the same on every machine."""
+    """Writes a number for the CSV: ten digits, the same on every machine."""
     return "" if number is None else f"{number:.10g}"
 
 
 def of_rows(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> Study:
-    """The table of a sweep from its rows, each with its ``labels``: means over the replications.
+    """Returns the table of a sweep from its rows, each with its ``labels``: means over the replications.
 
-    Seeds that a panel names are no replications.
+    Seeds that a panel names are not replications.
     """
     named = {each for panel in figure.panels for each in (panel.x, panel.series, panel.facet, *panel.where)}
     axes = tuple(axis.name for axis in figure.axes if axis.key != "seed" or axis.name in named)

@@ -1,7 +1,7 @@
 """Runs on other machines, or on processes of this one: Dask.distributed, behind the same interface.
 
-A task is the run's configuration as text and the hashes of its traces. It goes out, and a result comes
-back; nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
+A task is the run's configuration as text and the hashes of its traces. It goes out, and a result comes back;
+nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ftlab.studies.plan import Run, content, engine
 from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
 
 LOCAL = "local"
-"""In place of an address: processes of this machine, for as long as the study takes."""
+"""In place of an address: processes of this machine, for the duration of the study."""
 
 MOST_KILLED = 3
-"""Workers that a run may take with it."""
+"""The number of workers that a run may crash."""
 
 IN_FLIGHT = 500
-"""Runs that are handed over before results have come back, so that neither pile up."""
+"""The most runs that are handed over before results have come back, so that neither pile up."""
 
 PIECE = 4 << 20
-"""Of a trace that is sent, bytes."""
+"""Bytes of each piece of a trace that is sent."""
 
 MOST_LOST = 20
-"""Traces that did not arrive, before that is an error."""
+"""The number of traces that may fail to arrive before that is an error."""
 
 SAID_AFTER_S = 5.0
 """Without a worker, before that is said."""
@@ -104,14 +104,14 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Lets go of the scheduler; processes of this machine end."""
+        """Disconnects from the scheduler; processes of this machine end."""
         self._client.close(timeout=5)
         if self._cluster is not None:
             self._cluster.close(timeout=5)
 
     @property
     def jobs(self) -> int:
-        """Runs at a time, now."""
+        """Returns how many runs can be done at a time now."""
         with self._answering():
             return max(self._threads(), 1)
 
@@ -180,7 +180,7 @@ class Cluster:
         with self._answering(), self._at_most_killed(), self._watched(under_way, reporter):
             self._submit(itertools.islice(waiting, IN_FLIGHT), done, under_way)
             for batch in done.batches():
-                # Workers go on with these while what came back is looked at.
+                # Workers have these to do while results are processed.
                 self._submit(itertools.islice(waiting, len(batch)), done, under_way)
                 again = []
                 for future, answer in zip(batch, self._answers(batch), strict=True):
@@ -213,12 +213,12 @@ class Cluster:
             done.update(futures)
 
     def _answers(self, batch: Sequence[Any]) -> list[Answer]:
-        """What workers say of tasks that ended, asked for at once."""
+        """Returns workers' answers to tasks that have ended, fetched together."""
         try:
             found: list[Answer] = self._client.gather(batch)
             return found
         except Exception:
-            # Of one of them; then each by itself.
+            # If one of them fails, each is fetched separately.
             return [self._answer(future) for future in batch]
 
     def _answer(self, future: Any) -> Answer:
@@ -233,7 +233,7 @@ class Cluster:
         return answer
 
     def _finished(self, answer: Answer, trace: Trace | None) -> Finished | None:
-        """What became of a task; None: it is to be done again, now that its trace is there."""
+        """Returns the outcome of a task; None: it has to be repeated, now that its trace is there."""
         kind, text = answer
         if kind == "missing":
             assert trace is not None
@@ -248,7 +248,7 @@ class Cluster:
         return UserError(text) if kind == "user" else InternalError(text)
 
     def _check_engines(self) -> None:
-        """Refuses workers whose results might be others.
+        """Refuses workers whose results might differ.
 
         Raises:
             UserError: naming worker and both engines.
@@ -263,7 +263,7 @@ class Cluster:
 
     @contextmanager
     def _at_most_killed(self) -> Iterator[None]:
-        """The scheduler gives up on a run that took so many workers with it, for the block."""
+        """For the block, makes the scheduler give up on a run that crashed this many workers."""
         before = self._client.run_on_scheduler(_allow, MOST_KILLED - 1)
         try:
             yield
@@ -278,7 +278,7 @@ class Cluster:
             UserError: there is no room for it.
         """
         if (worker, trace.sha256) in self._sent:
-            # Another run has asked for it meanwhile.
+            # Another run has requested it meanwhile.
             return
         with Path(trace.path).open("rb") as file:
             place = 0
@@ -288,7 +288,7 @@ class Cluster:
                 if isinstance(said, str):
                     raise UserError(said)
                 if said is not None:
-                    # The worker died; whoever runs it next asks again, but not for ever.
+                    # The worker died; the next one to run it asks again, but not for ever.
                     self._lost += 1
                     if self._lost > MOST_LOST:
                         raise UserError(f"{trace.path}: could not be sent to worker {worker}: {said}")
@@ -341,7 +341,7 @@ def _silent_tracker() -> Iterator[None]:
 
 
 def _allow(failures: int, dask_scheduler: Any = None) -> int:
-    """Runs on the scheduler; what was allowed before."""
+    """Runs on the scheduler; returns what was allowed before."""
     before: int = dask_scheduler.allowed_failures
     dask_scheduler.allowed_failures = failures
     return before

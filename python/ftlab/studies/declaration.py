@@ -22,13 +22,13 @@ MEASURES = ("run", "workload", "shared-entries")
 """How a cell may be measured (`ftlab.studies.measure`)."""
 
 MOST_RUNS = 10_000
-"""Of a figure; more are a slip in its axes."""
+"""The most cells of a figure; more are a mistake in its axes."""
 
 MOST_OF_A_SWEEP = 1_000_000
-"""Runs of a study of one's own."""
+"""The most runs of a user's own study."""
 
 WORST = 100
-"""How many of a fleet are listed where nothing else is said."""
+"""How many volumes of a fleet are listed by default."""
 
 MARKS = ("bars", "stack", "lines", "points", "steps", "table")
 """How a panel is drawn; a table is written, not drawn."""
@@ -36,7 +36,7 @@ MARKS = ("bars", "stack", "lines", "points", "steps", "table")
 
 @dataclass(frozen=True)
 class Value:
-    """A number of a run (or of each request of it)."""
+    """A number of a run (or of each of its requests)."""
 
     name: str
     get: Expression
@@ -46,7 +46,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Panel:
-    """A part of a figure that is drawn by itself."""
+    """A separately drawn part of a figure."""
 
     title: str
     mark: str
@@ -55,14 +55,14 @@ class Panel:
     series: str | None
     facet: str | None
     once: tuple[str, ...]
-    """Values that are the same for every series and are drawn once, beside them."""
+    """Values that are the same for every series and are drawn once, next to them."""
     where: Mapping[str, Any]
     normalise: Mapping[str, str]
     """Labels of the baseline; empty: as measured."""
     relative: str
     """Of normalised values: "ratio", "change" (per cent) or "reduction" (per cent less)."""
     mean: bool
-    """Also the arithmetic mean over x."""
+    """Adds the arithmetic mean over x."""
     y_title: str
     x_title: str
     quantitative: bool
@@ -70,16 +70,16 @@ class Panel:
     log: tuple[bool, bool]
     y_range: tuple[float, float] | None
     legend: bool = True
-    """Off where another panel has the same."""
+    """Off if another panel has the same legend."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What becomes of a fleet: the runs along some axes taken together."""
+    """How a fleet is made: the runs along some axes taken together."""
 
     over: tuple[str, ...]
     by: str
-    """The value that orders them, the worst first."""
+    """The value by which they are sorted, the worst first."""
     worst: int
     """How many of those are listed."""
 
@@ -98,11 +98,11 @@ class Figure:
     kind: str
     """CALIBRATED or RECORDED."""
     of: str
-    """The figure it repeats on other workloads; itself else."""
+    """The figure that it repeats on other workloads; otherwise itself."""
     what: str
     """What is evaluated (EXTRA_AXES): "runs", "requests" (each of a run), "points" (a list in a result)."""
     points: Expression | None
-    """Of points: where the list stands in a result."""
+    """For points: where in a result the list is."""
     config: str
     set: Mapping[str, str]
     quick: Mapping[str, str]
@@ -112,23 +112,23 @@ class Figure:
     measure: str
     """How a cell is measured (MEASURES): "run", "workload" (the generator alone), "shared-entries"."""
     skip: int
-    """Of requests: the first ones, which only warm up."""
+    """For requests: the number of first ones that only warm up."""
     report: bool
     """Whether its runs are in the interactive report."""
     long: bool
-    """Whether a quick run leaves it out, unless it is named."""
+    """Whether a quick run leaves it out unless it is named."""
     seconds: float
-    """Roughly what a run takes, for the estimate of the time left."""
+    """The rough cost of a run, for the estimate of the time left."""
     base: Mapping[str, str]
-    """Labels of the variant that others are compared with; empty: none."""
+    """Labels of the variant with which others are compared; empty: none."""
     aggregate: Aggregate | None
 
     def axis(self, name: str) -> Axis | None:
-        """The axis of that name; None for one that comes with the results (requests, points)."""
+        """Returns the axis of that name; None for one that comes with the results (requests, points)."""
         return next((axis for axis in self.axes if axis.name == name), None)
 
     def value(self, name: str) -> Value:
-        """The value of that name."""
+        """Returns the value of that name."""
         return next(value for value in self.values if value.name == name)
 
 
@@ -147,7 +147,7 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
 
 
 def load_study(path: Path) -> Figure:
-    """Reads a study of one's own: as a figure, but it needs no title, place, values and panels.
+    """Reads a user's own study: like a figure, but it needs no title, place, values and panels.
 
     Raises:
         UserError: the file is missing or wrong; says what.
@@ -162,7 +162,7 @@ def load_study(path: Path) -> Figure:
 
 
 def study_of(path: Path) -> Figure:
-    """A study without axes, for runs that something else chooses; ``path`` is where those stand."""
+    """Makes a study without axes, for runs chosen elsewhere; ``path`` is where those are stated."""
     return _figure(Table(path, {}), "", path.stem, path.stem)
 
 
@@ -334,7 +334,7 @@ def _where(table: Table) -> dict[str, str | list[str]]:
 
 @dataclass(frozen=True)
 class Trace:
-    """A recorded trace, where it is and how it is replayed."""
+    """A recorded trace: where it is and how it is replayed."""
 
     name: str
     file: str

@@ -1,7 +1,7 @@
-"""Where runs are done: the one interface, and threads of this process behind it.
+"""Where runs are done: the interface, and its implementation by threads of this process.
 
-An executor takes groups of runs and says of each run what became of it; runs of a group may share a
-device. `ftlab.studies.cluster` is the other one.
+An executor takes groups of runs and reports the outcome of each; runs of a group may share a device.
+`ftlab.studies.cluster` is the other implementation.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Group: TypeAlias = Sequence[Run]
 """Runs on one device, or one run."""
 
 Finished: TypeAlias = "dict[str, Any] | UserError | InternalError"
-"""A result, with what the engine was in its block ``engine``; or why there is none."""
+"""A result, with the engine in its block ``engine``; or why there is none."""
 
 Told: TypeAlias = Callable[[Run, Finished], None]
-"""Takes what became of a run. What it raises ends all others."""
+"""Takes the outcome of a run. An exception in it ends all others."""
 
 Work: TypeAlias = Callable[[Group, Reporter], Iterator[tuple[Run, Any]]]
-"""Does the runs of a group, and says of each what became of it."""
+"""Does the runs of a group and returns the outcome of each."""
 
 SHARE_OF_MEMORY = 0.8
-"""Of what is free: devices' sizes are estimates."""
+"""Share of free memory: devices' sizes are estimates."""
 
 _BASE_BYTES = 16 << 20
 _PAGE_BYTES = 10
@@ -52,7 +52,7 @@ class Executor(Protocol):
         """Runs at a time."""
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
-        """Does all runs; ``told`` hears of one at a time, in whatever order they end.
+        """Does all runs; ``told`` is called for one at a time, in the order in which they end.
 
         Raises:
             UserError: before anything runs: it cannot be done there.
@@ -65,7 +65,7 @@ class Threads:
     def __init__(
         self, jobs: int | None = None, budget: Budget | None = None, work: Work | None = None
     ) -> None:
-        """``jobs`` at a time (default: as many as there are cores); ``work`` does a group (`measured`)."""
+        """``jobs`` at a time (default: one per core); ``work`` does a group (`measured`)."""
         self.jobs = jobs or cores()
         self._work = work or measured
         self._budget = budget or Budget(free_memory())
@@ -73,7 +73,7 @@ class Threads:
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """As `Executor.execute`."""
         lock = threading.Lock()
-        # What ended stopped what it had; a search goes on with more.
+        # An earlier end stopped its own runs; a search goes on with more.
         reporter.stopped = False
 
         def tell(run: Run, finished: Finished) -> None:
@@ -89,7 +89,7 @@ class Threads:
 
 
 def measured(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Finished]]:
-    """Does the runs of a group, one after the other."""
+    """Does the runs of a group, one after another."""
     device = None
     for position, run in enumerate(group):
         progress = reporter.callback(run.name)
@@ -117,12 +117,12 @@ def measured(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Finished]]
 
 
 def worker_name() -> str:
-    """This thread among all that may work for a study."""
+    """This thread, as one of all that may work for a study."""
     return f"{socket.gethostname()}/{os.getpid()}/{threading.current_thread().name}"
 
 
 class Budget:
-    """Memory that runs share: one waits until there is room for its device."""
+    """Memory that runs share: a run waits until there is room for its device."""
 
     def __init__(self, total: int) -> None:
         """``total`` bytes; a run that needs more is done alone."""
@@ -132,7 +132,7 @@ class Budget:
 
     @contextmanager
     def reserved(self, wanted: int) -> Iterator[None]:
-        """Holds that much for the block."""
+        """Reserves that much for the block."""
         with self._changed:
             self._changed.wait_for(lambda: not self._used or self._used + wanted <= self.total)
             self._used += wanted
@@ -145,18 +145,18 @@ class Budget:
 
 
 def free_memory() -> int:
-    """Bytes that devices may take on this machine."""
+    """Returns the bytes that devices may take on this machine."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
             fields = dict(line.split(":", 1) for line in file)
         return int(int(fields["MemAvailable"].split()[0]) * 1024 * SHARE_OF_MEMORY)
     except (OSError, KeyError, ValueError):
-        # Not Linux: half of what is there.
+        # Not Linux: half of the memory.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def estimated_bytes(config: Config) -> int:
-    """What a run of the configuration takes, roughly: by its physical pages, and the logical ones in each."""
+    """Estimates the memory of a run from its physical pages and the logical ones in each."""
     settings = json.loads(config.json())
     flash = settings["flash"]
     parts = ("channels", "chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane")

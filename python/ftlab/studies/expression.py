@@ -23,14 +23,14 @@ from ftlab.studies.series import Number, Series, combine, values_of
 from ftlab.units import quantity
 
 MOST_CHARACTERS = 4096
-"""Of an expression; a longer one is none. It bounds its work, and how large its numbers can grow."""
+"""The most characters of an expression. This bounds its work, and the size of its numbers."""
 
 MOST_NESTING = 50
-"""Of its parts in each other."""
+"""The deepest nesting of its parts."""
 
 
 def _change(new: Any, old: Any) -> Any:
-    """Per cent by which ``new`` differs from ``old``."""
+    """Returns by how many per cent ``new`` differs from ``old``."""
     return combine(lambda a, b: (a / b - 1) * 100, new, old)
 
 
@@ -44,7 +44,7 @@ def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
 
 
 def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
-    """The label at which a series is least or greatest."""
+    """Returns the label at which a series is least or greatest."""
 
     def find(of: Series) -> str | None:
         known = {key: value for key, value in of.cells.items() if value is not None}
@@ -61,7 +61,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _rank_correlation(left: Series, right: Series) -> Number:
-    """Spearman's: 1 where the one grows with the other."""
+    """Returns Spearman's rank correlation: 1 if the one grows with the other."""
     keys = [key for key in left.cells if left.cells[key] is not None and right.cells.get(key) is not None]
     first, second = (_ranks([side.cells[key] for key in keys]) for side in (left, right))
     if len(set(first)) < 2 or len(set(second)) < 2:
@@ -73,7 +73,7 @@ def _rank_correlation(left: Series, right: Series) -> Number:
 
 
 def _steps(of: Series) -> Series:
-    """Differences between neighbours along the only axis, in its order."""
+    """Returns differences between neighbours along the only axis, in its order."""
     (axis,) = of.axes
     keys = list(of.cells)
     pairs = itertools.pairwise(keys)
@@ -81,7 +81,7 @@ def _steps(of: Series) -> Series:
 
 
 def _exponent(upper: Series, lower: Series, axis: str) -> Series:
-    """The power of ``lower`` with which ``upper`` grows along an axis: the slope of their logarithms."""
+    """Returns the power of ``lower`` with which ``upper`` grows along an axis: a log-log slope."""
 
     def fit(pairs: Sequence[tuple[Any, Any]]) -> Number:
         logs = [(math.log(a), math.log(b)) for a, b in pairs if a and b and a > 0 and b > 0]
@@ -105,7 +105,7 @@ def _along(of: Series, axis: str, function: Callable[..., Any]) -> Series:
 
 
 def _distribution(summary: Mapping[str, Any]) -> list[dict[str, float]]:
-    """A latency's cumulative distribution: its percentiles and the greatest value."""
+    """Returns a latency's cumulative distribution: its percentiles and the greatest value."""
     points = [
         {"probability": float(key) / 100, "value_ns": value}
         for key, value in summary["percentile_ns"].items()
@@ -139,11 +139,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distribution": _distribution,
     "absolute": lambda of: combine(lambda a, _: abs(a), of, 0),
 }
-"""What an expression may call."""
+"""What an expression can call."""
 
 
 def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Python repeats and joins texts and lists with the same signs; nothing here does."""
+    """Python repeats and joins strings and lists with the same operators; nothing here does."""
 
     def apply(left: Any, right: Any) -> Any:
         for side in (left, right):
@@ -155,7 +155,7 @@ def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 
 
 def _ordering(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Compares quantities written as texts by what they come to: "9KiB" is less than "16KiB"."""
+    """Compares quantities written as strings by value: "9KiB" is less than "16KiB"."""
 
     def apply(left: Any, right: Any) -> Any:
         return function(_comparable(left), _comparable(right))
@@ -216,7 +216,7 @@ class Expression:
             raise self._fail(f"nested more than {MOST_NESTING} deep")
 
     def __call__(self, names: Mapping[str, Any]) -> Any:
-        """Its value where ``names`` say what the names are.
+        """Evaluates it with these ``names``.
 
         Raises:
             UserError: a name is not known, or a part has no meaning here.
@@ -224,7 +224,7 @@ class Expression:
         return self._evaluated(self._tree, names)
 
     def number(self, names: Mapping[str, Any]) -> Number:
-        """Its value as a number, None where it is missing or not finite.
+        """Returns its value as a number, None if it is missing or not finite.
 
         Raises:
             UserError: as a call, or it is no number.
@@ -240,7 +240,7 @@ class Expression:
             raise self._fail(str(error)) from None
 
     def counted(self, names: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Of ``every(series)``: how many are true, of how many; None for anything else."""
+        """For ``every(series)``: returns how many are true, of how many; None for anything else."""
         match self._tree:
             case ast.Call(func=ast.Name(id="every"), args=[inner]):
                 values = values_of(self._evaluated(inner, names))
@@ -248,7 +248,7 @@ class Expression:
         return None
 
     def spread(self, names: Mapping[str, Any]) -> tuple[float, float] | None:
-        """Of the first ``mean(change(...))`` in it: the least and the greatest of the changes."""
+        """For the first ``mean(change(...))`` in it: returns the least and the greatest of the changes."""
         for node in ast.walk(self._tree):
             match node:
                 case ast.Call(func=ast.Name(id="mean"), args=[ast.Call(func=ast.Name(id="change")) as inner]):
@@ -257,7 +257,7 @@ class Expression:
         return None
 
     def sides(self, names: Mapping[str, Any]) -> list[Any]:
-        """Of a comparison: what stands left and right of it, quantities as numbers; else nothing."""
+        """For a comparison: returns both sides, quantities as numbers; else nothing."""
         match self._tree:
             case ast.Compare(left=left, comparators=[right]):
                 found = [self._evaluated(side, names) for side in (left, right)]
@@ -265,7 +265,7 @@ class Expression:
         return []
 
     def used(self) -> set[str]:
-        """The names in it."""
+        """Returns the names in it."""
         return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
     def _fail(self, why: str) -> UserError:
@@ -278,7 +278,7 @@ class Expression:
         except UserError as error:
             raise self._fail(str(error)) from None
         except Exception as error:
-            # Whatever Python says of it: the expression does not fit what was measured.
+            # Whatever exception Python raises: the expression does not fit what was measured.
             raise self._fail(f"{type(error).__name__}: {_first_line(error)}") from None
 
     def _value(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
@@ -335,7 +335,7 @@ _TEXT_OR_NUMBER = re.compile(r"""("[^"]*"|'[^']*')|(?<=[A-Za-z_])\.([0-9]+(?:\.[
 
 
 def _with_numbers_as_fields(text: str) -> str:
-    """``percentile_ns.99.9`` as Python reads it; what stands in quotation marks stays."""
+    """Rewrites ``percentile_ns.99.9`` for Python; text in quotation marks is kept."""
     return _TEXT_OR_NUMBER.sub(lambda found: found[1] or f"['{found[2]}']", text)
 
 
@@ -344,7 +344,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _depth(tree: ast.AST) -> int:
-    """How deep a tree is, found without a call for each level."""
+    """Returns how deep a tree is, without a call for each level."""
     depth, level = 0, [tree]
     while level:
         depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
@@ -352,7 +352,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def listed(name: object, there: Iterable[object]) -> str:
-    """What a name that is not there may have meant, and what there is."""
+    """Suggests what an unknown name may have meant, and what there is."""
     names = [str(each) for each in there]
     near = difflib.get_close_matches(str(name), names, n=1)
     meant = f"; did you mean {near[0]}? There are" if near else "; there are"

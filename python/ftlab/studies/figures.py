@@ -1,4 +1,4 @@
-"""Pictures of figures: one style for all, the axes and the grouping of the papers'."""
+"""Pictures of figures: one style for all, with the axes and the grouping of the papers'."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ BAR = 11
 """Width of a bar, pixels."""
 HEIGHT = 190
 MOST_IN_A_ROW = 1300
-"""Width beyond which panels go below each other, pixels."""
+"""Width beyond which panels are stacked, pixels."""
 LIMIT = 3000
-"""Points of a line that are drawn; more are thinned out, the greatest of each stretch kept."""
+"""The most points of a line; longer ones are thinned, keeping the greatest of each stretch."""
 
 
 def drawn(study: Study) -> bool:
-    """Whether there is a picture to make: a table has none, nor has a figure without data."""
+    """Returns whether there is a picture to draw: not for a table, nor for a figure without data."""
     return bool(study.rows) and any(panel.mark != "table" for panel in study.figure.panels)
 
 
 def svg(study: Study) -> str:
-    """The figure as SVG."""
+    """Returns the figure as SVG."""
     import vl_convert
 
     return vl_convert.vegalite_to_svg(specification(study))
 
 
 def png(picture: str) -> bytes:
-    """An SVG as PNG: the same bytes as from the specification, which is not drawn twice."""
+    """Converts an SVG to PNG: the same bytes as from the specification, which is not drawn twice."""
     import vl_convert
 
     return vl_convert.svg_to_png(picture, scale=2.0)
@@ -50,11 +50,11 @@ def specification(study: Study) -> dict[str, Any]:
     import altair as alt
 
     panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
-    # As many in each row, where they do not fit into one.
+    # Equally many in each row, if they do not fit into one.
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
-    # A legend joins colours and markers where both belong to the same panels.
+    # A legend joins colours and markers if both belong to the same panels.
     apart: dict[str, Any] = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
     parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
     if not study.figure.paper:
@@ -84,7 +84,7 @@ def specification(study: Study) -> dict[str, Any]:
 
 
 def _one_legend_each(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels that are drawn; of those with the same colours only the first has the legend."""
+    """Returns the panels that are drawn; of those with the same colours only the first has the legend."""
     kept, seen = [], set()
     for panel in panels:
         if panel.mark != "table":
@@ -110,7 +110,7 @@ def _title(figure: Figure) -> alt.TitleParams:
 
 
 def _variant(figure: Figure) -> str:
-    """What tells a figure from the one it repeats: recorded traces, or the rest of its name."""
+    """Returns what distinguishes a figure from the one it repeats: recorded traces, or the rest."""
     if figure.kind == RECORDED:
         return " on recorded traces"
     return "" if figure.of == figure.id else f" ({figure.id.removeprefix(figure.of).strip('-')})"
@@ -137,7 +137,7 @@ def _faceted(study: Study, panel: Panel, cells: Sequence[Bar], chart: Any, width
     header = alt.Header(title=None, labelOrient="bottom", labelPadding=4)
     column = alt.Column(f"{panel.facet}:N", sort=facets, header=header, spacing=12)
     if isinstance(chart, alt.LayerChart):
-        # The heading is that of all facets.
+        # The heading applies to all facets.
         chart.title = alt.Undefined
         column = alt.Column(f"{panel.facet}:N", sort=facets, header=header)
         faceted = chart.facet(column=column, spacing=12).properties(title=_heading(panel))
@@ -154,7 +154,7 @@ def _data(cells: Sequence[Bar], study: Study) -> Any:
 
 
 def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
-    """Values drawn once as a series of their own, named by their title."""
+    """Returns values drawn once as a separate series, named by their title."""
     if not panel.once or not panel.series:
         return list(cells)
     series = panel.series
@@ -240,7 +240,7 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _angle(labels: Sequence[str], width: int) -> int:
-    """That of the labels of an axis, so that none reaches into the next."""
+    """Returns the angle of the labels of an axis, such that none reaches into the next."""
     return -40 if looks.LETTER * max(map(len, labels), default=0) > width / max(len(labels), 1) else 0
 
 
@@ -255,7 +255,7 @@ def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
         row["_rank"] = rank[row["_value"]]
     axis = alt.Axis(title=_axis_title(study, panel), labelAngle=-90, ticks=False, labelLimit=120)
     facets = _order(study, cells, panel.facet) if panel.facet else [""]
-    # The facets' names stand side by side.
+    # The facets' names are side by side.
     width = max(len(order) * (BAR + 4), int(looks.LETTER * max(map(len, facets))), 24 if panel.facet else 90)
     chart = (
         alt.Chart(data)
@@ -308,7 +308,7 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
-    """Points whose x is a value too: a course of time, a distribution."""
+    """Draws points whose x is a value too: values over time, a distribution."""
     import altair as alt
 
     places = {row.labels: row.values[panel.x] for row in study.rows}
@@ -338,7 +338,7 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """At most `LIMIT` points of each series: of each stretch the one with the greatest number."""
+    """Keeps at most `LIMIT` points of each series: of each stretch the one with the greatest number."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["_by"], []).append(row)

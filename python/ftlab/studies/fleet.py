@@ -22,7 +22,7 @@ PARTS = ("latency", "wait", "access")
 OPS = ("read", "write", "all")
 
 SUMMED = ("trace", "flash", "merges")
-"""Sections whose whole numbers add up; what is a mean or a share in them does not."""
+"""Sections whose whole numbers add up; means and shares in them do not."""
 
 _CAUSES: dict[str, tuple[str, ...]] = {
     "total": (),
@@ -31,14 +31,14 @@ _CAUSES: dict[str, tuple[str, ...]] = {
     "merge": ("merge",),
     "pad": ("pad",),
 }
-"""Of the programs that each kind of write amplification counts; none named: all."""
+"""The programs that each kind of write amplification counts; none named: all."""
 
 
 class Fleet:
     """Takes results one at a time, and keeps none of them."""
 
     def __init__(self) -> None:
-        """Of no volumes."""
+        """Starts with no volumes."""
         self.volumes = 0
         self._histograms = {(part, op): Histogram() for part in PARTS for op in OPS}
         self._sums: dict[str, Any] = {}
@@ -47,7 +47,7 @@ class Fleet:
         self._elapsed = 0
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """One more volume."""
+        """Adds a volume."""
         self.volumes += 1
         for (part, op), histogram in self._histograms.items():
             self._histograms[part, op] = histogram.merge(Histogram.of_summary(result[part][op]))
@@ -55,7 +55,7 @@ class Fleet:
             _sum(self._sums.setdefault(section, {}), result[section])
         for name in self._mapping:
             self._mapping[name] += result["mapping"][name]
-        # Pages that hosts wrote, of which amplification is a multiple.
+        # Pages that hosts wrote; amplification is a multiple of them.
         if result["waf"]["total"]:
             self._written += sum(result["flash"]["programs"].values()) / result["waf"]["total"]
         self._elapsed = max(self._elapsed, result["elapsed_ns"])
@@ -82,7 +82,7 @@ class Fleet:
 
 
 def of(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The fleet of some results."""
+    """Returns the fleet of some results."""
     fleet = Fleet()
     for result in results:
         fleet.add(result)
@@ -92,7 +92,7 @@ def of(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _sum(into: dict[str, Any], table: Mapping[str, Any]) -> None:
     for name, value in table.items():
         if isinstance(value, Mapping):
-            # A summary of times has bins of its own; it does not add up.
+            # A summary of times has its own bins; it does not add up.
             if "percentile_ns" not in value:
                 _sum(into.setdefault(name, {}), value)
         elif isinstance(value, int) and not isinstance(value, bool):

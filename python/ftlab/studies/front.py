@@ -1,4 +1,4 @@
-"""What a search came to: its Pareto front, the best of it, what parameters account for; as text and CSV."""
+"""The outcome of a search: its Pareto front, its best, what parameters account for; as text and CSV."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Trial:
     number: int
     """From 1; 0 is the default."""
     parameters: Mapping[str, str]
-    """By name, as they were set; those that do not apply are absent."""
+    """By name, as they were set; inapplicable ones are absent."""
     values: tuple[float, ...] = ()
-    """Of the objectives; empty: the run failed."""
+    """Values of the objectives; empty: the run failed."""
     violation: float = 0.0
     error: str = ""
     config: Config | None = field(default=None, compare=False)
 
     @property
     def feasible(self) -> bool:
-        """Whether it came out and all constraints hold."""
+        """Whether the run succeeded and all constraints hold."""
         return bool(self.values) and self.violation == 0
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search came to."""
+    """The outcome of a search."""
 
     tuning: Tuning
     default: Trial
@@ -46,17 +46,17 @@ class Tuned:
     front: Sequence[Trial]
     best: Trial | None
     importance: Mapping[str, Sequence[float]]
-    """Of each parameter, for each objective."""
+    """For each parameter and objective."""
 
 
 def _costs(trial: Trial, tuning: Tuning) -> list[float]:
-    """The objectives, the less the better."""
+    """Returns the objectives in the form in which less is better."""
     pairs = zip(trial.values, tuning.objectives, strict=True)
     return [-value if each.maximize else value for value, each in pairs]
 
 
 def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
-    """The feasible trials that no other is better than in one objective and as good in the rest."""
+    """Returns the feasible trials that no other beats in one objective while equalling it in the rest."""
     known = [(trial, _costs(trial, tuning)) for trial in trials if trial.feasible]
     front = [
         (trial, costs)
@@ -65,7 +65,7 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
             other != costs and all(a <= b for a, b in zip(other, costs, strict=True)) for _, other in known
         )
     ]
-    # Equal ones once, the first.
+    # Of equal ones only the first.
     once: dict[tuple[float, ...], Trial] = {}
     for trial, costs in front:
         once.setdefault(tuple(costs), trial)
@@ -73,7 +73,7 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
 
 
 def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
-    """Of a front the trial nearest to the best of all objectives, each scaled to the front's width."""
+    """Returns the trial of a front nearest to the best of all objectives, each scaled to its width."""
     if not front:
         return None
     table = [_costs(trial, tuning) for trial in front]
@@ -87,9 +87,9 @@ def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
 
 
 def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
-    """Of each parameter the share of an objective's variance that lies between its values.
+    """Returns for each parameter the share of an objective's variance that lies between its values.
 
-    Ranges count by quarters; where a parameter does not apply is a value too.
+    Ranges count by quarters; that a parameter does not apply counts as a value.
     """
     known = [trial for trial in trials if trial.values]
     found: dict[str, list[float]] = {}
@@ -120,7 +120,7 @@ def _between(groups: Mapping[str, Sequence[Trial]], at: int) -> float:
 
 
 def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
-    """Trials, one a row."""
+    """Returns trials, one in each row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [each.name for each in tuned.tuning.parameters]
@@ -136,7 +136,7 @@ def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
 
 
 def default_parameters(tuned: Tuned) -> dict[str, str]:
-    """The parameters as the default configuration has them."""
+    """Returns the parameters as the default configuration has them."""
     if tuned.default.config is None:
         return {}
     found = {}
@@ -150,7 +150,7 @@ def default_parameters(tuned: Tuned) -> dict[str, str]:
 
 
 def render(tuned: Tuned, width: int = 100) -> str:
-    """The front, the default beside it, and what the parameters account for."""
+    """Formats the front, the default for comparison, and what the parameters account for."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -176,7 +176,7 @@ def render(tuned: Tuned, width: int = 100) -> str:
 
 
 def place_of_default(tuned: Tuned) -> str:
-    """Where the default stands among the trials, a sentence."""
+    """Returns a sentence on where the default is among the trials."""
     if not tuned.default.values:
         return "the default configuration failed"
     mine = _costs(tuned.default, tuned.tuning)

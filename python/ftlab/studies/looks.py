@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 ALONE = palette.colour(6)
-"""The colour where nothing is told apart."""
+"""The colour if nothing is distinguished."""
 
 _VALUES = {
     **palette.CAUSES,
@@ -30,12 +30,12 @@ WIDTH = 340
 
 
 def by(panel: Panel) -> str | None:
-    """What colours tell apart: a series, or the values if there are several."""
+    """Returns what colours distinguish: a series, or the values if there are several."""
     return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
 
 
 def _places(study: Study, panel: Panel, order: Sequence[str]) -> list[int]:
-    """Of each label its place: a policy has its own, whichever panel or figure it stands in."""
+    """Returns the place of each label: a policy has its own, in every panel and figure."""
     if by(panel) == "_value" or not panel.series:
         return list(range(len(order)))
     axis = study.figure.axis(panel.series)
@@ -48,14 +48,14 @@ def _colours(study: Study, panel: Panel, order: Sequence[str]) -> list[str]:
     named = {study.figure.value(name).title: _VALUES[name] for name in panel.values if name in _VALUES}
     if by(panel) == "_value" and all(label in named for label in order):
         return [named[label] for label in order]
-    # What is drawn once is the user's own data, beside what policies make of it.
+    # What is drawn once is the user's own data, next to what policies make of it.
     once = {study.figure.value(name).title for name in panel.once}
     places = zip(order, _places(study, panel, order), strict=True)
     return [palette.CAUSES["host"] if label in once else palette.colour(place) for label, place in places]
 
 
 def colour(study: Study, panel: Panel, order: Sequence[str], field: str, width: int = WIDTH) -> alt.Color:
-    """The colours of the labels of ``field``, and the legend of a panel so wide."""
+    """Returns the colours of the labels of ``field``, and the legend of a panel of this width."""
     import altair as alt
 
     colours = _colours(study, panel, order) if len(order) > 1 else [ALONE]
@@ -68,7 +68,7 @@ def colour(study: Study, panel: Panel, order: Sequence[str], field: str, width: 
 
 
 def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None:
-    """Above the panel, where the eye meets it first; the panels after it have the same one."""
+    """Above the panel, where the reader looks first; later panels have the same one."""
     import altair as alt
 
     if not panel.legend or len(order) < 2:
@@ -83,7 +83,7 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
 
 
 def lines(study: Study, panel: Panel, order: Sequence[str], field: str) -> dict[str, Any]:
-    """Dash and marker of lines, beside their colour."""
+    """Dash and marker of lines, in addition to their colour."""
     import altair as alt
 
     places = _places(study, panel, order)

@@ -1,4 +1,4 @@
-"""What is measured of one configuration: its run, its workload alone, or two caches side by side."""
+"""What is measured of a configuration: its run, its workload alone, or two caches side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
 
 LOOK_EVERY = 1000
-"""Requests between two looks at the caches, as between two polls in the paper."""
+"""Requests between two comparisons of the caches, as between two polls in the paper."""
 
 
 def measure(
@@ -28,7 +28,7 @@ def measure(
     device: Device | None = None,
     progress: Progress = lambda requests: None,
 ) -> dict[str, Any]:
-    """A plain object; deterministic but for its ``engine``, if it has one."""
+    """A plain object, deterministic except for its ``engine``, if it has one."""
     if how == "workload":
         return _workload(config)
     if how == "shared-entries":
@@ -55,13 +55,13 @@ def _run(
 
         result["requests"] = {name: np.asarray(column).tolist() for name, column in columns.items()}
         result["requests"]["op"] = [OPS[code] for code in result["requests"]["op"]]
-    # Where the trace lies is no part of what was measured.
+    # The place of the trace does not belong to what was measured.
     result["config"]["workload"]["trace"] = _base_name(config)
     return result
 
 
 def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
-    """The requests of several traces, each from the end of the one before."""
+    """Returns the requests of several traces, each starting at the end of the one before."""
     import numpy as np
 
     from ftlab.traces import CHUNK_ROWS
@@ -110,10 +110,10 @@ def _workload(config: Config) -> dict[str, Any]:
 
 
 def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
-    """How much a plain LRU cache on the host and DFTL's segmented one hold in common.
+    """Measures how much a plain LRU cache on the host and DFTL's segmented one have in common.
 
-    Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests the
-    share of the LRU cache's entries that the other holds too is taken. (MAP+, section V-D.)
+    Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests it takes the
+    share of the LRU cache's entries that the other also holds. (MAP+, section V-D.)
     """
     import numpy as np
 

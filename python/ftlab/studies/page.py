@@ -1,4 +1,4 @@
-"""A sweep to look at: means with their intervals, a line for each run, tables; and a report of few runs."""
+"""The page of a sweep: means with their intervals, a line for each run, tables; and a report of few runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ftlab.units import quantity
 PICTURES = ("figure.svg", "figure.png")
 
 MOST_REPORTED = 200
-"""Runs that the report holds; it is made of no more."""
+"""The most runs of a report; with more, none is made."""
 
 MOST_RUNS = 5_000
-"""That a page holds; of more it has the means alone, and of those so many."""
+"""The most rows of a page; with more it has only means, and at most this many."""
 
 SECTIONS = (
     (
@@ -83,7 +83,7 @@ def write(
 
 
 def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
-    """Draws the study's panels: ``figure.svg`` and ``figure.png``; the former as text, empty without panels.
+    """Draws the study's panels as ``figure.svg`` and ``figure.png``; returns the SVG, or nothing.
 
     Raises:
         UserError: they cannot be written.
@@ -100,7 +100,7 @@ def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
 
 
 def write_report_of(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path, said: str) -> bool:
-    """Writes ``report.html``, all that few runs measured; whether there is one.
+    """Writes ``report.html``, everything that a few runs measured; returns whether there is one.
 
     Raises:
         UserError: it cannot be written.
@@ -171,6 +171,6 @@ def _axis(axis: Axis, seed: bool) -> dict[str, Any]:
 
 
 def _short(name: str) -> str:
-    """A result's field as a heading: latency.all p99."""
+    """Formats a result's field as a heading: latency.all p99."""
     head, _, percent = name.partition(".percentile_ns.")
     return f"{head} p{float(percent):g}" if percent else name.removesuffix("_ns").removesuffix("_bytes_per_s")

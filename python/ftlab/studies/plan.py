@@ -21,13 +21,13 @@ from ftlab.studies.declaration import Figure, Trace
 from ftlab.studies.toml import place
 
 FORMAT = 2
-"""Of what the cache holds; another number makes all of it stale."""
+"""Version of what the cache holds; another number invalidates all of it."""
 
 OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
-"""Keys that make sense within a trace alone: the times of one say nothing of another."""
+"""Keys that make sense within one trace only: the times of one say nothing about another."""
 
 MOST_NAMED = 50
-"""Variants that a note names, where nothing else is said."""
+"""The most variants that a note names by default."""
 
 Labels = tuple[str, ...]
 
@@ -38,18 +38,18 @@ class Run:
 
     figure: Figure
     labels: Labels
-    """One per axis of the figure."""
+    """Its labels, one for each axis of the figure."""
     config: Config
     key: str = ""
-    """Hash of all that its result depends on; empty: it is not kept."""
+    """Hash of everything its result depends on; empty: it is not cached."""
     device: str = ""
-    """Hash of what a device may be shared by: the configuration without its workload."""
+    """Hash of what determines a shareable device: the configuration without its workload."""
     collect: bool = False
-    """Whether its requests are wanted one by one."""
+    """Whether its individual requests are needed."""
     plain: str = ""
-    """The key without what the page's charts want beside."""
+    """The key without what the page's charts need in addition."""
     sequence: tuple[Config, ...] = ()
-    """Where several traces are replayed one after another: how each is read."""
+    """If several traces are replayed one after another: how each is read."""
     varied: Mapping[str, str] = field(default_factory=dict)
     """The keys that its axes set, as they set them."""
 
@@ -62,14 +62,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Missing:
-    """A recorded trace that is not there."""
+    """A recorded trace that is absent."""
 
     figure: Figure
     trace: Trace
 
 
 def combinations(axes: Sequence[Axis]) -> Iterator[tuple[Labels, dict[str, str], tuple[Choice, ...]]]:
-    """Every combination of the labels, the last axis fastest: labels, the keys that they set, the choices."""
+    """Yields every combination of the labels, the last axis fastest: labels, keys that they set, choices."""
     for choices in itertools.product(*(axis.choices for axis in axes)):
         varied = {key: value for choice in choices for key, value in choice.set.items()}
         yield tuple(choice.label for choice in choices), varied, choices
@@ -87,16 +87,16 @@ class Planner:
         self.missing: list[Missing] = []
 
     def trace_file(self, name: str) -> Path | None:
-        """A recorded trace's file, if it is there."""
+        """Returns a recorded trace's file, if it exists."""
         if self._folder is None or name not in self._traces:
             return None
         path = self._folder / self._traces[name].file
         return path if path.is_file() else None
 
     def runs(self, figure: Figure, *, shared_device: bool = False) -> Iterator[Run]:
-        """The figure's runs in the order of its axes, those on absent traces left out (`missing`).
+        """Returns the figure's runs in the order of its axes, without those on absent traces (`missing`).
 
-        ``shared_device``: those that differ in their workload alone may share one prepared device.
+        ``shared_device``: runs that differ only in their workload may share one prepared device.
 
         Raises:
             UserError: a configuration is wrong; names the figure's file.
@@ -135,13 +135,13 @@ class Planner:
     ) -> Run:
         if base.endswith(".toml"):
             base = str(self.base / base)
-        # What a trace needs to be read comes first, so that an axis may vary it.
+        # What is needed to read a trace comes first, so that an axis may vary it.
         first = self._trace_keys(traces[0]) if traces else {}
         if len(traces) > 1:
-            # Each is read by its own keys, and the whole of them is left as it is.
+            # Each is read with its own keys, and together they are left unchanged.
             first = {key: value for key, value in first.items() if key not in OF_ONE_TRACE}
         if traces:
-            # A recorded trace stands in place of a generator and of how long that runs.
+            # A recorded trace replaces a generator and its number of requests.
             keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
         if figure.aggregate:
             # What is merged.
@@ -150,7 +150,7 @@ class Planner:
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
             keys["workload.trace"] = str(self.base / trace)
         if figure.report:
-            # What the page's charts draw from.
+            # What the page's charts draw.
             keys = {**keys, **dict.fromkeys(KEYS, "true")}
         try:
             config = load(base, _overrides({**first, **keys}))
@@ -166,7 +166,7 @@ class Planner:
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
-        # An empty device is made sooner than copied.
+        # An empty device is made faster than copied.
         shared_device = shared_device and settings["device"].get("precondition", "none") != "none"
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
@@ -177,7 +177,7 @@ class Planner:
 
 
 def declared(figure: Figure, error: UserError) -> str:
-    """What a configuration's error is about, as the study calls it."""
+    """Returns what a configuration's error is about, in the study's terms."""
     key, equals, _ = str(error).partition("=")
     if not equals or " " in key:
         return "config"
@@ -186,7 +186,7 @@ def declared(figure: Figure, error: UserError) -> str:
 
 
 def ignored(variants: Iterable[tuple[str, Config]]) -> dict[str, list[tuple[str, str]]]:
-    """The keys that were set in vain: of each the variants that ignore it, and why."""
+    """Returns the keys that were set in vain: the variants that ignore each, and why."""
     found: dict[str, list[tuple[str, str]]] = {}
     for label, config in variants:
         for note in config.notes():
@@ -210,7 +210,7 @@ def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], va
 def notes_of(
     found: Mapping[str, Sequence[tuple[str, str]]], variants: int, most: int = MOST_NAMED
 ) -> list[str]:
-    """What variants ignore, a sentence for each key; at most so many variants are named."""
+    """Returns what variants ignore, a sentence for each key; at most this many variants are named."""
     notes = []
     for key, ignoring in found.items():
         whys = {why for _, why in ignoring}
@@ -225,7 +225,7 @@ def notes_of(
 
 
 def together(runs: Iterable[Run]) -> list[Run]:
-    """Runs that differ from a report's in what the charts want alone become those: run once."""
+    """Merges runs that differ from a report's only in what the charts need: they are run once."""
     runs = list(runs)
     full = {each.plain: each for each in runs if each.figure.report}
     return [
@@ -243,8 +243,8 @@ def _overrides(keys: Mapping[str, str]) -> list[Override]:
 def key_of(
     settings: Mapping[str, Any], workload: Mapping[str, Any], configs: list[Config], figure: Figure
 ) -> str:
-    """The hash of configuration, content of the traces, version of the engine, and what is kept."""
-    # A trace's content counts, not where it lies.
+    """Hashes configuration, content of the traces, version of the engine, and what is kept."""
+    # A trace's content counts, not its place.
     workload = {**workload, "trace": None} if configs[0].trace is not None else dict(workload)
     trace = [content(config.trace) for config in configs if config.trace is not None]
     parts = {
@@ -263,13 +263,13 @@ def key_of(
 
 @functools.cache
 def engine() -> str:
-    """Version of the engine: its number and the hash of the extension that was built."""
+    """Returns the version of the engine: its number and the hash of the built extension."""
     return f"{_core.__version__} {content(_core.__file__)}"
 
 
 @functools.cache
 def content(path: str) -> str:
-    """SHA-256 of a file's bytes.
+    """Returns the SHA-256 of a file's bytes.
 
     Raises:
         UserError: it cannot be read.

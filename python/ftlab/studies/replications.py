@@ -14,13 +14,13 @@ from ftlab.studies.declaration import Figure
 from ftlab.studies.series import Number
 
 CONFIDENCE = 0.95
-"""Of an interval."""
+"""Probability of a confidence interval."""
 
 VALUES = (
     *("latency.read.mean_ns", "latency.write.mean_ns", "latency.all.mean_ns"),
     *("latency.all.percentile_ns.99.000000", "mapping.hit_ratio", "waf.total", "throughput_bytes_per_s"),
 )
-"""What is summarised of a study that declares no values."""
+"""What is summarised for a study that declares no values."""
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,33 @@ class Line:
     """One value of one variant."""
 
     labels: Mapping[str, str]
-    """Of all axes but the replications'."""
+    """Labels of all axes except the replications'."""
     value: str
     unit: str
     estimate: Estimate
     difference: Estimate | None
-    """From the base variant, pair by pair; None: there is no base, or it is the base."""
+    """Difference from the base variant, pair by pair; None: there is no base, or this is it."""
 
 
 def seeds(figure: Figure) -> list[str]:
-    """The axes that replicate: those that vary the seed alone."""
+    """Returns the axes that replicate: those that vary only the seed."""
     return [axis.name for axis in figure.axes if axis.key == "seed"]
 
 
 def shown(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The values that are summarised, and their units."""
+    """Returns the values that are summarised, with their units."""
     there = {name for row in rows[:1] for name in row}
     declared = {value.name: value.unit for value in figure.values}
     return declared or {name: _unit(name) for name in VALUES if name in there}
 
 
 def _unit(name: str) -> str:
-    """The unit that a result's field has in its name."""
+    """Returns the unit in the name of a result's field."""
     return "ns" if "_ns" in name else "B/s" if name.endswith("_bytes_per_s") else ""
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The mean of some values and its confidence interval, by Student's t."""
+    """Returns the mean of some values and its confidence interval, by Student's t."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return Estimate(len(values), mean, None)
@@ -83,7 +83,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def lines(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """All values of all variants, in the order of the rows; each has its labels by axis under ``labels``."""
+    """Returns all values of all variants, in the order of the rows; each has its labels under ``labels``."""
     over = seeds(figure)
     axes = [axis.name for axis in figure.axes if axis.name not in over]
     units = shown(figure, rows)
@@ -114,7 +114,7 @@ def _known(members: Mapping[tuple[str, ...], Mapping[str, Any]], name: str) -> d
 
 
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Student's t that both tails together exceed with a probability of ``1 - confidence``."""
+    """Returns Student's t that both tails together exceed with a probability of ``1 - confidence``."""
     low, high = 0.0, 2.0
     while _tails(high, freedom) > 1 - confidence:
         high *= 2
@@ -128,7 +128,7 @@ def student(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 
 def _tails(t: float, freedom: int) -> float:
-    """The probability of more than ``t`` away from 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Returns the probability of more than ``t`` away from 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(freedom))
     cosine = math.cos(angle)
     if freedom % 2:
@@ -145,7 +145,7 @@ def _tails(t: float, freedom: int) -> float:
 
 
 def to_csv(figure: Figure, found: Sequence[Line]) -> str:
-    """All lines, one a row."""
+    """Returns all lines, one in each row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     axes = [axis.name for axis in figure.axes if axis.name not in seeds(figure)]
@@ -169,7 +169,7 @@ def _text(number: Number) -> str:
 
 
 def render(figure: Figure, found: Sequence[Line], most: int, width: int = 100) -> str:
-    """The lines as a table: a row per variant, a column per value."""
+    """Formats the lines as a table: a row per variant, a column per value."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

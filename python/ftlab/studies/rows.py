@@ -1,4 +1,4 @@
-"""A study's table: a row per run, in parts while it runs, whole at the end."""
+"""A study's table: a row per run, written in parts while it runs, complete at the end."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 RESERVED = ("run", "hash", "seconds", "worker")
-"""Columns that are no axis's."""
+"""Columns that belong to no axis."""
 
 EVERY_S = 2.0
-"""Time between two parts, at least."""
+"""The least time between two parts."""
 
 SHARE_OF_PARTS = 0.05
-"""Of the time, for writing them."""
+"""The share of the time for writing them."""
 
 _LARGEST = 2**63
 
 
 class Rows:
-    """Gathers results as rows; parts of them appear in ``DIR/parts``."""
+    """Collects results as rows; parts of them appear in ``DIR/parts``."""
 
     def __init__(self, figure: Figure, runs: Sequence[Run], folder: Path) -> None:
-        """``folder`` takes runs.parquet, failures.parquet and, for the time being, parts/."""
+        """``folder`` takes runs.parquet, failures.parquet and, temporarily, parts/."""
         self._figure = figure
         self._folder = folder
         self._parts = folder / "parts"
@@ -55,11 +55,11 @@ class Rows:
 
     @property
     def failures(self) -> int:
-        """How many runs failed."""
+        """Returns how many runs failed."""
         return len(self._failed)
 
     def first_failure(self) -> str:
-        """Name and error of the first one, in the order of the plan."""
+        """Returns name and error of the first one, in the order of the plan."""
         first = min(self._failed, key=lambda row: row["run"])
         return f"{self._runs[first['run'] - 1].name}: {first['error']}"
 
@@ -84,7 +84,7 @@ class Rows:
             self._failed.append({**self._head(place), "kind": kind, "error": str(error)})
 
     def flush(self) -> None:
-        """Writes what came since the last part as another one."""
+        """Writes what came after the last part as a new one."""
         start = time.monotonic()
         if self._rows:
             frame = _frame(self._rows)
@@ -95,7 +95,7 @@ class Rows:
         self._next = end + max(EVERY_S, (end - start) / SHARE_OF_PARTS)
 
     def join(self) -> pl.DataFrame:
-        """Writes both tables whole, in the order of the plan; the parts are gone then."""
+        """Writes both tables completely, in the order of the plan, and removes the parts."""
         import polars as pl
 
         self.flush()
@@ -113,7 +113,7 @@ class Rows:
         return whole
 
     def _head(self, place: int) -> dict[str, Any]:
-        """What tells a row from the others."""
+        """What distinguishes a row from the others."""
         run = self._runs[place]
         keys = {key: kind(_value_of(run, key)) for key, kind in self._keys.items()}
         names = [axis.name for axis in self._figure.axes]
@@ -124,7 +124,7 @@ class Rows:
 
 
 def values_of(figure: Figure, result: Mapping[str, Any]) -> dict[str, Number]:
-    """What a study derives of a result; later ones may name earlier ones."""
+    """Returns what a study derives from a result; later values may name earlier ones."""
     names = names_of(result) if figure.values else {}
     derived: dict[str, Number] = {}
     for value in figure.values:
@@ -133,12 +133,12 @@ def values_of(figure: Figure, result: Mapping[str, Any]) -> dict[str, Number]:
 
 
 def names_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What expressions may name: the fields of a result, and the keys of its configuration as numbers."""
+    """Returns what expressions can name: the fields of a result, and its configuration's keys as numbers."""
     return _over(_numbers(result.get("config", {})), result)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Two tables as one; where both have a name, the second one's."""
+    """Merges two tables; if both have a name, the second one's value is used."""
     merged = {**below, **above}
     for name in below.keys() & above.keys():
         if isinstance(below[name], Mapping) and isinstance(above[name], Mapping):
@@ -159,7 +159,7 @@ def _numbers(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flat(table: Mapping[str, Any], skip: str = "") -> dict[str, Any]:
-    """The single values of a result under their dotted names; lists are left out, and a table ``skip``."""
+    """Returns the scalar values of a result by dotted name; lists are left out, and the table ``skip``."""
     found: dict[str, Any] = {}
     _flatten(table, "", skip, found)
     return found
@@ -172,13 +172,13 @@ def _flatten(table: Mapping[str, Any], prefix: str, skip: str, into: dict[str, A
             if name != skip:
                 _flatten(value, f"{prefix}{name}.", "", into)
         elif kind is not list:
-            # Beyond what a column of whole numbers holds.
+            # Beyond what an integer column holds.
             large = kind is int and not -_LARGEST <= value < _LARGEST
             into[prefix + name] = float(value) if large else value
 
 
 def _value_of(run: Run, key: str) -> str | None:
-    """A varied key's value in a run: as an axis sets it, or as it is."""
+    """Returns a varied key's value in a run: as an axis sets it, or as it is."""
     if key in run.varied:
         return run.varied[key]
     found: Any = json.loads(run.config.json())
@@ -188,7 +188,7 @@ def _value_of(run: Run, key: str) -> str | None:
 
 
 def _types(runs: Sequence[Run]) -> dict[str, Any]:
-    """The varied keys, and what their values are: whole numbers, numbers or texts."""
+    """Returns the varied keys, and the type of their values: integers, numbers or text."""
     keys = dict.fromkeys(key for run in runs for key in run.varied)
     return {key: _type(_value_of(run, key) for run in runs) for key in keys}
 
@@ -210,7 +210,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
     names = list(rows[0])
     if all(list(row) == names for row in rows):
-        # As most studies have it, and ten times as fast.
+        # As in most studies, and ten times as fast.
         values: Iterable[Sequence[Any]] = zip(*(row.values() for row in rows), strict=True)
     else:
         names = list(dict.fromkeys(name for row in rows for name in row))

@@ -1,4 +1,4 @@
-"""Runs what is missing, in parallel; an interrupt leaves the cache as it was, finished runs in it."""
+"""Runs what is missing, in parallel; an interrupt leaves the cache valid, with finished runs in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ftlab.studies.executor import Executor, Finished, Group
 from ftlab.studies.plan import Run
 
 MOST_OF_A_DEVICE = 24
-"""Runs on one prepared device, so that a large group is shared among the threads."""
+"""The most runs on one prepared device, so that a large group is shared among the threads."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ def run(
     *,
     expected: bool = False,
 ) -> Done:
-    """Results of all runs, from the cache or by running them; ``found`` takes each of them once.
+    """Returns the results of all runs, from the cache or by running them; ``found`` takes each of them once.
 
-    ``expected``: the reporter knows of them already.
+    ``expected``: the reporter already knows them.
 
     Raises:
         UserError, InternalError: of the first run (in order) that failed, unless ``failed`` takes it.
@@ -80,7 +80,7 @@ def run(
 
 
 def _groups(runs: Iterable[Run]) -> list[Group]:
-    """Runs that share a device, in the order of their first; those that share none, each alone."""
+    """Groups runs that share a device, in the order of their first; a run that shares none is alone."""
     groups: dict[str, list[Run]] = {}
     for each in runs:
         shared = each.device and each.figure.measure == "run"
@@ -88,5 +88,5 @@ def _groups(runs: Iterable[Run]) -> list[Group]:
     parts: list[Group] = []
     for group in groups.values():
         parts += [group[at : at + MOST_OF_A_DEVICE] for at in range(0, len(group), MOST_OF_A_DEVICE)]
-    # The longest first, so that no core is left alone with it at the end.
+    # The longest first, so that at the end no core works alone on it.
     return sorted(parts, key=lambda group: -sum(each.figure.seconds for each in group))

@@ -20,7 +20,7 @@ class Series:
     cells: Mapping[tuple[str, ...], Any]
 
     def select(self, chosen: Mapping[str, Any]) -> Any:
-        """The part with these labels; one label takes its axis away, a list of them keeps it."""
+        """Selects the part with these labels; one label removes its axis, a list of them keeps it."""
         for axis, labels in chosen.items():
             if axis not in self.axes:
                 raise UserError(f"no axis {axis!r}; there are: {', '.join(self.axes) or 'none'}")
@@ -40,12 +40,12 @@ class Series:
         return cells.get(()) if not kept else Series(kept, cells)
 
     def known(self) -> list[Any]:
-        """The values that are there."""
+        """Returns the values that are not missing."""
         return [value for value in self.cells.values() if value is not None]
 
 
 def combine(function: Callable[..., Any], left: Any, right: Any) -> Any:
-    """``function`` cell by cell; the side with fewer axes is repeated along the others."""
+    """Applies ``function`` cell by cell; the side with fewer axes is repeated along the others."""
     if not isinstance(left, Series) and not isinstance(right, Series):
         return None if left is None or right is None else _guarded(function, left, right)
     wide = left if _width(left) >= _width(right) else right
@@ -78,7 +78,7 @@ def _guarded(function: Callable[..., Any], left: Any, right: Any) -> Any:
 
 
 def values_of(of: Any) -> list[Any]:
-    """All values in lists and series that are there."""
+    """Returns all values in lists and series that are not missing."""
     if isinstance(of, Series):
         return of.known()
     if isinstance(of, (list, tuple)):

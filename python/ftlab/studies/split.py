@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 STRIDE_BITS = 46
-"""Readers give each volume a range of so many address bits, in the order of their first requests."""
+"""Address bits of the range that readers give each volume, in the order of their first requests."""
 
 MOST_ROWS = 8 << 20
-"""Held in memory for all volumes together, before the fullest are written."""
+"""Rows held in memory for all volumes together, before the fullest are written."""
 
 _ROW = np.dtype([("ts_ns", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("op", "u1"), ("flags", "u1")])
 
 
 def split(config: Config, out: Path, progress: Callback | None = None) -> dict[str, Any]:
-    """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; what there was.
+    """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; returns the volumes.
 
-    Rows of a volume gather in memory, and go to a spill file of its own when all volumes together have
-    `MOST_ROWS`; one file at a time is open. In the end each becomes Parquet.
+    Rows of a volume are collected in memory, and go to its spill file when all volumes together have
+    `MOST_ROWS`; one file at a time is open. At the end each becomes Parquet.
 
     Raises:
         UserError: the trace is at fault, or a file cannot be written.
@@ -52,7 +52,7 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
 
 
 def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
-    """Spills all rows; the volumes there are."""
+    """Spills all rows; returns the volumes."""
     held: dict[int, list[np.ndarray[Any, Any]]] = {}
     volumes: set[int] = set()
     rows = done = 0
@@ -79,7 +79,7 @@ def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
 
 
 def _rows(chunk: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The requests of a piece, each on its own volume's addresses, and which volume that is."""
+    """Returns the requests of a piece, each at its own volume's addresses, with its volume."""
     times, ops, offsets, sizes, flags = (np.asarray(column) for column in chunk)
     table = np.empty(len(times), dtype=_ROW)
     table["ts_ns"], table["op"], table["size"], table["flags"] = times, ops, sizes, flags
@@ -95,7 +95,7 @@ def _append(spill: Path, number: int, parts: list[np.ndarray[Any, Any]]) -> int:
 
 
 def _written(out: Path, spill: Path, number: int) -> list[Any]:
-    """Makes a volume's Parquet of its spill file, piece by piece; its line of the index."""
+    """Converts a volume's spill file to Parquet, piece by piece; returns its line of the index."""
     import polars as pl
 
     from ftlab.traces import write_parquet

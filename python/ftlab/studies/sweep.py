@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_NAMED = 3
-"""Runs that a note names, of perhaps thousands."""
+"""The most runs that a note names, of which there may be thousands."""
 SECONDS_PER_REQUEST = 1.2e-6
-"""Roughly, where no run has been measured."""
+"""A rough value if no run has been measured."""
 SECONDS_PER_PAGE = 4e-8
 """Of a preconditioned device."""
 BYTES_PER_REQUEST = 40
@@ -46,7 +46,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a sweep came to."""
+    """The outcome of a sweep."""
 
     done: Done
     failures: int
@@ -76,7 +76,7 @@ def plan(path: Path) -> Planned:
 
 
 def missing(planned: Planned, out: Path, *, fresh: bool) -> list[Run]:
-    """The runs whose result is not there yet."""
+    """Returns the runs whose result does not exist yet."""
     folder = Folder(out / "json", fresh=fresh)
     return [each for each in planned.runs if fresh or not folder.path(each.key).is_file()]
 
@@ -113,7 +113,7 @@ def sweep(
 
 
 def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Iterator[Mapping[str, Any]]:
-    """The rows with what is summarised, how long they took, and the labels of each."""
+    """Returns the rows with what is summarised, how long they took, and the labels of each."""
     names = [axis.name for axis in figure.axes]
     wanted = [value.name for value in figure.values] or replications.VALUES
     there = [name for name in wanted if name in frame.columns]
@@ -124,7 +124,7 @@ def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Itera
 
 
 def estimate(planned: Planned, out: Path, *, fresh: bool, jobs: int) -> str:
-    """What a sweep would take, as text."""
+    """Describes what a sweep would cost."""
     folder = Folder(out / "json", fresh=fresh)
     there: dict[str, float] = {}
     missing: dict[str, Run] = {}

@@ -1,4 +1,4 @@
-"""A TOML file of a study: tables whose keys are all asked for."""
+"""A TOML file of a study: tables in which every key must be asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ftlab.configs import read_toml, to_text
 
 
 class Table:
-    """A TOML table whose keys are all asked for, once."""
+    """A TOML table in which every key must be asked for, once."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
         """``values``: those of the file, or of a part of it that messages call ``where``."""
@@ -26,15 +26,15 @@ class Table:
         self._known: set[str] = set()
 
     def wrong(self, key: str, why: str) -> UserError:
-        """The error of a key."""
+        """Makes the error of a key."""
         return UserError(f"{self.place(key)}: {why}")
 
     def place(self, key: str) -> str:
-        """Where a key stands, for messages: file, line and name."""
+        """Returns the place of a key, for messages: file, line and name."""
         return place(self.path, f"{self.where}{key}")
 
     def get(self, key: str, kind: Any, default: Any = None) -> Any:
-        """A value; without a default it must be there.
+        """Returns a value; without a default it must be there.
 
         Raises:
             UserError: it is missing, or of another kind.
@@ -53,36 +53,36 @@ class Table:
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text."""
+        """Returns a string."""
         value: str = self.get(key, str, default)
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """True or false."""
+        """Returns true or false."""
         value: bool = self.get(key, bool, default)
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
-        """A number."""
+        """Returns a number."""
         return float(self.get(key, (int, float), default))
 
     def list_of(self, key: str, kind: Any) -> list[Any]:
-        """A list whose parts are all of a kind; empty where there is none."""
+        """Returns a list whose parts are all of one kind; empty if absent."""
         values = self.get(key, list, [])
         if not all(isinstance(value, kind) for value in values):
             raise self.wrong(key, f"{values!r}: not all of it is what belongs there")
         return list(values)
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts."""
+        """Returns a list of strings."""
         return self.list_of(key, str)
 
     def labels(self, key: str) -> dict[str, str]:
-        """A label for each of some axes."""
+        """Returns a label for each of some axes."""
         return {axis: self.inner(key).text(axis) for axis in self.get(key, dict, {})}
 
     def keys_of(self, key: str) -> dict[str, str]:
-        """A table of configuration keys, dotted or nested."""
+        """Returns a table of configuration keys, dotted or nested."""
         return dict(self.inner(key)._flat(self.get(key, dict, {}), ""))
 
     def _flat(self, values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, str]]:
@@ -95,26 +95,26 @@ class Table:
                 yield f"{prefix}{name}", to_text(value)
 
     def inner(self, key: str) -> Table:
-        """The table under a key; empty where there is none."""
+        """Returns the table under a key; empty if absent."""
         return Table(self.path, self.get(key, dict, {}), f"{self.where}{key}.")
 
     def table(self, key: str) -> dict[str, Table]:
-        """The tables in the table under a key, by name."""
+        """Returns the tables in the table under a key, by name."""
         around = self.inner(key)
         return {name: around.inner(name) for name in around._values}
 
     def tables(self, key: str) -> list[Table]:
-        """A list of tables."""
+        """Returns a list of tables."""
         parts = self.list_of(key, dict)
         return [Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(parts)]
 
     def has(self, key: str) -> bool:
-        """Whether the key is there."""
+        """Returns whether the key is there."""
         self._known.add(key)
         return key in self._values
 
     def over(self, other: Table) -> Table:
-        """Another figure's declarations with parts of them replaced: single axes, and all else whole."""
+        """Returns another figure's declarations with parts replaced: single axes, everything else whole."""
         own = {key: value for key, value in self._values.items() if key != "like"}
         axes = {**other.get("axis", dict, {}), **self.get("axis", dict, {})}
         return Table(self.path, {**other._values, **own, "axis": axes})
@@ -131,13 +131,13 @@ _NAME = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|=|\])?""")
 
 
 def place(path: Path, name: str) -> str:
-    """``FILE:LINE: NAME`` of a dotted key; without a line where the file has nothing of it."""
+    """Returns ``FILE:LINE: NAME`` of a dotted key; without a line if the file does not contain it."""
     line = line_of(path, name)
     return f"{path}{f':{line}' if line else ''}: {name}"
 
 
 def line_of(path: Path, name: str) -> int | None:
-    """The line in which a dotted key stands, or else the nearest table around it."""
+    """Returns the line of a dotted key, or else of the nearest table around it."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -168,7 +168,7 @@ def line_of(path: Path, name: str) -> int | None:
 
 
 def _dotted(text: str, end: str) -> str | None:
-    """The names before ``end``, joined by dots; None: the text begins otherwise."""
+    """Returns the names before ``end``, joined by dots; None: the text begins differently."""
     parts, at = [], 0
     while match := _NAME.match(text, at):
         parts.append(match[1].strip("\"'"))

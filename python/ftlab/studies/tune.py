@@ -1,4 +1,4 @@
-"""What ``ftlab tune`` does: asks Optuna for configurations, runs them, tells it what came out."""
+"""What ``ftlab tune`` does: asks Optuna for configurations, runs them, and reports the outcome to it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ JOURNAL = "trials.journal"
 """Optuna's own file."""
 
 MOST_REPEATS = 300
-"""Proposals in a row that were all tried before; then the space holds no more."""
+"""Number of known proposals in a row after which the space counts as exhausted."""
 RANDOM_AFTER = 5
-"""Of those, before proposals are random: the sampler has settled."""
+"""Number of those after which proposals are random: the sampler has settled."""
 CHECKED_WITH = 20
-"""Choices of the other parameters with which a value is tried before it is refused."""
+"""Number of choices of the other parameters with which a value is tried before it is refused."""
 
 
 def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
-    """The configuration that has these values of its parameters.
+    """Returns the configuration with these values of its parameters.
 
     Raises:
         UserError: no configuration takes them.
@@ -56,7 +56,7 @@ def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
 
 
 def traced(tuning: Tuning) -> Iterator[tuple[str, Config]]:
-    """The default configuration, if it is one: what is misspelt, the search says with its place."""
+    """Returns the default configuration, if it is valid; the search reports misspelt keys."""
     with suppress(UserError):
         yield "", config_of(tuning, {})
 
@@ -86,7 +86,7 @@ def _cut_unfinished(journal: Path) -> None:
 
 
 class Tuner:
-    """A search under way."""
+    """A search in progress."""
 
     def __init__(self, tuning: Tuning, out: Path, executor: Executor, reporter: Reporter) -> None:
         """``out`` takes the results, and Optuna's own file.
@@ -120,7 +120,7 @@ class Tuner:
                 directions=directions,
                 load_if_exists=True,
             )
-        # Proposals are made in memory: only what is finished waits for the disk.
+        # Proposals are kept in memory: only finished trials wait for the disk.
         self._study: Any = optuna.create_study(directions=directions)
         # Budgets may grow; what is searched may not change.
         said = repr([tuning.config, tuning.set, tuning.seed, *(each.text for each in tuning.constraints)])
@@ -128,7 +128,7 @@ class Tuner:
         said += repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
         digest = hashlib.sha256(said.encode()).hexdigest()
         another = self._file.user_attrs.get("declaration", digest) != digest
-        # One that was refused before it began leaves nothing to go on with.
+        # One that was refused before it began leaves nothing to continue.
         if another and self._file.get_trials(deepcopy=False):
             raise UserError(f"--out {out}: holds another search; name another directory")
         with self._writing():
@@ -158,7 +158,7 @@ class Tuner:
         if not default.values:
             self._reporter.note(f"the default configuration: {default.error}")
         trials = self._resume()
-        # Of minutes nobody knows how many they are.
+        # A budget in minutes has no known number of trials.
         last = self._tuning.runs if self._tuning.minutes is None else 0
         self._reporter.expect({f"trial {number}": 1.0 for number in range(len(trials) + 1, last + 1)})
         ends = math.inf if self._tuning.minutes is None else time.monotonic() + self._tuning.minutes * 60
@@ -177,7 +177,7 @@ class Tuner:
     def _check(self) -> None:
         """Refuses what is misspelt, before anything runs.
 
-        A value may go with some values of other parameters alone, so it is tried with several of them.
+        A value may be valid only with some values of other parameters, so it is tried with several of them.
         """
         draw = random.Random(self._tuning.seed)
         path = self._tuning.path
@@ -201,7 +201,7 @@ class Tuner:
                     raise UserError(f"{place(path, f'parameter.{each.name}.{part}')}: {first}")
 
     def _sampler(self, settled: bool) -> Any:
-        """Seeded anew for each proposal, so that a search goes on as if it had not been stopped."""
+        """Seeds anew for each proposal, so that a resumed search continues as if it had not been stopped."""
         text = f"{self._tuning.seed} {self._asked}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
         if settled:
@@ -215,7 +215,7 @@ class Tuner:
         )
 
     def _ask(self, count: int, before: int) -> list[tuple[Any, Trial]]:
-        """New configurations, at most so many."""
+        """Returns new configurations, at most this many."""
         asked: list[tuple[Any, Trial]] = []
         repeats = 0
         while len(asked) < count and repeats < MOST_REPEATS:
@@ -266,7 +266,7 @@ class Tuner:
             self._file.add_trial(self._study.get_trials(deepcopy=False)[handle.number])
 
     def _resume(self) -> list[Trial]:
-        """What an earlier command tried; what was under way then is not."""
+        """Reads what an earlier command tried; unfinished trials are dropped."""
         found: list[Trial] = []
         for each in self._file.get_trials(deepcopy=False):
             self._study.add_trial(each)
@@ -288,7 +288,7 @@ class Tuner:
         return config_of(self._tuning, parameters)
 
     def tried(self, asked: Sequence[Trial]) -> list[Trial]:
-        """The same trials with what came out."""
+        """Returns the same trials with their outcomes."""
         figure = study_of(self._tuning.path)
         runs: list[Run] = []
         errors: dict[int, str] = {}

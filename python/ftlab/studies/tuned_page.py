@@ -84,7 +84,7 @@ def _data(tuned: Tuned) -> dict[str, Any]:
 
 
 def _parameters(tuned: Tuned, trial: Trial) -> dict[str, str | float]:
-    """Choices as they are named, values of ranges as numbers."""
+    """Formats choices by name, and values of ranges as numbers."""
     found: dict[str, str | float] = {}
     chosen = default_parameters(tuned) if trial is tuned.default else trial.parameters
     for each in tuned.tuning.parameters:
@@ -96,7 +96,7 @@ def _parameters(tuned: Tuned, trial: Trial) -> dict[str, str | float]:
 
 
 def _objective(objective: Objective, parameter: Parameter | None) -> dict[str, Any]:
-    """A result's field has its unit in its name; a key's is that of the parameter that sets it."""
+    """A result's field has its unit in its name; a key has that of the parameter that sets it."""
     text = objective.text
     unit = "ns" if text.endswith("_ns") or "percentile_ns." in text else ""
     log = parameter is not None and parameter.log

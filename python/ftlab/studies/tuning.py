@@ -14,7 +14,7 @@ from ftlab.studies.toml import Table
 from ftlab.units import quantity
 
 MOST_RUNS = 1_000_000
-"""Where minutes are the budget."""
+"""The most trials if the budget is in minutes."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Parameter:
     high: float
     log: bool
     unit: str
-    """Of the range's values as they are set: "B", "ns", "%" or none."""
+    """Unit of the range's values: "B", "ns", "%" or none."""
     when: Expression | None
-    """Over the parameters before it; where it is not true, the key is left as it is."""
+    """A condition on earlier parameters; if it is false, the key is left as it is."""
 
     @property
     def whole(self) -> bool:
@@ -40,12 +40,12 @@ class Parameter:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Its choices, or the ends of its range, as the configuration writes them."""
+        """Its choices, or the ends of its range, as in a configuration."""
         cast = int if self.whole else float
         return self.choices or tuple(self.text(cast(value)) for value in (self.low, self.high))
 
     def text(self, value: Any) -> str:
-        """A value as the configuration writes it; of shares no more digits than it takes."""
+        """Writes a value as in a configuration, with no more digits of a share than it takes."""
         if self.unit == "%":
             value = round(value, 4)
         return f"{to_text(value)}{self.unit}"
@@ -53,7 +53,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is sought least, or greatest."""
+    """What is to be minimised or maximised."""
 
     text: str
     get: Expression
@@ -150,7 +150,7 @@ def _bounds(table: Table) -> tuple[float, float, str]:
 
 
 def violation(constraint: Expression, names: Mapping[str, Any]) -> float:
-    """By how much a constraint does not hold: 0 where it does, without a unit where it does not."""
+    """Returns by how much a constraint is violated: 0 if it holds; without a unit."""
     held = constraint(names)
     if held is None:
         return 1.0

@@ -20,15 +20,15 @@ from ftlab.studies.measure import measure
 from ftlab.studies.plan import engine
 
 SHARE_OF_LIMIT = 0.8
-"""Of a worker's memory, for devices."""
+"""Share of a worker's memory that devices may take."""
 
 Answer: TypeAlias = tuple[str, str]
-"""What a worker says of a task (see `work`)."""
+"""A worker's answer to a task (see `work`)."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A file by its content."""
+    """A file, identified by its content."""
 
     path: str
     size: int
@@ -37,27 +37,27 @@ class Trace:
 
 @dataclass(frozen=True)
 class Task:
-    """A run as it travels."""
+    """A run in the form in which it is sent."""
 
     measure: str
     toml: str
     trace: Trace | None
     engine: str
     policies: str
-    """What the classes in Python consist of that the configuration names."""
+    """The source of the Python classes that the configuration names."""
     collect: bool
 
 
 def mismatch(worker: str, theirs: str, ours: str) -> str:
-    """Says that a worker has another build of ftlab."""
+    """Reports that a worker has another build of ftlab."""
     return f"the engine of worker {worker} is {theirs}, here it is {ours}; install the same one"
 
 
 def work(task: Task) -> Answer:
     """Does a run, on a worker.
 
-    What comes back is "result" and its JSON, "user" or "internal" and why there is none, or "missing" and
-    the address of this worker, which cannot read the trace.
+    It returns "result" and its JSON, "user" or "internal" and why there is none, or "missing" and the address
+    of this worker, which cannot read the trace.
     """
     from distributed import get_worker
 
@@ -69,12 +69,12 @@ def work(task: Task) -> Answer:
     try:
         return _work(task, worker)
     except Exception as error:
-        # As text: not every exception can travel.
+        # As text: not every exception can be sent.
         return "internal", f"{type(error).__name__}: {error}"
 
 
 def _other_policies(task: Task) -> str | None:
-    """Why the classes that a task names are not those of the client."""
+    """Returns why the classes that a task names differ from the client's."""
     names = ", ".join(sorted(set(policies.named_in(task.toml))))
     if not names:
         return None
@@ -104,7 +104,7 @@ def _work(task: Task, worker: Any) -> Answer:
     except UserError as error:
         text = str(error)
         if task.trace is not None:
-            # As it is called where the study is.
+            # Under the name that the study uses.
             text = text.replace(str(path), task.trace.path)
         return "user", text
     except InternalError as error:
@@ -128,16 +128,16 @@ def _budget(worker: Any) -> Budget:
 
 
 def _stored(trace: Trace, worker: Any) -> Path:
-    """Where a trace that was sent lies on a worker, under its own name; it goes when the worker ends."""
+    """Where a worker stores a trace that was sent, under its own name; removed when the worker ends."""
     return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
 
 
 def _readable(trace: Trace, worker: Any) -> Path | None:
-    """The trace as this worker can read it: where it lies, or as it was sent."""
+    """Returns the trace as this worker can read it: in its place, or as it was sent."""
     for path in (Path(trace.path), _stored(trace, worker)):
         try:
             found = path.stat()
-            # A worker lives long: a file may have changed since it was last looked at.
+            # A worker lives long: a file may have changed since it was last read.
             if found.st_size == trace.size and _hash(path, found.st_mtime_ns) == trace.sha256:
                 return path
         except OSError:
@@ -152,7 +152,7 @@ def _hash(path: Path, changed_ns: int) -> str:
 
 
 def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
-    """Takes a piece of a trace, on a worker; says why if it cannot."""
+    """Takes a piece of a trace, on a worker; returns why if it cannot."""
     path = _stored(trace, dask_worker)
     unfinished = path.with_name(path.name + ".part")
     try:

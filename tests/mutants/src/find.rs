@@ -7,20 +7,20 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, ReturnType, Signature, Stmt, Type, UnOp};
 
-/// How a mutant stands in the text.
+/// The form of a mutant in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Another expression in place of this one.
     Expression,
-    /// A condition that may be turned round.
+    /// A condition that can be negated.
     Negated,
-    /// A statement that may be left out.
+    /// A statement that can be left out.
     Statement,
     /// A return at the beginning of a body.
     Body,
 }
 
-/// A place, and what may stand there instead: in words, and as code.
+/// A place, and what may replace it: as a description, and as code.
 pub struct Edit {
     pub range: Range<usize>,
     pub shape: Shape,
@@ -31,7 +31,7 @@ pub struct Edit {
 /// All places of a module.
 ///
 /// # Errors
-/// If it is no Rust.
+/// If it is not Rust.
 pub fn edits(text: &str) -> syn::Result<Vec<Edit>> {
     let file = syn::parse_file(text)?;
     let mut finder = Finder { text, within: Vec::new(), edits: Vec::new() };
@@ -41,12 +41,12 @@ pub fn edits(text: &str) -> syn::Result<Vec<Edit>> {
 
 struct Finder<'a> {
     text: &'a str,
-    /// Types, modules and functions around.
+    /// The enclosing types, modules and functions.
     within: Vec<String>,
     edits: Vec<Edit>,
 }
 
-/// Whether an item is of tests alone.
+/// Whether an item belongs only to tests.
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let text = attribute.meta.to_token_stream().to_string();
@@ -54,7 +54,7 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// What another operator makes of two operands, by the operator's text.
+/// Returns the replacements of an operator with two operands, by its text.
 fn other_operators(operator: &BinOp) -> &'static [&'static str] {
     match operator {
         BinOp::Add(_) => &["-"],
@@ -84,7 +84,7 @@ fn other_operators(operator: &BinOp) -> &'static [&'static str] {
     }
 }
 
-/// What a function may return at once instead, by its type.
+/// Returns what a function may return at once instead, by its type.
 fn other_values(output: &ReturnType) -> Vec<&'static str> {
     let ReturnType::Type(_, of) = output else { return vec!["()"] };
     let Type::Path(path) = of.as_ref() else { return Vec::new() };
@@ -100,7 +100,7 @@ fn other_values(output: &ReturnType) -> Vec<&'static str> {
     }
 }
 
-/// Whether a condition is, or begins with, a pattern.
+/// Whether a condition is a pattern, or begins with one.
 fn has_let(condition: &Expr) -> bool {
     match condition {
         Expr::Let(_) => true,
@@ -114,7 +114,7 @@ impl Finder<'_> {
         node.span().byte_range()
     }
 
-    /// A node's text on one line, cut where it gets long.
+    /// Returns a node's text on one line, cut if it gets long.
     fn words(&self, range: Range<usize>) -> String {
         let line = self.text[range].split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(60) {
@@ -130,7 +130,7 @@ impl Finder<'_> {
     }
 
     fn negate(&mut self, condition: &Expr, word: &str) {
-        // Comparisons and negations have mutants of their own.
+        // Comparisons and negations have their own mutants.
         let own = match condition {
             Expr::Binary(both) => !matches!(both.op, BinOp::And(_) | BinOp::Or(_)),
             Expr::Unary(_) | Expr::Lit(_) => true,
@@ -208,7 +208,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         self.within.pop();
     }
 
-    // What is known to the compiler cannot be switched; patterns and types are no expressions.
+    // Constants cannot be switched; patterns and types are not expressions.
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
     fn visit_item_enum(&mut self, _: &'ast syn::ItemEnum) {}

@@ -3,9 +3,9 @@
 //!
 //!     ftlab-mutants SOURCE COPY CHOSEN
 //!
-//! Reads every module below SOURCE (core/src and files/src) and writes it below COPY with a switch around each place whose mutants
-//! are CHOSEN, a file of their numbers, one a line. The list of all mutants goes to stdout as JSON.
-//! `run.py` beside this does the rest.
+//! Reads every module below SOURCE (core/src and files/src) and writes it below COPY with a switch around
+//! each place whose mutants are CHOSEN, a file of their numbers, one a line. The list of all mutants goes to
+//! stdout as JSON. `run.py` in the same folder does the rest.
 
 mod find;
 mod render;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 /// What the switches call. Nothing is allocated once the variable has been read, or a test that counts
-/// allocations would see it.
+/// allocations would notice.
 const SWITCH: &str = include_str!("switch.rs.txt");
 
 fn modules(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
@@ -45,7 +45,7 @@ fn run(source: &Path, copy: &Path, chosen: &Path) -> Result<Value, Box<dyn std::
         let inside = path.strip_prefix(source)?;
         let text = fs::read_to_string(&path)?;
         let edits = find::edits(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-        // 0 is no mutant.
+        // 0 means no mutant.
         let (text, mutants) = render::render(&text, &edits, all.len() + 1, &chosen);
         all.extend(mutants.into_iter().map(|at| (inside.display().to_string(), at)));
         fs::write(copy.join(inside), text)?;
@@ -54,7 +54,7 @@ fn run(source: &Path, copy: &Path, chosen: &Path) -> Result<Value, Box<dyn std::
     for (root, switch) in [("core", &*switch), ("files", "pub(crate) use ftlab_core::switched;\n")] {
         let root = copy.join(root).join("src/lib.rs");
         let text = fs::read_to_string(&root)?;
-        // What is wrong with a mutant is for the tests to find.
+        // The tests have to find what is wrong with a mutant.
         fs::write(root, format!("#![allow(arithmetic_overflow, unconditional_panic)]\n{text}{switch}"))?;
     }
     let list = all.into_iter().map(|(file, at)| {

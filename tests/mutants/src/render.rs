@@ -11,13 +11,13 @@ pub struct Placed {
     pub function: String,
     /// What it changes.
     pub what: String,
-    /// Bytes of the copy that only it runs.
+    /// Bytes of the copy that only this mutant runs.
     pub branch: Range<usize>,
     /// Bytes of the copy that the switch around its place takes.
     pub whole: Range<usize>,
 }
 
-/// `text` with the `chosen` mutants of these places, which are numbered from `first` on.
+/// Returns `text` with the `chosen` mutants of these places, which are numbered from `first` on.
 pub fn render(text: &str, edits: &[Edit], first: usize, chosen: &HashSet<usize>) -> (String, Vec<Placed>) {
     let mut mutants = Vec::new();
     let mut numbers = Vec::new();
@@ -32,7 +32,7 @@ pub fn render(text: &str, edits: &[Edit], first: usize, chosen: &HashSet<usize>)
         }));
     }
     let mut order: Vec<usize> = (0..edits.len()).collect();
-    // What lies around another comes before it.
+    // An enclosing place comes before what it encloses.
     order.sort_by_key(|&at| (edits[at].range.start, std::cmp::Reverse(edits[at].range.end), at));
     let mut copy = Copy { text, edits, order, numbers, first, chosen, out: String::new(), mutants };
     copy.part(0..text.len(), &mut 0);
@@ -51,7 +51,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Writes a part of the text, with the edits within it, from number `next` in the order on.
+    /// Writes a part of the text with its edits, starting with number `next`.
     fn part(&mut self, range: Range<usize>, next: &mut usize) {
         let mut at = range.start;
         while let Some(&edit) = self.order.get(*next) {

@@ -1,23 +1,23 @@
-//! Keys that the chosen parts ignore: what a user must hear who set one of them, and why it has no effect.
+//! Keys that the chosen parts ignore: a user who set one of them is told so, with the reason.
 
 use super::Contradiction;
 use super::section::{Section, keys};
 
-/// Gathers such keys, floor by floor; the first reason found for a key stays.
+/// Collects these keys, layer by layer; the first reason found for a key is kept.
 #[derive(Debug, Default)]
 pub struct Ignored {
     found: Vec<Contradiction>,
 }
 
 impl Ignored {
-    /// Unless they are `used`, the keys are ignored; `why` says what of the configuration makes it so.
+    /// Marks keys as ignored unless they are `used`; `why` says what in the configuration makes it so.
     pub fn unless(&mut self, used: bool, keys: &[&'static str], why: &str) {
         let new = keys.iter().filter(|key| !used && !self.has(key)).copied().collect::<Vec<_>>();
         self.found
             .extend(new.into_iter().map(|key| Contradiction { key, message: format!("ignored: {why}") }));
     }
 
-    /// The same of all keys of a section, those in `apart` excepted.
+    /// The same for all keys of a section except those in `apart`.
     pub fn section<S: Section>(&mut self, used: bool, apart: &[&str], why: &str) {
         let paths = keys::<S>().into_iter().map(|key| key.path);
         self.unless(used, &paths.filter(|path| !apart.contains(path)).collect::<Vec<_>>(), why);
@@ -28,7 +28,7 @@ impl Ignored {
         self.found.iter().any(|found| found.key == key)
     }
 
-    /// The keys, each with the reason.
+    /// Returns the keys, each with its reason.
     pub fn into_vec(self) -> Vec<Contradiction> {
         self.found
     }

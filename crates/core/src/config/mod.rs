@@ -18,7 +18,7 @@ pub use size_mix::{MOST_SIZES, SizeMix};
 
 use std::collections::BTreeMap;
 
-/// Most a [`Kind::TimePerByte`] may state, picoseconds: 1 us, a bus of 1 MB/s.
+/// The most that a [`Kind::TimePerByte`] may state, picoseconds: 1 us, a bus of 1 MB/s.
 pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
 
 /// One configuration key.
@@ -35,12 +35,12 @@ pub struct Key {
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
-    /// Whether the state of the flash at time 0 depends on it, if it is a key of FTL or flash.
+    /// Whether the state of the flash at time 0 depends on it, for a key of FTL or flash.
     pub in_state: bool,
 }
 
 impl Key {
-    /// The value of its default, if it has one.
+    /// Returns the value of its default, if it has one.
     ///
     /// # Panics
     /// If the default cannot be read: a fault of ftlab.
@@ -122,7 +122,7 @@ pub enum Kind {
     Choice(fn() -> Vec<Choice>),
 }
 
-/// A name of a registry with its one-line description.
+/// A name in a registry, with its one-line description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Name as configured.
@@ -132,8 +132,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A name that ends in `SHARE` stands for all that have a share of at most 100% there (`random:25%`): what comes
-    /// before it.
+    /// A name that ends in `SHARE` represents every name with a share of at most 100% in its place
+    /// (`random:25%`): the part before it.
     pub fn before_share(&self) -> Option<&'static str> {
         self.name.strip_suffix("SHARE")
     }
@@ -167,14 +167,14 @@ pub enum Value {
 /// All keys that have a value, by path; complete (defaults filled in) once resolved.
 pub type Values = BTreeMap<&'static str, Value>;
 
-/// A value that contradicts another; the configuration front adds file and line.
+/// A value that contradicts another; the configuration front end adds file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Contradiction {
     /// The key to point at.
     pub key: &'static str,
-    /// What is wrong and what to do. Other keys it speaks of stand in it with their
-    /// full paths (`flash.page`), or their table's name for all of them (`[flash]`): the
-    /// configuration front lists those the user wrote, with their values and places.
+    /// What is wrong and what to do. Other keys that it mentions have their full paths (`flash.page`), or
+    /// their table's name for all of them (`[flash]`): the configuration front end lists those the user
+    /// wrote, with their values and places.
     pub message: String,
 }

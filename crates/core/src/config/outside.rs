@@ -1,4 +1,4 @@
-//! Parts from outside: makers of parts that no registry has a line for, by the key that names them.
+//! Parts from outside: makers of parts that are in no registry, by the key that names them.
 //!
 //! What makes a part is declared by the floor it belongs to. The process has one table, so a name stands for the same part in every simulation.
 
@@ -18,15 +18,15 @@ pub fn add<M: Any + Send + Sync>(keys: &[&'static str], name: &str, maker: M) {
     makers.extend(keys.iter().map(|&key| ((key, name.to_owned()), Arc::clone(&maker))));
 }
 
-/// Whether a key may name a part from outside so.
+/// Whether a key may name a part from outside.
 pub fn has(key: &'static str, name: &str) -> bool {
     MAKERS.read().unwrap_or_else(PoisonError::into_inner).contains_key(&(key, name.to_owned()))
 }
 
-/// What makes the part of this name.
+/// Returns the maker of the part with this name.
 ///
 /// # Panics
-/// If there is none: checked settings name parts that are there.
+/// If there is none: checked settings name only existing parts.
 pub(crate) fn maker<M: Any + Send + Sync>(key: &'static str, name: &str) -> Arc<M> {
     let makers = MAKERS.read().unwrap_or_else(PoisonError::into_inner);
     let maker = makers.get(&(key, name.to_owned())).cloned();

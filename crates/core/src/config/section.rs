@@ -16,19 +16,19 @@
 //! }
 //! ```
 //!
-//! - A field without `=` is a section of its own; its keys stand where it does.
+//! - A field without `=` is a section of its own; its keys appear in its place.
 //! - What a `bool` or a [`crate::choice!`] holds follows from the type. No default: the key may be absent.
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
 use super::{Choice, Key, Kind, SizeMix, Value, Values};
 
-/// What is read from a configuration: a struct of fields with keys.
+/// What is read from a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
     /// Appends its keys, in the order of the reference.
     fn declare(keys: &mut Vec<Key>);
 
-    /// The values.
+    /// Reads the values.
     ///
     /// # Panics
     /// If a key with a default is missing from `values` or holds another kind's value.
@@ -44,10 +44,10 @@ impl Section for () {
 
 /// A section that a key switches on: `Option<Self>` is a [`Section`] too.
 pub trait Switched: Sized {
-    /// Appends the key, and those that it switches on.
+    /// Appends its key, and the keys that it switches on.
     fn declare_with_switch(keys: &mut Vec<Key>);
 
-    /// The values, if it is on.
+    /// Reads the values, if it is on.
     ///
     /// # Panics
     /// As [`Section::read`].
@@ -64,25 +64,25 @@ impl<T: Switched> Section for Option<T> {
     }
 }
 
-/// The keys of a section.
+/// Returns the keys of a section.
 pub fn keys<T: Section>() -> Vec<Key> {
     let mut keys = Vec::new();
     T::declare(&mut keys);
     keys
 }
 
-/// The keys of a section that have a default, at it.
+/// Returns the keys of a section that have a default, at that default.
 pub fn defaults<T: Section>() -> Values {
     keys::<T>().iter().filter_map(|key| Some((key.path, key.default_value()?))).collect()
 }
 
 /// The type of a field that a key fills.
 pub trait Field: Sized {
-    /// The field of a value; `None` if the value is of another kind.
+    /// Returns the field of a value; `None` if the value is of another kind.
     fn of(value: Option<&Value>) -> Option<Self>;
 }
 
-/// A type that says all about what its key holds.
+/// A type that determines what its key holds.
 pub trait Natural: Field {
     /// What the key holds.
     const KIND: Kind;
@@ -101,7 +101,7 @@ impl Field for bool {
     }
 }
 
-/// A key's word is no limit.
+/// A key's word does not narrow its limits.
 impl Field for u64 {
     fn of(value: Option<&Value>) -> Option<u64> {
         match value? {
@@ -114,7 +114,7 @@ impl Field for u64 {
     }
 }
 
-/// A key's word is no limit.
+/// A key's word does not narrow its limits.
 impl Field for u32 {
     fn of(value: Option<&Value>) -> Option<u32> {
         match value? {
@@ -152,7 +152,7 @@ impl Field for SizeMix {
     }
 }
 
-/// `None` where the key is absent or holds one of its words.
+/// `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {
     fn of(value: Option<&Value>) -> Option<Option<T>> {
         match value {
@@ -162,7 +162,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// The field of a key; `other` is the key that its word stands for, if it does.
+/// Returns the field of a key; `other` is the key whose value the word means, if there is one.
 pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
     let value = match (values.get(path), other) {
         (Some(Value::Word(_)), [other]) => values.get(other),
@@ -171,9 +171,9 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
     T::of(value).unwrap_or_else(|| panic!("{path}: its field cannot hold {value:?}"))
 }
 
-/// Longest time a key may state: one year.
+/// The longest time that a key may state: one year.
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
-/// Any time.
+/// Allows any time.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 /// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
@@ -313,7 +313,7 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All, in their order.
+            /// All of them, in order.
             pub const ALL: [$name; [$($text),+].len()] = [$($name::$variant),+];
 
             /// Name as configured, and in results.
@@ -357,8 +357,8 @@ macro_rules! choice {
     };
 }
 
-/// Makes what a floor reads include what the floor below reads: its fields are reached as if they were
-/// its own, and a reference to it serves as a reference to those.
+/// Lets the settings of a layer include those of the layer below: their fields are reached as if they were
+/// its own, and a reference to it can be used as a reference to them.
 #[macro_export]
 macro_rules! over {
     ($name:ty, $field:ident: $below:ty) => {

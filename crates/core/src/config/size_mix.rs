@@ -3,7 +3,7 @@
 use super::units::BYTES;
 use std::fmt;
 
-/// Most sizes in a mix.
+/// The most sizes in a mix.
 pub const MOST_SIZES: usize = 64;
 
 /// Sizes and how often each is drawn: "4KiB/60:64KiB/40". Weights are relative to their sum.
@@ -14,26 +14,26 @@ pub struct SizeMix {
 }
 
 impl SizeMix {
-    /// A mix of `(bytes, weight)`.
+    /// Makes a mix of `(bytes, weight)`.
     ///
     /// # Panics
-    /// If there is no part, or a size or weight is 0.
+    /// If there is no part, or if a size or weight is 0.
     pub fn new(parts: Vec<(u64, u32)>) -> SizeMix {
         assert!(!parts.is_empty() && parts.iter().all(|&(bytes, weight)| bytes > 0 && weight > 0));
         SizeMix { parts }
     }
 
-    /// One size.
+    /// Makes a mix of one size.
     pub fn single(bytes: u64) -> SizeMix {
         SizeMix::new(vec![(bytes, 1)])
     }
 
-    /// The sizes in bytes with their weights, as stated.
+    /// Returns the sizes in bytes with their weights, as stated.
     pub fn parts(&self) -> &[(u64, u32)] {
         &self.parts
     }
 
-    /// The smallest and the largest size, bytes.
+    /// Returns the smallest and the largest size, bytes.
     pub fn range(&self) -> (u64, u64) {
         let sizes = || self.parts.iter().map(|part| part.0);
         (sizes().min().expect("not empty"), sizes().max().expect("not empty"))

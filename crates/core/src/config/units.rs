@@ -1,16 +1,16 @@
 //! Quantities as people write them: "16KiB", "1.5ms", "4.98%".
 //!
-//! Reading is exact (decimals are never rounded) and never overflows; printing
-//! gives a text that reads back to the same number.
+//! Parsing is exact (decimals are never rounded) and never overflows; printing gives a text that parses to
+//! the same number.
 
-/// A family of units: what one step of the stored integer is, and the accepted names.
+/// A family of units: the size of one step of the stored integer, and the accepted names.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
     /// What is counted, for messages: "bytes".
     pub counted: &'static str,
     /// Accepted names with the steps one of them holds, smallest first.
     pub names: &'static [(&'static str, u64)],
-    /// Names people write that could mean two things, with the two.
+    /// Ambiguous names that people write, with the two meanings.
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
     /// An accepted text for a bare number `n`, as suffixes: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],
@@ -81,16 +81,16 @@ pub const PPM: Unit = Unit {
     printed: &["%"],
 };
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuantityError {
     /// The text does not begin with a number.
     NotANumber,
     /// Below zero.
     Negative,
-    /// A number without a unit; holds texts that would do.
+    /// A number without a unit; holds texts that would be accepted.
     NoUnit(Vec<String>),
-    /// A unit that could mean two things; holds the texts to choose from.
+    /// An ambiguous unit; holds the texts to choose from.
     Ambiguous(String, String),
     /// An unknown unit.
     UnknownUnit(String),
@@ -101,7 +101,7 @@ pub enum QuantityError {
 }
 
 impl Unit {
-    /// The accepted names for messages and patterns, without spelling variants.
+    /// Returns the accepted names for messages and patterns, without spelling variants.
     pub fn listed(&self) -> impl Iterator<Item = &'static str> {
         self.names.iter().map(|&(name, _)| name).filter(|name| name.is_ascii())
     }
@@ -110,8 +110,8 @@ impl Unit {
         self.names.iter().find(|(known, _)| *known == name).map(|&(_, steps)| steps)
     }
 
-    /// Reads `text` (digits, perhaps `_` between them and decimals, perhaps
-    /// spaces, and a unit) as a whole number of steps.
+    /// Parses `text` (digits, perhaps `_` between them and decimals, perhaps spaces, and a unit) as a whole
+    /// number of steps.
     ///
     /// # Errors
     /// [`QuantityError`]; the number is never rounded.
@@ -135,7 +135,7 @@ impl Unit {
         exact(&whole, &fraction, steps, self.counted)
     }
 
-    /// The shortest text, of at most four decimals, that reads back as `steps`.
+    /// Returns the shortest text, with at most four decimals, that parses to `steps`.
     pub fn format(&self, steps: u64) -> String {
         let base = self.printed[0];
         if steps == 0 {
@@ -153,7 +153,7 @@ impl Unit {
             let decimals = decimals.trim_end_matches('0');
             let point = if decimals.is_empty() { "" } else { "." };
             let text = format!("{whole}{point}{decimals}{name}");
-            // Two texts may be equally long: the one without decimals reads better.
+            // If two texts are equally long, the one without decimals reads better.
             let rank = |t: &str| (t.chars().count(), t.contains('.'));
             if best.as_deref().is_none_or(|b| rank(&text) < rank(b)) {
                 best = Some(text);
@@ -163,7 +163,7 @@ impl Unit {
     }
 }
 
-/// Splits "1_000.50" into its digits "1000" and "5"; `None` if it is no such number.
+/// Splits "1_000.50" into its digits "1000" and "5"; `None` if it is not of that form.
 fn decimal(number: &str) -> Option<(String, String)> {
     let (whole, fraction) = match number.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -181,9 +181,9 @@ fn decimal(number: &str) -> Option<(String, String)> {
     Some((whole.trim_start_matches('0').to_owned(), fraction))
 }
 
-/// `whole.fraction` times `steps`, if that is a whole number below 2^64.
+/// Returns `whole.fraction` times `steps`, if that is a whole number below 2^64.
 fn exact(whole: &str, fraction: &str, steps: u64, counted: &'static str) -> Result<u64, QuantityError> {
-    // 20 digits hold every u64; longer wholes are too large in any unit.
+    // 20 digits hold every u64; longer whole parts are too large in any unit.
     if whole.len() > 20 {
         return Err(QuantityError::TooLarge);
     }

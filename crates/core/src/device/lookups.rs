@@ -4,20 +4,20 @@ use crate::ftl::{Ftl, Inspect, LookUp};
 use crate::request::Pages;
 use crate::util::StackDistances;
 
-/// Most entries, or units, that are followed one and all; of more a sample is.
+/// The most entries, or units, that are all followed; of more, a sample is followed.
 const EXACT: u32 = 1 << 20;
 
 /// The run's lookups: one for each logical page of a request, in the order in which requests issue.
 #[derive(Clone, Debug)]
 pub struct Lookups {
-    /// Distances of mapping entries.
+    /// Stack distances of mapping entries.
     pub entries: StackDistances,
-    /// Distances of the translation units that hold them.
+    /// Stack distances of the translation units that hold them.
     pub units: StackDistances,
 }
 
 impl Lookups {
-    /// No lookups yet; `None` where the whole map is in RAM.
+    /// Makes an empty one; `None` if the whole map is in RAM.
     pub fn new(ftl: &Ftl) -> Option<Lookups> {
         let (lpns, on_flash) = (ftl.logical_pages(), ftl.units().unit_bytes > 0);
         let units = || ftl.translation_page(lpns - 1) + 1;

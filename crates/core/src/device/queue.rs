@@ -9,21 +9,21 @@ use crate::request::{Pages, Pool, Request, Window};
 use crate::util::Divider;
 use crate::workload::Op;
 
-/// Requests that met a busy or awaited chip on arrival at the device (VIOS, Table 1).
+/// Requests that met a busy or awaited LUN on arrival at the device (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts {
-    /// By half: reads, and writes with trims.
+    /// By half: reads; and writes with trims.
     pub requests: [u64; 2],
 }
 
-/// How the chips that a request touches are found.
+/// How the LUNs that a request touches are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Touch {
-    /// They follow one another.
+    /// They are consecutive.
     Window,
     /// Page by page.
     Each,
-    /// Under dynamic allocation writes go where there is room: only where data lies is known.
+    /// Under dynamic allocation writes go where there is room: only the place of existing data is known.
     Unknown,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Waiting {
     flushes: u32,
     /// Requests waiting for each chip (NR of VIOS, eq. (2)).
     wanted: Vec<u32>,
-    /// Writes to a chip that more requests wait for are marked in their [`Work`].
+    /// Writes to a LUN that more requests wait for are marked in their [`Work`].
     by_speed: bool,
-    /// Logical pages that lie on one LUN before static allocation goes on to the next.
+    /// Consecutive logical pages on one LUN before static allocation goes on to the next.
     stripe: Divider,
     /// A NAND page holds several logical pages.
     shares_pages: bool,
@@ -47,7 +47,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new(settings: &Settings) -> Waiting {
         let touch = if settings.allocates_dynamically() {
             Touch::Unknown
@@ -73,8 +73,8 @@ impl Waiting {
         self.wanted.len() as u32
     }
 
-    /// Whether something in the queue waits for a chip, or may: of a flush, and where the chips of a request
-    /// are known only when it issues, for every chip.
+    /// Whether something in the queue waits for a LUN, or may: a flush waits for every LUN, and so does a
+    /// request whose LUNs are known only when it issues.
     #[inline]
     pub fn wants(&self, chip: u32) -> bool {
         let unknown = self.shares_pages || self.touch == Touch::Unknown;
@@ -106,7 +106,7 @@ impl Waiting {
         self.sched.admit(id, touched, pool);
     }
 
-    /// The chips of a request's pages where static allocation puts them (VIOS, eq. (1)).
+    /// Returns the LUNs of a request's pages under static allocation (VIOS, eq. (1)).
     #[inline]
     fn window(&self, pages: Pages, ftl: &impl Locate) -> Window {
         if pages.pages == 0 || self.touch != Touch::Window {
@@ -121,8 +121,8 @@ impl Waiting {
         Window { first, width: width.min(self.chips()) }
     }
 
-    /// Whether a request, whose chips do not follow one another, meets a busy or awaited one. Under
-    /// dynamic allocation, whether the chips of its data are busy, for a write whether all are.
+    /// Whether a request whose LUNs are not consecutive meets a busy or awaited one. Under dynamic
+    /// allocation: whether the LUNs of its data are busy; for a write, whether all are.
     #[cold]
     fn meets_others(&mut self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         let mut pages = request.pages.first..request.pages.first + request.pages.pages;
@@ -141,7 +141,7 @@ impl Waiting {
         conflict
     }
 
-    /// A request issues: it no longer waits for its chips.
+    /// A request issues: it no longer waits for its LUNs.
     #[inline(always)] // for every request
     pub fn leave(&mut self, request: &Request, array: &Array, ftl: &impl Locate, work: &mut Work) {
         self.requests -= 1;
@@ -158,7 +158,7 @@ impl Waiting {
         }
     }
 
-    /// A request issues whose chips do not follow one another.
+    /// A request whose LUNs are not consecutive issues.
     #[cold]
     fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &impl Locate, work: &mut Work) {
         if self.touch == Touch::Unknown {

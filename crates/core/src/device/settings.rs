@@ -9,7 +9,7 @@ use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::settings as ftl;
 
 section! {
-    /// What the device and all below it read.
+    /// What the device and everything below it read.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// The device's queue.
@@ -22,7 +22,7 @@ section! {
 over!(Settings, below: ftl::Settings);
 
 impl Settings {
-    /// Whether writes choose their block by its speed: the device's scheduler does, and blocks differ.
+    /// Whether writes choose their block by its speed: the device's scheduler does so, and blocks differ.
     pub fn allocates_by_speed(&self) -> bool {
         self.flash.variation.is_some() && super::sched::needs(&self.device.scheduler).speeds
     }
@@ -32,7 +32,7 @@ impl Settings {
         self.device.sched.own.vios.unhurried
     }
 
-    /// Whether writes go where there is room: hybrid FTLs have their blocks in turn whatever is set.
+    /// Whether writes go where there is room: hybrid FTLs use their blocks in turn whatever is set.
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::is_hybrid(self)
     }

@@ -6,21 +6,21 @@
 //! power cut what was in service is torn, what was behind it never happens, and nothing but the
 //! media is left.
 //!
-//! The media police their caller, as dhara's simulated NAND does: a page programmed twice, or not
-//! in order within its block, is a fault that is kept and reported.
+//! The media police their caller, as dhara's simulated NAND does: programming a page twice, or out of order
+//! within its block, is a fault that is recorded and reported.
 //!
-//! What a spare area holds: for each slot of the page whose it is (which log, which owner) and the
-//! sequence number of the write, which copies keep; for the page the number of its program. The
-//! erase count of a block is kept with the block. Content beyond that: of user data the sequence
-//! number stands for it; translation pages hold the slots of their entries, pages of trims a bit
-//! for each LPN.
+//! The contents of a spare area: for each slot of the page its owner (log and number) and the sequence number
+//! of the write, which copies keep; for the page the number of its program. The erase count of a block is
+//! stored with the block. As to content: user data is represented by its sequence number; translation pages
+//! hold the slots of their entries, pages of trims a bit for each LPN.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::util::NONE;
 
-/// Which log a page belongs to; of hybrid FTLs what its block was taken as (data blocks: `Data`).
+/// The log that a page belongs to; for hybrid FTLs, the use for which its block was taken (data blocks:
+/// `Data`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// User data, and the trims.
@@ -81,7 +81,7 @@ pub struct Event {
 pub struct Issue {
     /// Number of the request.
     pub request: u64,
-    /// When, ns.
+    /// Time, ns.
     pub time_ns: u64,
     /// The sequence number before it.
     pub seq: u64,
@@ -89,7 +89,7 @@ pub struct Issue {
     pub fua: bool,
 }
 
-/// What owners that are no user data hold: by log, owner and sequence number.
+/// The contents of owners that are not user data: by log, owner and sequence number.
 type Contents = HashMap<(Kind, u32, u64), Arc<[u32]>>;
 
 /// What the FTL has decided since the tape was last taken.
@@ -102,12 +102,12 @@ struct Decided {
     contents: Contents,
 }
 
-/// What the FTL decides, as it decides it. A clone writes on the same tape.
+/// Records what the FTL decides, in order. A clone writes on the same tape.
 #[derive(Clone, Debug, Default)]
 pub struct Tape(Arc<Mutex<Decided>>);
 
 impl Tape {
-    /// An empty tape; sequence numbers begin behind `seq`.
+    /// Makes an empty tape; sequence numbers begin after `seq`.
     pub fn new(seq: u64) -> Tape {
         Tape(Arc::new(Mutex::new(Decided { seq, ..Decided::default() })))
     }
@@ -116,14 +116,14 @@ impl Tape {
         self.0.lock().expect("no panic while the tape is written")
     }
 
-    /// What follows is done for a request, which issues now.
+    /// What follows is done for a request that issues now.
     pub fn issue(&self, request: u64, time_ns: u64, fua: bool) {
         let mut tape = self.open();
         let seq = tape.seq;
         tape.issues.push(Issue { request, time_ns, seq, fua });
     }
 
-    /// The next sequence number; for a logical page, its write or trim is noted.
+    /// Returns the next sequence number; for a logical page, notes its write or trim.
     pub(crate) fn next(&self, lpn: Option<u32>, trim: bool) -> u64 {
         let mut tape = self.open();
         tape.seq += 1;
@@ -140,17 +140,18 @@ impl Tape {
         self.open().changes.push(change);
     }
 
-    /// Notes what the version `seq` of an owner holds.
+    /// Notes the content of version `seq` of an owner.
     pub fn hold(&self, kind: Kind, owner: u32, seq: u64, content: Arc<[u32]>) {
         self.open().contents.insert((kind, owner, seq), content);
     }
 
-    /// What the version `seq` of an owner holds. Only for whoever has found that version on flash.
+    /// Returns the content of version `seq` of an owner. Only for callers that have found that version on
+    /// flash.
     pub(crate) fn content(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
         self.open().contents.get(&(kind, owner, seq)).cloned()
     }
 
-    /// Gives away what the version `seq` of an owner holds: for whoever puts it on flash.
+    /// Takes the content of version `seq` of an owner, to put it on flash.
     pub fn give(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
         self.open().contents.remove(&(kind, owner, seq))
     }
@@ -173,7 +174,7 @@ impl Tape {
     }
 }
 
-/// What a page is.
+/// The state of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
     /// Erased.
@@ -187,7 +188,7 @@ pub enum Page {
         /// The slots.
         spares: Box<[Spare]>,
     },
-    /// A program or an erase of it was cut: it cannot be read, nor be programmed before an erase.
+    /// A program or an erase of it was cut: it can neither be read nor be programmed before an erase.
     Torn,
 }
 
@@ -207,15 +208,15 @@ pub struct Media {
     blocks_per_chip: u32,
     pages: Vec<Page>,
     blocks: Vec<Block>,
-    /// Programs and erases so far.
+    /// Number of programs and erases so far.
     number: u64,
-    /// Pages may be left out, though never programmed backwards.
+    /// Pages may be skipped, but never programmed backwards.
     gaps: bool,
     fault: Option<String>,
 }
 
 impl Media {
-    /// Erased blocks with so many erasures behind each.
+    /// Makes erased blocks with these erase counts.
     pub fn new(chips: u32, blocks_per_chip: u32, pages_per_block: u32, erases: u32) -> Media {
         let blocks = chips * blocks_per_chip;
         Media {
@@ -229,7 +230,7 @@ impl Media {
         }
     }
 
-    /// Lets pages be left out, as hybrid FTLs do where there is no data.
+    /// Allows pages to be skipped, as hybrid FTLs do where there is no data.
     pub fn allow_gaps(&mut self) {
         self.gaps = true;
     }
@@ -264,12 +265,13 @@ impl Media {
         page / self.pages_per_block
     }
 
-    /// A page.
+    /// Returns a page.
     pub fn page(&self, page: u32) -> &Page {
         &self.pages[page as usize]
     }
 
-    /// First page of a block that can be programmed: those before it are not erased, or left out.
+    /// Returns the first page of a block that can be programmed: those before it are not erased, or were
+    /// skipped.
     pub(crate) fn used(&self, block: u32) -> u32 {
         self.blocks[block as usize].next
     }
@@ -284,25 +286,26 @@ impl Media {
         self.blocks[block as usize].erased
     }
 
-    /// Sets a block's erase count: before time 0.
+    /// Sets a block's erase count before time 0.
     pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.blocks[block as usize].erases = erases;
     }
 
-    /// Sequence number of the version of an owner in a slot, or `None` if it does not hold one of it.
+    /// Returns the sequence number of an owner's version in a slot, or `None` if the slot does not hold one.
     pub(crate) fn seq(&self, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
         let Page::Programmed { spares, .. } = self.page(slot / slots_per_page) else { return None };
         let spare = spares.get((slot % slots_per_page) as usize)?;
         (spare.owner == owner).then_some(spare.seq)
     }
 
-    /// Sequence number of the version of an owner in a slot of the given log, or `None` if the slot does not hold one.
+    /// Returns the sequence number of an owner's version in a slot of the given log, or `None` if the slot
+    /// does not hold one.
     pub fn version(&self, kind: Kind, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
         let Page::Programmed { kind: found, .. } = self.page(slot / slots_per_page) else { return None };
         if *found == kind { self.seq(slots_per_page, slot, owner) } else { None }
     }
 
-    /// Every version on the media.
+    /// Returns every version on the media.
     fn holders(&self) -> impl Iterator<Item = (Kind, u32, u64)> + '_ {
         self.pages.iter().flat_map(|page| {
             let (kind, spares): (Kind, &[Spare]) = match page {
@@ -313,7 +316,7 @@ impl Media {
         })
     }
 
-    /// The first thing done to the flash that must not be done, in words.
+    /// Returns a message about the first forbidden operation on the flash.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
@@ -341,7 +344,7 @@ impl Media {
         }
     }
 
-    /// Cuts a change off midway.
+    /// Cuts a change in the middle.
     pub fn tear(&mut self, change: Change) {
         self.number += 1;
         match change {

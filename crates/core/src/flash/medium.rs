@@ -1,9 +1,9 @@
 //! Check mode: a medium that polices its caller, as dhara's simulated NAND does.
 //!
-//! It hears of every write, trim, program, copy and erase that an FTL decides, and keeps what the FTL does not:
-//! a version stamp for each slot, and how far each block is programmed. "Version stamp per page, no page
-//! programmed twice or out of order within its block" (the model's contract). If power cuts are simulated, it
-//! writes every program and erase on a [`Tape`], with the spare areas.
+//! It is told of every write, trim, program, copy and erase that an FTL decides, and records what the FTL
+//! does not: a version stamp for each slot, and how far each block is programmed. "Version stamp per page, no
+//! page programmed twice or out of order within its block" (the model's contract). If power cuts are
+//! simulated, it writes every program and erase on a [`Tape`], with the spare areas.
 
 use super::media::{Change, Kind, Media, Spare, Tape};
 use super::moves::{Move, Moves};
@@ -11,7 +11,7 @@ use crate::util::{Bits, NONE};
 
 const PADDING: Spare = Spare { owner: NONE, seq: 0 };
 
-/// Spare areas, and where the programs and erases go.
+/// Spare areas, and where programs and erases are recorded.
 #[derive(Clone, Debug)]
 struct Taped {
     tape: Tape,
@@ -22,16 +22,16 @@ struct Taped {
     next: u64,
 }
 
-/// What the flash remembers beside the FTL's own state.
+/// What the flash remembers, independently of the FTL's own state.
 #[derive(Clone, Debug)]
 pub(crate) struct Medium {
     slots_per_block: u32,
     slots_per_page: u32,
-    /// Pages may be left out, though never programmed backwards.
+    /// Pages may be skipped, but never programmed backwards.
     gaps: bool,
-    /// Slots of each block that are programmed, or left out.
+    /// Slots of each block that are programmed or skipped.
     programmed: Vec<u32>,
-    /// Version stamp in each slot; 0: none is known.
+    /// Version stamp in each slot; 0: unknown.
     stamps: Vec<u32>,
     /// Newest version of each owner; it grows with every write and trim.
     newest: Vec<u32>,
@@ -39,12 +39,12 @@ pub(crate) struct Medium {
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
-    /// Who follows the data of the owners below a number.
+    /// Follows the data of owners below a number.
     followed: Option<(Moves, u32)>,
 }
 
 impl Medium {
-    /// So many erased blocks, for so many owners; for none, no versions are kept.
+    /// Makes this many erased blocks, for this many owners; for none, no versions are kept.
     pub(crate) fn new(
         owners: u32,
         blocks: u32,
@@ -65,8 +65,8 @@ impl Medium {
         }
     }
 
-    /// What is there already: where each owner's data lies, its version counted from 1, and how far each block
-    /// is programmed.
+    /// Takes over an existing state: where each owner's data is, as its version 1, and how far each block is
+    /// programmed.
     pub(crate) fn found(&mut self, map: impl Iterator<Item = (u32, u32)>, programmed: Vec<u32>) {
         self.programmed = programmed;
         for (owner, slot) in map {
@@ -84,7 +84,7 @@ impl Medium {
         self.fault.get_or_insert(message);
     }
 
-    /// Tells whoever follows the data of owners below `lpns`.
+    /// Reports the data of owners below `lpns` to a follower.
     pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
         self.followed = Some((moves.clone(), lpns));
     }
@@ -98,7 +98,7 @@ impl Medium {
         }
     }
 
-    /// A new version of an owner comes into being; the slot of the one before, or [`NONE`].
+    /// An owner gets a new version; gives the slot of the previous one, or [`NONE`].
     pub(crate) fn write(&mut self, owner: u32, old: u32) {
         self.told(owner, Move::Write { old });
         if self.keeps_versions() {
@@ -118,7 +118,7 @@ impl Medium {
         }
     }
 
-    /// What an owner had is needed no more.
+    /// An owner's previous data is no longer needed.
     pub(crate) fn forget(&mut self, owner: u32) {
         if self.keeps_versions() {
             self.newest[owner as usize] += 1;
@@ -126,7 +126,7 @@ impl Medium {
         }
     }
 
-    /// A slot is programmed with the newest version of an owner; what its block was taken as.
+    /// A slot is programmed with the newest version of an owner; gives the use for which its block was taken.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
         self.told(owner, Move::Program { slot, lpn: owner });
         self.advance(slot, 1);
@@ -170,18 +170,18 @@ impl Medium {
         }
     }
 
-    /// Slots of a block before `next` are left out.
+    /// Slots of a block before `next` are skipped.
     pub(crate) fn leave_out(&mut self, block: u32, next: u32) {
         let due = &mut self.programmed[block as usize];
         *due = next.max(*due);
     }
 
-    /// What is put in place before time 0 is in no order: `next` is due in a block.
+    /// Data put in place before time 0 comes in no order: `next` is due in a block.
     pub(crate) fn rewind(&mut self, block: u32, next: u32) {
         self.programmed[block as usize] = next;
     }
 
-    /// A valid slot is about to be copied: its version stays.
+    /// A valid slot is about to be copied: its version stays the same.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
         self.told(owner, Move::Copy { from: slot });
         if !self.keeps_versions() {
@@ -196,7 +196,7 @@ impl Medium {
         }
     }
 
-    /// A block is erased; `valid` are the slots that the FTL holds for valid.
+    /// A block is erased; `valid` are the slots that the FTL considers valid.
     pub(crate) fn erase(&mut self, block: u32, valid: &Bits) {
         let first = block * self.slots_per_block;
         if let Some(slot) = valid.next_set(first, first + self.slots_per_block) {
@@ -209,20 +209,20 @@ impl Medium {
         }
     }
 
-    /// Slots of a block that are programmed, or left out.
+    /// Returns the slots of a block that are programmed or skipped.
     pub(crate) fn programmed(&self, block: u32) -> u32 {
         self.programmed[block as usize]
     }
 
-    /// Version stamp in a slot, counted in writes and trims of its owner.
+    /// Returns the version stamp in a slot, counted in writes and trims of its owner.
     pub(crate) fn stamp(&self, slot: u32) -> u32 {
         self.stamps[slot as usize]
     }
 
-    /// Checks that an owner resolves to the newest of its versions, in a slot of its own.
+    /// Checks that an owner resolves to its newest version, in a slot of its own.
     ///
     /// # Errors
-    /// In words, if it does not; or what was done to the flash that must not be done.
+    /// A message, if it does not, or about the first forbidden operation on the flash.
     pub(crate) fn verify(&self, owner: u32, slot: u32, valid: &Bits, spare: &[u32]) -> Result<(), String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
@@ -253,8 +253,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Writes programs and erases on a tape as they are decided. The media hold what lies where `map` says; owners below
-    /// `lpns` are logical pages.
+    /// Records programs and erases on a tape as they are decided. The media hold what lies where `map` says;
+    /// owners below `lpns` are logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,
@@ -270,18 +270,18 @@ impl Medium {
         self.taped = Some(Box::new(Taped { tape: tape.clone(), lpns, spares, next: 0 }));
     }
 
-    /// The tape, if there is one.
+    /// Returns the tape, if there is one.
     pub(crate) fn tape(&self) -> Option<&Tape> {
         self.taped.as_ref().map(|taped| &taped.tape)
     }
 
-    /// Sequence number of the version in a slot; 0 if nothing is recorded.
+    /// Returns the sequence number of the version in a slot; 0 if nothing is recorded.
     pub(crate) fn seq(&self, slot: u32) -> u64 {
         self.taped.as_ref().map_or(0, |taped| taped.spares[slot as usize].seq)
     }
 
-    /// Puts a block on the media as far as it is programmed, each slot's version stamp for its sequence number;
-    /// the largest of them. Slots whose owner is not known hold nothing.
+    /// Puts a block on the media as far as it is programmed, with each slot's version stamp as its sequence
+    /// number; returns the largest. Slots whose owner is unknown hold nothing.
     pub(crate) fn engrave(
         &self,
         (block, kind): (u32, Kind),
@@ -308,7 +308,7 @@ impl Medium {
 mod tests {
     use super::*;
 
-    /// Data that counts is not erased, a page is not programmed twice, and the first fault is kept.
+    /// Checks that live data is not erased and no page is programmed twice; keeps the first fault.
     #[test]
     fn faults_of_an_ftl_are_found() {
         let found = |order: &[u32], valid: &[u32]| {

@@ -71,7 +71,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The operations after those of `before`.
+    /// Returns the operations after those of `before`.
     pub fn since(&self, before: &Counts) -> Counts {
         let less = |now: &[u64; 8], then: &[u64; 8]| std::array::from_fn(|cause| now[cause] - then[cause]);
         Counts {
@@ -106,7 +106,7 @@ impl Timing {
     }
 }
 
-/// One stretch of work on one chip: command and data in over the bus, then cells, then data out.
+/// One stretch of work on one LUN: command and data in over the bus, then cells, then data out.
 ///
 /// A chip is here, as everywhere above the device, the least part of the flash to which pages can be
 /// directed: a die or a plane where those work on their own ([`parallel`]).
@@ -114,13 +114,13 @@ impl Timing {
 pub struct Step {
     /// Chip it runs on.
     pub chip: u32,
-    /// What it does; of merged steps, what the first does.
+    /// Its operation; of merged steps, that of the first.
     pub operation: Operation,
-    /// It is one stretch of time, and the bus time within it stands in `out_ns` ([`Work::fold`]).
+    /// It is one stretch of time, and the bus time within it is in `out_ns` ([`Work::fold`]).
     pub folded: bool,
     /// A folded step ends with a transfer.
     pub ends_on_bus: bool,
-    /// NAND page, counted over the device; of an erasure the block's first; [`crate::util::NONE`]: not known.
+    /// NAND page, counted over the device; for an erasure the block's first; [`crate::util::NONE`]: unknown.
     pub page: u32,
     /// Index in the same [`Work`] of the step that must have finished before, or [`crate::util::NONE`].
     pub after: u32,
@@ -130,7 +130,7 @@ pub struct Step {
     pub loads: u32,
     /// Number of the first program or erase in it or, if it has none, behind it ([`Work::mark`]).
     pub number: u32,
-    /// All steps up to this number must have finished before, on whatever chip; 0: no matter.
+    /// All steps up to this number must have finished before, on any LUN; 0: no condition.
     pub settled: u32,
     /// Bus time before the cells work, ns.
     pub in_ns: u64,
@@ -140,7 +140,7 @@ pub struct Step {
     pub out_ns: u64,
 }
 
-/// What a step is, for timelines.
+/// The meaning of a step, for timelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// What it does.
@@ -155,10 +155,9 @@ pub struct Label {
 
 /// Collects the steps of one request, in order.
 ///
-/// Steps form chains: within a chain each step waits for the one before; chains
-/// (one per logical page) run side by side on different chips. Steps of one chip
-/// always run in the order of emission. Neighbours on one chip that need no bus
-/// are merged, unless something else may wait for the first of them or they are labelled
+/// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run
+/// side by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbours on one
+/// LUN that need no bus are merged, unless something else may wait for the first of them or they are labelled
 /// ([`Work::label`]); that changes no time and saves events.
 #[derive(Clone, Debug)]
 pub struct Work {
@@ -169,11 +168,11 @@ pub struct Work {
     fence: u32,
     /// The load that the next step of the chain waits for.
     needs: u32,
-    /// Loads so far; counted only where a load and what needs it can be on different chips.
+    /// Number of loads; counted only if a load and the step that needs it can be on different LUNs.
     loads: Option<u32>,
     /// Programs and erases so far.
     number: u32,
-    /// The number up to which all must have finished before the next step; 0: no matter.
+    /// The number up to which all must have finished before the next step; 0: no condition.
     settled: u32,
     /// Not 0: the next step is not merged into the last one.
     marked: u32,

@@ -1,30 +1,32 @@
-//! Where user data goes, told as the FTL decides it: for whoever keeps the bytes that the simulation leaves out.
+//! Where user data goes, reported as the FTL decides it: for a driver that keeps the bytes, which the
+//! simulation leaves out.
 //!
-//! What a read returns is then what the FTL resolves to when the read is served, and a fault of an FTL shows as
-//! wrong bytes.
+//! A read then returns what the FTL resolves to when the read is served, and a fault of an FTL shows as wrong
+//! bytes.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// One thing that happens to user data. Slots are numbered through chips, blocks and pages; `u32::MAX` is none.
+/// One event in the life of user data. Slots are numbered through LUNs, blocks and pages; `u32::MAX` means
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Where requests may merge: a submission arrives as the request of this number, which one before it may have
-    /// had that became part of another.
+    /// If requests may merge: a submission arrives as the request of this number, which an earlier one may
+    /// have had that became part of another.
     Arrive {
         /// The request's number.
         request: u64,
         /// The submission's.
         submission: u64,
     },
-    /// A submission became part of a request that was pending.
+    /// A submission became part of a pending request.
     Merge {
         /// The request's number.
         request: u64,
         /// The submission's.
         submission: u64,
     },
-    /// What follows is done for this request, or a part of it; where requests do not merge, its number is that of
-    /// the submission. `None`: padding by the host.
+    /// What follows is done for this request, or a part of it; if requests do not merge, its number is that
+    /// of the submission. `None`: padding by the host.
     Issue {
         /// The request's number.
         request: Option<u64>,
@@ -46,7 +48,7 @@ pub enum Move {
         /// The slot copied.
         from: u32,
     },
-    /// A slot is programmed with what the move before says.
+    /// A slot is programmed with what the previous move says.
     Program {
         /// The slot.
         slot: u32,
@@ -62,7 +64,7 @@ pub enum Move {
     },
 }
 
-/// What happened since it was last taken, in the order in which it was decided. A clone hears the same.
+/// Events since they were last taken, in the order in which they were decided. A clone receives the same.
 #[derive(Clone, Debug, Default)]
 pub struct Moves(Arc<Mutex<Vec<Move>>>);
 
@@ -75,7 +77,7 @@ impl Moves {
         self.open().push(what);
     }
 
-    /// Exchanges what happened for an empty buffer.
+    /// Exchanges the events for an empty buffer.
     pub fn take(&self, emptied: &mut Vec<Move>) {
         emptied.clear();
         std::mem::swap(&mut *self.open(), emptied);

@@ -1,17 +1,16 @@
-//! What of a device works side by side, and in which order pages are spread over it.
+//! Which parts of a device work side by side, and in which order pages are spread over them.
 //!
 //! Sources: the levels channel, way (chip of a channel), die and plane, and the 24 orders of static
-//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim
-//! (Tavakkol et al., FAST 2018): `cwdp` goes round the channels first, then the ways, the dies, the
-//! planes. Eq. (1) of VIOS is `cwdp`. Multi-plane, interleaved and cache operations are ONFI's.
+//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim (Tavakkol et
+//! al., FAST 2018): `cwdp` goes round the channels first, then the ways, the dies, the planes. Eq. (1) of
+//! VIOS is `cwdp`. Multi-plane, interleaved and cache operations are ONFI's.
 //!
-//! A **LUN** (ONFI's logical unit, which works apart from its neighbours) is the least part of the
-//! flash to which the FTL can direct a page, with an open block and erased blocks of its own: the plane
-//! with multi-plane operations, else the die with die interleaving, else the chip. LUNs are numbered in
-//! the order of allocation, so that consecutive pages go to consecutive LUNs. Levels inside a LUN still
-//! take their turn in the order: with `pcwd` and chips for LUNs as many consecutive pages go to one
-//! chip as a die has planes. Which die or plane inside the LUN has them is of no consequence there, and
-//! not kept.
+//! A **LUN** (ONFI's logical unit, which works independently of its neighbours) is the smallest part of the
+//! flash to which the FTL can direct a page, with its own open block and erased blocks: the plane with
+//! multi-plane operations, else the die with die interleaving, else the chip. LUNs are numbered in the order
+//! of allocation, so that consecutive pages go to consecutive LUNs. Levels inside a LUN still take their turn
+//! in the order: with `pcwd` and chips as LUNs, as many consecutive pages go to one chip as a die has planes.
+//! Which die or plane inside the LUN has them does not matter there, and is not recorded.
 
 use super::Flash;
 use super::variation::Variation;
@@ -100,16 +99,16 @@ section! {
     }
 }
 
-/// Where a LUN lies; numbers count over the whole device.
+/// Where a LUN is; numbers count over the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Channel.
     pub channel: u32,
     /// Chip; its channel is chip mod channels.
     pub chip: u32,
-    /// Die, chip by chip; the chip's first where dies do not work on their own.
+    /// Die, counted chip by chip; the chip's first if dies do not work on their own.
     pub die: u32,
-    /// Plane, die by die; the first one where planes do not work on their own.
+    /// Plane, counted die by die; the first one if planes do not work on their own.
     pub plane: u32,
 }
 
@@ -138,7 +137,7 @@ impl Allocation {
     pub const CHANNEL_FIRST: Allocation =
         Allocation::Static([Level::Channel, Level::Way, Level::Die, Level::Plane]);
 
-    /// The allocation of this name.
+    /// Returns the allocation of this name.
     ///
     /// # Panics
     /// If there is none.
@@ -162,7 +161,7 @@ impl Allocation {
         self == Allocation::Dynamic
     }
 
-    /// Levels in order; dynamic allocation takes its turn in the order of eq. (1).
+    /// Returns the levels in order; dynamic allocation takes its turn in the order of eq. (1).
     fn order(self) -> [Level; 4] {
         match (self, Allocation::CHANNEL_FIRST) {
             (Allocation::Static(order), _) | (Allocation::Dynamic, Allocation::Static(order)) => order,
@@ -182,7 +181,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of a geometry, its options and the allocation.
+    /// Makes the spread of a geometry, its options and the allocation.
     pub fn new(flash: &Flash, allocation: Allocation) -> Spread {
         let levels = allocation.order().map(|level| {
             let (size, apart) = match level {
@@ -197,7 +196,7 @@ impl Spread {
         Spread { levels, dies_per_chip, planes_per_die, channels }
     }
 
-    /// Where each LUN lies.
+    /// Returns where each LUN is.
     pub(crate) fn places(&self) -> Vec<Place> {
         let luns = self.levels.iter().filter(|level| level.2).map(|level| level.1).product();
         let place = |lun: u64| {
@@ -221,7 +220,7 @@ impl Spread {
         last.is_none_or(|last| self.levels[..last].iter().find(inside).is_none())
     }
 
-    /// LUN of each page, up to where they repeat.
+    /// Returns the LUN of each page, up to where they repeat.
     pub fn cycle(&self) -> Vec<u32> {
         let pages = self.levels.iter().map(|level| level.1).product();
         let lun = |page: u64| {
@@ -238,7 +237,7 @@ impl Spread {
         (0..pages).map(lun).collect()
     }
 
-    /// Most of `pages` pages that static allocation puts on one LUN.
+    /// Returns the most of `pages` pages that static allocation puts on one LUN.
     pub(crate) fn most(&self, pages: u64) -> u64 {
         let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
             levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()

@@ -74,7 +74,7 @@ const PER_BYTE: Kind = Kind::TimePerByte;
 pub enum Endurance {
     /// Never.
     Unlimited,
-    /// After so many erases.
+    /// After this many erases.
     Cycles(u32),
     /// When its errors exceed the ECC limit at the smallest ISPP step.
     Ecc,
@@ -101,7 +101,7 @@ impl Flash {
         u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
     }
 
-    /// LUNs of one chip: what the FTL can direct a page to, see [`super::parallel`].
+    /// Returns the LUNs of one chip: what the FTL can direct a page to, see [`super::parallel`].
     pub fn luns_per_chip(&self) -> u32 {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => 1,
@@ -120,7 +120,7 @@ impl Flash {
         self.blocks_per_chip() / u64::from(self.luns_per_chip())
     }
 
-    /// What a LUN is, in words.
+    /// Describes what a LUN is.
     pub(crate) fn lun_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",

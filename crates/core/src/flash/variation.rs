@@ -1,9 +1,9 @@
 //! Process variation: blocks wear at different rates, and program as fast as their errors allow.
 //!
-//! Source: Cui et al., NPC 2016, sections 2.2 and 4. Each block draws a growth rate `g` of its bit
-//! error rate from a bounded Gaussian. A page is programmed in voltage steps (ISPP): the larger the
-//! step, the faster and the less exact. A block uses the largest step whose error rate the ECC still
-//! corrects, found anew whenever it is erased, for every scheduler.
+//! Source: Cui et al., NPC 2016, sections 2.2 and 4. Each block draws a growth rate `g` of its bit error rate
+//! from a bounded Gaussian. A page is programmed in voltage steps (ISPP): the larger the step, the faster and
+//! the less precise. A block uses the largest step whose error rate the ECC still corrects, determined again
+//! whenever it is erased, for every scheduler.
 //!
 //! The paper gives no formula. ftlab's, after `n` program/erase cycles and with step `D`:
 //!
@@ -67,35 +67,35 @@ switch! {
     Variation if Model = "flash.variation.model", "none" is Model::Ispp
 }
 
-/// Most steps there may be, since sets of them are words.
+/// The most steps allowed, since sets of them are machine words.
 const MOST_STEPS: usize = 64;
-/// Longest program, as of every flash operation.
+/// The longest program, as for every flash operation.
 const LONGEST_PROGRAM_NS: f64 = 1e9;
 
 impl Variation {
-    /// Number of steps: the largest, and as many below it as stay above zero.
+    /// Returns the number of steps: the largest, and as many below it as stay above zero.
     fn steps(&self) -> usize {
         // Whole quotients must not be lost to rounding.
         (self.max_step / self.step_decrement + 1e-9) as usize
     }
 
-    /// The `index`-th step from the largest down, volts.
+    /// Returns the `index`-th step from the largest down, volts.
     fn step(&self, index: usize) -> f64 {
         self.max_step - index as f64 * self.step_decrement
     }
 
-    /// Program time with the `index`-th step when the nominal one takes `nominal_ns`.
+    /// Returns the program time with the `index`-th step when the nominal one takes `nominal_ns`.
     fn program_ns(&self, index: usize, nominal_ns: u64) -> f64 {
         nominal_ns as f64 * self.nominal_step / self.step(index)
     }
 
-    /// Largest `g n` with which the `index`-th step stays within the ECC limit.
+    /// Returns the largest `g n` with which the `index`-th step stays within the ECC limit.
     fn budget(&self, index: usize) -> f64 {
         // libm's logarithm: the same on every machine.
         libm::log(self.ecc_limit / self.fresh_ber) - self.sensitivity * (self.step(index) - self.nominal_step)
     }
 
-    /// The growth rate of the next block of a stream.
+    /// Returns the growth rate of the next block of a stream.
     fn draw(&self, random: &mut impl Rng) -> f64 {
         loop {
             let deviations: f64 = random.sample(StandardNormal);
@@ -155,7 +155,7 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// Blocks of `flash` after `erases` erasures, their rates from the stream `variation` of `seed`;
+    /// Makes blocks of `flash` after `erases` erasures, with rates from the stream `variation` of `seed`;
     /// `None` if blocks do not differ.
     pub fn new(flash: &Flash, seed: u64, erases: u32) -> Option<Speeds> {
         let variation = flash.variation.as_ref()?;
@@ -204,7 +204,7 @@ impl Speeds {
         u32::from(self.class[block as usize])
     }
 
-    /// Program time of a block's pages, ns.
+    /// Returns the program time of a block's pages, ns.
     #[inline]
     pub fn program_ns(&self, block: u32) -> u64 {
         self.program_ns[usize::from(self.class[block as usize])]
@@ -228,7 +228,7 @@ impl Speeds {
         self.programs.fill(0);
     }
 
-    /// Program times, ns, and the pages programmed with each.
+    /// Returns program times, ns, and the pages programmed with each.
     pub fn programs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.program_ns.iter().copied().zip(self.programs.iter().copied())
     }

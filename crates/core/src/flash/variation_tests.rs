@@ -1,4 +1,5 @@
-//! The error model against a plain reading of its formula, and the two facts the paper gives.
+//! The error model compared with a plain implementation of its formula, and the two facts that the paper
+//! gives.
 
 use super::*;
 

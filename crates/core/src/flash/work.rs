@@ -1,4 +1,4 @@
-//! What surrounds the operations of a [`Work`]: chains, labels, counts, chips that are waited for.
+//! What surrounds the operations of a [`Work`]: chains, labels, counts, LUNs that are waited for.
 
 use super::{Cells, Counts, Flash, Label, Step, Timing, Work};
 use crate::util::{Bits, NONE};
@@ -40,16 +40,16 @@ impl Work {
         self.keep_apart();
     }
 
-    /// Makes every flash operation a step of its own; the steps of one chip need not run in
-    /// the order of emission.
+    /// Makes every flash operation a step of its own; the steps of one LUN need not run in the order of
+    /// emission.
     pub fn keep_apart(&mut self) {
         self.fold = false;
         self.each = true;
         self.apart = 1;
     }
 
-    /// Folds steps: one stretch of time with the transfers inside, and neighbours on one chip merged as they are
-    /// without a bus. For chips that share their bus with no other.
+    /// Folds steps: one stretch of time with the transfers inside, and neighbours on one LUN merged as
+    /// without a bus. For LUNs that share their bus with no other.
     pub(crate) fn fold(&mut self) {
         let Timing { command_ns, page_transfer_ns, .. } = self.timing;
         self.fold = !self.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
@@ -64,7 +64,7 @@ impl Work {
         result
     }
 
-    /// Numbers loads on one chip too: what needs one could pass it.
+    /// Numbers loads on one LUN too, for the case that a step could pass the load that it needs.
     pub fn number_loads(&mut self) {
         self.loads.get_or_insert(0);
     }
@@ -104,7 +104,7 @@ impl Work {
         self.current += 1;
     }
 
-    /// Marks a chip that requests behind the current one wait for.
+    /// Marks a LUN that requests behind the current one wait for.
     pub fn hurry(&mut self, chip: u32) {
         if chip as usize >= self.hurry.len() {
             self.hurry.resize(chip as usize + 1, 0);
@@ -112,12 +112,12 @@ impl Work {
         self.hurry[chip as usize] = self.current;
     }
 
-    /// Whether requests behind the current one wait for a chip.
+    /// Whether requests behind the current one wait for a LUN.
     pub(crate) fn hurries(&self, chip: u32) -> bool {
         self.hurry.get(chip as usize) == Some(&self.current)
     }
 
-    /// Says which chips are at work, for dynamic allocation.
+    /// Sets which LUNs are busy, for dynamic allocation.
     pub(crate) fn set_busy(&mut self, busy: &Bits) {
         match &mut self.busy {
             Some(known) => known.copy_from(busy),
@@ -125,13 +125,13 @@ impl Work {
         }
     }
 
-    /// Whether a chip is at work, as far as that is known.
+    /// Whether a LUN is known to be busy.
     #[inline]
     pub(crate) fn is_busy(&self, chip: u32) -> bool {
         self.busy.as_ref().is_some_and(|busy| busy.get(chip))
     }
 
-    /// The current request has work for a chip.
+    /// The current request has work for a LUN.
     #[inline]
     pub(crate) fn occupy(&mut self, chip: u32) {
         if let Some(busy) = &mut self.busy {
@@ -201,7 +201,7 @@ impl Work {
         self.await_last();
     }
 
-    /// Whoever waits for the last step would wait for what is merged into it too.
+    /// Whatever waits for the last step would otherwise wait for what is merged into it too.
     #[inline]
     pub(super) fn await_last(&mut self) {
         if self.loads.is_some() {

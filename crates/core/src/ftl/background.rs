@@ -1,25 +1,23 @@
-//! Garbage collection in the background: which log of a chip, and when.
+//! Garbage collection in the background: which log of a LUN, and when.
 //!
-//! Two thresholds, as firmware has them: with fewer than `ftl.gc_normal_blocks` erased blocks a chip
-//! collects while it is idle, in steps ([`super::log`]); when it runs out of all but
-//! `ftl.gc_free_blocks`, the write that needs a block collects in the foreground, at once and whole,
-//! ending the victim begun before.
+//! Two thresholds, as in firmware: with fewer than `ftl.gc_normal_blocks` erased blocks a LUN collects while
+//! it is idle, in steps ([`super::log`]); when only `ftl.gc_free_blocks` are left, the write that needs a
+//! block collects in the foreground, at once and completely, and first ends the victim that was begun.
 //!
-//! The user's data is collected when it is that near to its limit. Translation pages borrow what is
-//! erased; they are collected when the chip has that few erased blocks left and they have more than
-//! their share. Both together keep the threshold: if each stays within its share, there are as many
-//! erased blocks.
+//! User data is collected when it is that near to its limit. Translation pages borrow erased blocks; they are
+//! collected when the LUN has that few left and they have more than their share. Together this keeps the
+//! threshold: if both stay within their shares, there are enough erased blocks.
 //!
-//! A step that moves data ends with the mappings it changed: those that are not cached are written
-//! on flash, one read and program for each translation page concerned. Small steps therefore
-//! write more of them than a collection of a whole block, which writes each page once.
+//! A step that moves data ends with the mappings it changed: those that are not cached are written to flash,
+//! one read and program for each translation page concerned. Small steps therefore write more of them than
+//! the collection of a whole block, which writes each page once.
 
 use super::blocks::pool::BlockPool;
 use super::log::{self, Log};
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 
-/// What is collected.
+/// Which log is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// User data.
@@ -28,8 +26,8 @@ pub enum Kind {
     Pages,
 }
 
-/// The log whose blocks of an idle chip are to be collected now, if the chip has fewer than `normal`
-/// erased blocks; `pages` are the translation pages, where there are any.
+/// Returns the log whose blocks on an idle LUN are to be collected now, if the LUN has fewer than `normal`
+/// erased blocks; `pages` are the translation pages, if there are any.
 pub(crate) fn choose(
     chip: u32,
     normal: u32,
@@ -47,8 +45,8 @@ pub(crate) fn choose(
     (pages.is_collecting(chip) || (scarce && beyond)).then_some(Kind::Pages)
 }
 
-/// Refuses thresholds that are no two, or that the user's data leaves no room for, when it may have
-/// `data_limit` blocks of each chip.
+/// Refuses thresholds that are not in order, or for which user data leaves no room, if it may have
+/// `data_limit` blocks of each LUN.
 pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
     let Some(how) = settings.ftl.gc_background else { return Ok(()) };
     let fail = |message| Err(Contradiction { key: "ftl.gc_normal_blocks", message });

@@ -1,8 +1,7 @@
 //! Checks across the keys of FTL and flash: values that are each legal but do not fit together.
 //!
-//! A message names every other key it speaks of by its full path, or by its table's
-//! name in brackets; the configuration front lists those keys with their values and
-//! where they stand.
+//! A message names every other key that it mentions by its full path, or by its table's name in brackets; the
+//! configuration front end lists those keys with their values and places.
 
 use super::settings::GcBackground;
 use super::settings::Settings;
@@ -10,11 +9,10 @@ use super::settings::StaticLeveling;
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
 
-/// Most logical pages of a device: their numbers, and those of the physical
-/// pages beside them, are kept in 32 bits.
+/// The most logical pages of a device: their numbers, and those of the physical pages, are kept in 32 bits.
 const MAX_LOGICAL_PAGES: u128 = 1 << 31;
 
-/// Checks the geometry, the user capacity and the mapping cache: what other checks reckon with.
+/// Checks the geometry, the user capacity and the mapping cache, on which other checks rely.
 pub(crate) fn geometry(settings: &Settings) -> Result<(), Contradiction> {
     pages(settings)?;
     addresses(settings)?;
@@ -86,7 +84,7 @@ fn pages(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Refuses a geometry beyond the 32-bit page numbers, before anything multiplies in 64 bits.
+/// Refuses a geometry beyond 32-bit page numbers, before anything is multiplied in 64 bits.
 fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     let flash = &settings.flash;
     let per_plane = u128::from(flash.blocks_per_plane) * u128::from(flash.pages_per_block);
@@ -104,7 +102,7 @@ fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Planes in the device; their limits keep the product far within 64 bits.
+/// Planes in the device; their limits keep the product well within 64 bits.
 fn planes(settings: &Settings) -> u64 {
     let flash = &settings.flash;
     u64::from(flash.channels)
@@ -170,7 +168,7 @@ fn space(settings: &Settings) -> Result<(), Contradiction> {
 fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
     let Some(cache) = settings.ftl.mapping_cache_bytes else { return Ok(()) };
     let entry = u64::from(settings.ftl.entry_bytes);
-    // A kind without a cache ignores the key, except for a zero that nobody can mean.
+    // A kind without a cache ignores the key, except for a zero, which nobody can mean.
     let has_cache = super::maps_on_flash(settings);
     if cache == 0 || (has_cache && cache < entry) {
         let message = format!(

@@ -1,8 +1,8 @@
-//! Recovery after a power cut: what is found on flash, which of it counts, and what finding it took.
+//! Recovery after a power cut: what is found on flash, which of it counts, and the cost of finding it.
 //!
-//! Nothing of the FTL's RAM is left, so every page's spare area is read. The version of each owner with the highest
-//! sequence number counts; of equal ones (a copy and its original) the one programmed last. What is torn cannot be
-//! read. What follows from that is each FTL's own: `page_mapped/room.rs` and `hybrid/recover.rs`.
+//! Nothing of the FTL's RAM is left, so every page's spare area is read. The version of each owner with the
+//! highest sequence number counts; of equal ones (a copy and its original) the one programmed last. Torn
+//! pages cannot be read. What follows is up to each FTL: `page_mapped/room.rs` and `hybrid/recover.rs`.
 
 use std::cmp::Reverse;
 
@@ -11,26 +11,26 @@ use crate::flash::media::{Change, Kind, Media, Page, Tape};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
-/// A defect built into recovery on purpose, to see that it is noticed. For tests alone.
+/// A deliberate defect in recovery, to see that it is noticed. Only for tests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flaw {
     /// None.
     #[default]
     None,
-    /// Spare areas of user data are not looked at: the mapping is what the translation pages say.
+    /// Spare areas of user data are ignored: the mapping is what the translation pages say.
     SkipScan,
     /// The first version found counts, not the newest.
     IgnoreOrder,
-    /// Trims that were made durable are not looked at.
+    /// Trims that were made durable are ignored.
     ForgetTrims,
-    /// Once recovered, the FTL takes a write with FUA for any other.
+    /// Once recovered, the FTL treats a write with FUA like any other.
     PlainFua,
     /// Hybrid FTLs: a merge that was cut counts as complete.
     TrustMerges,
 }
 
-/// What recovery did.
+/// The cost of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// Pages whose spare areas were read.
@@ -48,7 +48,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// What was done since the device had power again, for which nothing else has been charged.
+    /// Returns what was done since the device had power again, for which nothing else has been charged.
     pub(crate) fn of(found: &Found, map_reads: u64, work: &Work) -> Recovery {
         let counts = work.counts();
         Recovery {
@@ -80,20 +80,20 @@ pub(crate) struct Version {
 /// What was found of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// What it was taken as; `None`: nothing in it can be read.
+    /// The use for which it was taken; `None`: nothing in it can be read.
     pub kind: Option<Kind>,
-    /// Pages that cannot be programmed any more: the first ones.
+    /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
-    /// Number of its first program that can be read.
+    /// Number of its first readable program.
     pub first: u64,
     /// Number of the last one.
     pub last: u64,
-    /// It is to be erased.
+    /// It will be erased.
     pub given_up: bool,
 }
 
 impl Seen {
-    /// Whether it is erased, or is to be.
+    /// Whether it is erased, or will be.
     pub(crate) fn is_erased(&self) -> bool {
         self.used == 0 || self.given_up
     }
@@ -104,9 +104,9 @@ impl Seen {
 pub(crate) struct Found {
     /// The blocks.
     pub blocks: Vec<Seen>,
-    /// By owner, the one that counts first.
+    /// Versions by owner, the one that counts first.
     versions: Vec<Version>,
-    /// Where each owner's versions begin, and the last one's end.
+    /// Where each owner's versions begin, and the end of the last one's.
     starts: Vec<u32>,
     pages_per_block: u32,
     /// Pages whose spare areas were read.
@@ -115,9 +115,9 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Reads the spare areas of all pages or, if the FTL leaves no `gaps`, of each block up to the first erased
-    /// page; later steps wait. `log` says of a kind of block which number its first owner has among all, and how
-    /// many slots a page of it; `None`: such blocks are passed over.
+    /// Reads the spare areas of all pages or, if the FTL leaves no `gaps`, of each block up to the first
+    /// erased page; later steps wait. `log` gives for a kind of block the number of its first owner among
+    /// all, and the slots in each of its pages; `None`: such blocks are skipped.
     pub(crate) fn scan(
         media: &Media,
         gaps: bool,
@@ -170,28 +170,28 @@ impl Found {
         self.blocks.push(seen);
     }
 
-    /// The versions of an owner, the one that counts first.
+    /// Returns the versions of an owner, the one that counts first.
     pub(crate) fn versions(&self, owner: u32) -> &[Version] {
         self.versions_of(owner..owner + 1)
     }
 
-    /// The versions of several owners, in their order.
+    /// Returns the versions of several owners, in their order.
     pub(crate) fn versions_of(&self, owners: std::ops::Range<u32>) -> &[Version] {
         let [start, end] = [owners.start, owners.end].map(|owner| self.starts[owner as usize] as usize);
         &self.versions[start..end]
     }
 
-    /// Block that a version lies in.
+    /// Returns the block of a version.
     pub(crate) fn block_of(&self, version: &Version) -> u32 {
         version.page / self.pages_per_block
     }
 
-    /// Whether a version lies in a block that is not given up.
+    /// Whether a version is in a block that is not given up.
     pub(crate) fn is_kept(&self, version: &Version) -> bool {
         !self.blocks[self.block_of(version) as usize].given_up
     }
 
-    /// Makes a pool that of the blocks that are erased or given up, in the order of their erasure.
+    /// Fills a pool with the blocks that are erased or given up, in the order of their erasure.
     pub(crate) fn find_pool(&self, media: &Media, pool: &mut BlockPool) {
         let given_up = |block: u32| self.blocks[block as usize].given_up;
         let mut erased: Vec<u32> =
@@ -210,8 +210,8 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
     }
 }
 
-/// Reads so many pages of each chip, the chips side by side, and lets all later chains wait for the
-/// last of them: what follows needs all that is read. How many they are.
+/// Reads this many pages of each LUN, the LUNs side by side, and makes all later chains wait for the last of
+/// them, since what follows needs everything that is read. Returns how many there are.
 pub(crate) fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) -> u64 {
     let chips = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
     for (chip, &reads) in chips() {

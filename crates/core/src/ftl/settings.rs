@@ -21,8 +21,8 @@ section! {
 }
 
 impl Settings {
-    /// Logical pages the user may address: the raw capacity less over-provisioning, rounded down to
-    /// whole pages or erase blocks.
+    /// Returns the logical pages that the user may address: the raw capacity less over-provisioning, rounded
+    /// down to whole pages or erase blocks.
     pub fn user_pages(&self) -> u64 {
         let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
         let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
@@ -40,12 +40,12 @@ impl Settings {
         Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed)
     }
 
-    /// Bytes the user may address.
+    /// Returns the bytes that the user may address.
     pub fn user_bytes(&self) -> u64 {
         self.user_pages() * u64::from(self.ftl.logical_page_bytes)
     }
 
-    /// How pages are spread over the units.
+    /// Returns how pages are spread over the LUNs.
     pub fn spread(&self) -> Spread {
         Spread::new(&self.flash, self.ftl.allocation)
     }

@@ -1,8 +1,8 @@
 //! What lies where: the map of owners to slots, and what the flash says of each slot.
 //!
-//! A log of pages and the blocks of a hybrid FTL both stand on this. An owner is what has data: a logical page, a
-//! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page where that is
-//! smaller. In check mode the [`Medium`] hears of everything.
+//! A log of pages and the blocks of a hybrid FTL are both built on this. An owner has data: a logical page, a
+//! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page if that is
+//! smaller. In check mode the [`Medium`] is told of everything.
 
 use std::io;
 
@@ -18,11 +18,11 @@ pub(crate) struct Slots {
     /// Complement of the slot with each owner's newest version: an owner without data is zero, so that a large device
     /// takes up memory as its owners get data.
     map: Vec<u32>,
-    /// Owner in each slot's spare area.
+    /// The owner in each slot's spare area.
     pub spare: Vec<u32>,
     /// Slots that hold the newest version of their owner.
     pub valid: Bits,
-    /// In check mode, or where somebody follows the data.
+    /// Present in check mode, or if somebody follows the data.
     medium: Option<Box<Medium>>,
 }
 
@@ -38,7 +38,7 @@ impl Clone for Slots {
 }
 
 impl Slots {
-    /// Erased slots, and owners without data.
+    /// Makes erased slots, and owners without data.
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);
@@ -50,25 +50,25 @@ impl Slots {
         memory::prepare(&mut self.map, true);
     }
 
-    /// Slot of an owner, or [`NONE`].
+    /// Returns the slot of an owner, or [`NONE`].
     #[inline]
     pub(crate) fn of(&self, owner: u32) -> u32 {
         !self.map[owner as usize]
     }
 
-    /// Gives an owner a slot, or none; the one before.
+    /// Gives an owner a slot, or none; returns the previous one.
     #[inline]
     pub(crate) fn set(&mut self, owner: u32, slot: u32) -> u32 {
         !std::mem::replace(&mut self.map[owner as usize], !slot)
     }
 
-    /// Begins to load the map's entry of an owner, if there is that owner.
+    /// Begins to load the map's entry of an owner, if that owner exists.
     #[inline]
     pub(crate) fn fetch(&self, owner: u32) {
         memory::fetch(&self.map, owner as usize);
     }
 
-    /// Owners that have data, with their slots.
+    /// Returns the owners that have data, with their slots.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         mapped(&self.map)
     }
@@ -78,7 +78,7 @@ impl Slots {
         out.words(self.map.iter().map(|kept| !kept))
     }
 
-    /// Reads a map of as many owners.
+    /// Reads a map of the same number of owners.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<(), Damage> {
         self.expect_data();
         from.words(&mut self.map)?;
@@ -86,7 +86,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Finds out from the map which slots are valid and whose they are.
+    /// Determines from the map which slots are valid and their owners.
     pub(crate) fn count_map(&mut self) -> Result<(), String> {
         let Slots { map, spare, valid, .. } = self;
         for (owner, slot) in mapped(map) {
@@ -107,8 +107,8 @@ impl Slots {
         }
     }
 
-    /// Programs an owner's newest version into a slot, which the caller marks valid; `kind` says what its block was taken
-    /// as.
+    /// Programs an owner's newest version into a slot, which the caller marks valid; `kind` gives the use for
+    /// which its block was taken.
     #[inline(always)] // for every write
     pub(crate) fn place(&mut self, slot: u32, owner: u32, kind: impl FnOnce() -> Kind) {
         self.spare[slot as usize] = owner;
@@ -116,7 +116,7 @@ impl Slots {
         self.tell(|medium| medium.program(slot, owner, kind()));
     }
 
-    /// Places first versions of owners from a slot on, up to one that has a version; how many.
+    /// Places first versions of owners, starting at a slot, up to one that has a version; returns how many.
     #[inline(never)] // so that the loop keeps the arrays at hand
     pub(crate) fn lay(&mut self, first: u32, owners: &[u32], kind: Kind) -> u32 {
         let mut slot = first;
@@ -132,13 +132,14 @@ impl Slots {
         slot - first
     }
 
-    /// Takes an owner's data away; the slot it was in stays valid until its block has been told.
+    /// Removes an owner's data; its slot stays valid until its block has been told.
     pub(crate) fn trim(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.trim(owner));
         self.set(owner, NONE)
     }
 
-    /// Takes away an owner's data that is needed no more, as [`Slots::trim`] does; the host has trimmed nothing.
+    /// Removes an owner's data that is no longer needed, as [`Slots::trim`] does; the host has trimmed
+    /// nothing.
     pub(crate) fn forget(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.forget(owner));
         self.set(owner, NONE)
@@ -154,8 +155,8 @@ impl Slots {
 
 /// Check mode, and what power cuts need of it.
 impl Slots {
-    /// Keeps a medium from now on: blocks of this shape, of which so many slots are programmed. With `gaps`, slots
-    /// may be left out. In check mode with versions, which count from 1; for those who only follow, without.
+    /// Keeps a medium from now on: blocks of this shape, with this many slots programmed. With `gaps`, slots
+    /// may be skipped. In check mode it has versions, which count from 1; for followers alone it has none.
     pub(crate) fn keep_medium(
         &mut self,
         shape: (u32, u32),
@@ -169,33 +170,33 @@ impl Slots {
         self.medium = Some(Box::new(medium));
     }
 
-    /// The medium in check mode.
+    /// Returns the medium in check mode.
     pub(crate) fn medium(&self) -> Option<&Medium> {
         self.medium.as_deref()
     }
 
-    /// Programs and erases go on a tape after this; owners below `lpns` are logical pages.
+    /// Records programs and erases on a tape from now on; owners below `lpns` are logical pages.
     ///
     /// # Panics
-    /// Outside check mode.
+    /// If not in check mode.
     pub(crate) fn record(&mut self, tape: &Tape, lpns: u32, media: &Media) {
         self.medium.as_mut().expect("in check mode").record(tape, lpns, mapped(&self.map), media);
     }
 
-    /// Tells whoever follows the data of owners below `lpns`.
+    /// Reports the data of owners below `lpns` to a follower.
     ///
     /// # Panics
-    /// Without a medium.
+    /// If there is no medium.
     pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
         self.medium.as_mut().expect("one is kept").follow(moves, lpns);
     }
 
-    /// The tape, if there is one.
+    /// Returns the tape, if there is one.
     pub(crate) fn tape(&self) -> Option<&Tape> {
         self.medium.as_ref()?.tape()
     }
 
-    /// Sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
+    /// Returns the sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
     pub(crate) fn seq(&self, owner: u32) -> u64 {
         match (&self.medium, self.of(owner)) {
             (None, _) | (_, NONE) => 0,
@@ -203,24 +204,24 @@ impl Slots {
         }
     }
 
-    /// Version stamp in an owner's slot, counted in writes and trims; `None` for an owner without data, and
-    /// outside check mode.
+    /// Returns the version stamp in an owner's slot, counted in writes and trims; `None` for an owner without
+    /// data, and outside check mode.
     pub(crate) fn version(&self, owner: u32) -> Option<u32> {
         let slot = self.of(owner);
         (slot != NONE).then_some(())?;
         self.medium.as_ref().map(|medium| medium.stamp(slot))
     }
 
-    /// Checks that an owner resolves to the newest of its versions.
+    /// Checks that an owner resolves to its newest version.
     ///
     /// # Errors
-    /// In words, if it does not. Always `Ok` outside check mode.
+    /// A message, if it does not. Always `Ok` outside check mode.
     pub(crate) fn verify(&self, owner: u32) -> Result<(), String> {
         let Some(medium) = &self.medium else { return Ok(()) };
         medium.verify(owner, self.of(owner), &self.valid, &self.spare)
     }
 
-    /// Checks that every valid slot is some owner's.
+    /// Checks that every valid slot belongs to an owner.
     pub(crate) fn verify_count(&self) -> Result<(), String> {
         let (mapped, valid) = (self.mapped().count() as u64, self.valid.count());
         match mapped == valid {

@@ -1,30 +1,28 @@
-//! Static wear levelling: data that stays where it is must not keep its block from wearing.
+//! Static wear levelling: data that stays in place must not keep its block from wearing.
 //!
-//! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left
-//! alone and the others wear out first. When an erased block has been erased more than
-//! `ftl.wear_threshold` times more often than the least worn block of its chip that can be moved
-//! (user data and translation pages alike), the latter's data moves into the former (cause
-//! `wear`, charged), and the little worn block is written instead. The rule is that of Linux's
-//! UBI (`ensure_wear_leveling`), and so is the default threshold, the one UBI's configuration
-//! help advises for flash of less than 10,000 cycles.
+//! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
+//! others wear out first. When an erased block has been erased more than `ftl.wear_threshold` times more
+//! often than the least worn movable block of its LUN (user data and translation pages alike), the latter's
+//! data moves into the former (cause `wear`, charged), and the less worn block is written instead. This is
+//! the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
+//! configuration help advises for flash of less than 10,000 cycles.
 //!
-//! Read into it: the least worn block is taken for the coldest. The most worn erased block is
-//! looked for in the reserves of the chip, those of the user's data and of the translation pages,
-//! which exchange blocks for it, as erased blocks are all alike; a little worn block that lies
-//! erased in the pool is exchanged without a copy. An open block is moved only at twice the
-//! threshold: one that is being written is full long before. While levelling is on, the least worn
-//! block of a reserve is used before the others. At most one block moves per page that the host writes, so
-//! the threshold is no strict bound: blocks that are worn past it meanwhile, or whose data turns
-//! out not to be cold, exceed it by a little. Translation blocks that are filled one at a time, where
-//! mappings are flushed by amount, are left out: the log itself rewrites them. Wear is levelled within a chip,
-//! since data does not change chips under static allocation.
+//! Interpretation: the least worn block counts as the coldest. The most worn erased block is looked for in
+//! the LUN's reserves, those of the user's data and of the translation pages, which exchange blocks for it,
+//! as erased blocks are all alike; a little worn block that is erased in the pool is exchanged without a
+//! copy. An open block is moved only at twice the threshold: one that is being written is full long before.
+//! While levelling is on, the least worn block of a reserve is used before the others. At most one block
+//! moves per page that the host writes, so the threshold is not a strict bound: blocks that wear past it
+//! meanwhile, or whose data turns out not to be cold, exceed it slightly. Translation blocks that are filled
+//! one at a time, if mappings are flushed by amount, are left out: the log itself rewrites them. Wear is
+//! levelled within a LUN, since data does not change LUNs under static allocation.
 
 use super::blocks::pool::BlockPool;
 use super::log::Log;
 use super::map::pages::TranslationPages;
 use crate::flash::Work;
 
-/// Where the least worn block of a chip lies.
+/// Where the least worn block of a LUN is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Data,
@@ -32,7 +30,7 @@ enum Place {
     Pool,
 }
 
-/// A block to be moved, its erase count and where it lies.
+/// A block to be moved, its erase count and where it is.
 type Cold = Option<(u32, u32, Place)>;
 
 fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
@@ -41,8 +39,8 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
     }
 }
 
-/// The least worn block of a chip that is to be moved and the most worn erased one that a log
-/// holds, if they differ enough. The pool is told the erase count to measure against.
+/// Returns the least worn movable block of a LUN and the most worn erased one that a log holds, if they
+/// differ enough. The pool is told the erase count to measure against.
 fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
     let left_out = |block| pages.is_serial() && pages.has(block);
@@ -50,7 +48,7 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
     for block in pool.of_chip(chip).filter(|&block| !left_out(block)) {
         let erases = pool.erase_count(block);
         if !(pool.is_free(block) || data.has(block) || pages.has(block)) {
-            // Retired, or a spare one.
+            // It is retired, or a spare one.
             continue;
         }
         if data.is_begun(block) || pages.is_begun(block) {
@@ -77,11 +75,11 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
     Some(((cold, place), worn))
 }
 
-/// Moves the data of the least worn block of a chip into its most worn erased block, if they
-/// differ by more than the threshold. `moved` hears of every LPN that moved.
+/// Moves the data of the least worn block of a LUN into its most worn erased block, if they differ by more
+/// than the threshold. `moved` is told of every LPN that moved.
 ///
 /// # Panics
-/// If the data can relocate nothing on the chip now.
+/// If the data can relocate nothing on the LUN now.
 #[cold]
 pub(crate) fn level(
     chip: u32,
@@ -90,7 +88,7 @@ pub(crate) fn level(
     work: &mut Work,
     moved: &mut dyn FnMut(u32, &TranslationPages),
 ) {
-    // What a collection in the background has taken comes back first.
+    // What a background collection has taken is returned first.
     if data.is_short(chip) || (!pages.log().is_serial() && pages.log().is_short(chip)) {
         return;
     }
@@ -118,7 +116,7 @@ pub(crate) fn level(
     }
 }
 
-/// Hands the reserve block `worn` of one log to another, for one of its own.
+/// Hands the reserve block `worn` of one log to another, in exchange for one of its own.
 fn exchange(chip: u32, worn: u32, from: &mut Log, to: &mut Log) {
     let spare = to.any_reserve(chip);
     to.exchange_reserve(chip, spare, worn);

@@ -1,19 +1,20 @@
-//! What the host asks of whatever feeds it.
+//! What the host asks of its feed of requests.
 
 use crate::clock::NEVER;
 use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
-/// Version of a logical page's data on the device; `None`: it has none.
+/// Returns the version of a logical page's data on the device; `None` if it has no data.
 pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
-/// A feed of requests. They wait in it, in the order of their arrival, until the host admits them.
+/// A feed of requests. They wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
-    /// When the next request arrives; `None` if none will, or not before a completion or a timer.
+    /// Returns when the next request arrives; `None` if none will, or not before a completion or a timer.
     fn next_ns(&self) -> Option<u64>;
 
-    /// When something happens above the block layer that no completion causes; [`NEVER`] if nothing will.
+    /// Returns when something happens above the block layer that no completion causes; [`NEVER`] if nothing
+    /// will.
     fn timer_ns(&self) -> u64 {
         NEVER
     }
@@ -21,17 +22,18 @@ pub trait Arrivals {
     /// Runs what is due above the block layer.
     ///
     /// # Errors
-    /// The workload's.
+    /// The workload's error.
     fn tick(&mut self, _now_ns: u64) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// Whether it has been waiting for its requests to be taken, and has more to do now that they are.
+    /// Whether it has been waiting for its requests to be taken, and can go on now that they are.
     fn goes_on(&self) -> bool {
         false
     }
 
-    /// Whether the host is busy, so that the device gets no request now. A timer goes off when it no longer is.
+    /// Whether the host is busy, so that the device gets no request now. A timer expires when it no longer
+    /// is.
     fn holds(&self, _now_ns: u64) -> bool {
         false
     }
@@ -39,10 +41,11 @@ pub trait Arrivals {
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 
-    /// Puts into the pool the request that arrives next: at `arrival_ns`, as [`Arrivals::next_ns`] has just said.
+    /// Puts the request that arrives next into the pool: at `arrival_ns`, as [`Arrivals::next_ns`] has just
+    /// said.
     ///
     /// # Errors
-    /// The workload's.
+    /// The workload's error.
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError>;
 
     /// A request just taken became part of one that is pending: both complete with that one.
@@ -51,34 +54,35 @@ pub trait Arrivals {
     /// A request completed.
     fn completed(&mut self, now_ns: u64, request: &Request);
 
-    /// What was read and dropped.
+    /// Returns what was read and dropped.
     fn summary(&self) -> SourceSummary {
         SourceSummary::default()
     }
 
-    /// Whether a measured stretch has begun or ended, so that [`Arrivals::measure`] is due: asked after every tick.
+    /// Whether a measured window has begun or ended, so that [`Arrivals::measure`] is due: asked after every
+    /// tick.
     fn wants_measure(&self) -> bool {
         false
     }
 
-    /// Takes what the device has done up to now.
+    /// Takes in what the device has done so far.
     fn measure(&mut self, _done: Done) {}
 
-    /// Adds to a result what was counted above the block layer; `done` is what the device did, `merged` how many
-    /// requests became part of a pending one.
+    /// Adds to a result what was counted above the block layer; `done` is what the device did, `merged` the
+    /// number of requests that became part of a pending one.
     fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
 
     /// Check mode: a request has completed.
     fn landed(&mut self, _request: &Request, _version: VersionOf) {}
 
-    /// Check mode: what was promised above the block layer since the last call.
+    /// Check mode: verifies what was promised above the block layer since the last call.
     ///
     /// # Errors
-    /// What is lost or stale, in words.
+    /// What is lost or stale, as a message.
     fn verify(&mut self, _version: VersionOf) -> Result<(), String> {
         Ok(())
     }
 
-    /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
+    /// Appends writes of the dirty pages between two bytes of the device that a page cache above holds.
     fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
 }

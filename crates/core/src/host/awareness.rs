@@ -1,8 +1,8 @@
-//! What the device lets the host ask, and how the host tells hits from misses.
+//! What the device lets the host ask, and how the host distinguishes hits from misses.
 //!
-//! The host asks through [`DeviceView`] alone. What it may advise (the prefetch of a batch's mappings; begin
-//! and end of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is
-//! `awareness = "none"` or `"lru"`.
+//! The host asks only through [`DeviceView`]. Its advice (the prefetch of a batch's mappings; begin and end
+//! of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is `awareness =
+//! "none"` or `"lru"`.
 
 use crate::config::choice;
 use crate::ftl::{Cooperate, LookUp};
@@ -47,7 +47,7 @@ pub enum Awareness {
     Lru {
         /// The simulated cache.
         cache: Lru<()>,
-        /// Order of recency of the simulated cache.
+        /// Recency order of the simulated cache.
         list: List,
     },
     /// Every request counts as a miss.
@@ -55,7 +55,7 @@ pub enum Awareness {
 }
 
 impl Awareness {
-    /// The awareness of this kind.
+    /// Makes the awareness of this kind.
     pub fn new(kind: AwarenessKind, device: &impl DeviceView) -> Awareness {
         match kind {
             AwarenessKind::Full => Awareness::Full,
@@ -88,7 +88,7 @@ impl Awareness {
         }
     }
 
-    /// The pages of a request go to the device.
+    /// Notes that the pages of a request go to the device.
     #[inline]
     pub fn dispatched(&mut self, request: Pages) {
         let Awareness::Lru { cache, list } = self else { return };

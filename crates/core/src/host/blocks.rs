@@ -1,12 +1,12 @@
-//! The host's part in schedulers by flash blocks: what they reach of device and page cache, and the
-//! requests that are not the workload's: parts of writes cut at the ends of blocks, and padding.
+//! The host's part in schedulers by flash blocks: their access to device and page cache, and the requests
+//! that the workload did not send: parts of writes that were cut at the ends of blocks, and padding.
 //!
 //! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
 //! FAST 2008 (padding). A part is issued like any request; the write completes with its last part.
 //!
-//! Padding must never write something old over something newer, however the device orders what it holds. So
-//! its reads are handed over when the device has no write to the block, the writes of the block when the device
-//! has no such read. Whatever comes behind waits with them.
+//! Padding must never overwrite newer data with older, however the device orders its requests. So reads of
+//! padding are handed over only when the device has no write to the block, and writes of the block only when
+//! the device has no such read. Everything behind them waits too.
 
 use std::ops::Range;
 
@@ -18,7 +18,8 @@ use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// Logical pages of a flash block, as COOP_GetSize says; of an erase block, where the FTL does not map by blocks.
+/// Returns the logical pages of a flash block, as COOP_GetSize says; of an erase block, if the FTL does not
+/// map by blocks.
 pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     let per_page = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
     device.block_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
@@ -41,7 +42,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// For the blocks of this device.
+    /// Makes it for the blocks of this device.
     pub fn new(settings: &Settings, device: &impl DeviceView) -> Blocks {
         Blocks {
             pages: block_pages(settings, device),
@@ -55,7 +56,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes of a block.
+    /// Returns the bytes of a block.
     pub fn bytes(&self) -> u64 {
         u64::from(self.pages) * self.page_bytes
     }
@@ -72,7 +73,7 @@ impl Blocks {
         }
     }
 
-    /// A request goes to the device.
+    /// Notes that a request goes to the device.
     pub fn handed_over(&mut self, id: u32, pool: &mut Pool) {
         let request = &pool[id];
         match request.op {
@@ -87,7 +88,7 @@ impl Blocks {
         }
     }
 
-    /// A request that went to the device is done; the workload's request that completes with it.
+    /// A request that went to the device is done; returns the workload's request that completes with it.
     pub fn finish(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
         let Request { op, mark, whole, failed, misses, batch, prioritized, .. } = pool[id];
         if op == Op::Write {
@@ -115,7 +116,7 @@ impl Blocks {
         (of.parts == 0).then_some(whole)
     }
 
-    /// Cuts a write that lies in several blocks, its parts go to `admit`; whether it did.
+    /// Cuts a write that covers several blocks and passes its parts to `admit`; returns whether it did.
     pub fn cut(&self, whole: u32, pool: &mut Pool, mut admit: impl FnMut(u32, &mut Pool)) -> bool {
         let Request { id, arrival_ns, op, offset, size, .. } = pool[whole];
         let (bytes, end) = (self.bytes(), offset + size);
@@ -139,7 +140,7 @@ impl Blocks {
     }
 }
 
-/// What a scheduler by flash blocks reaches while it chooses.
+/// What a scheduler by flash blocks can reach while it chooses.
 pub struct Surroundings<'a, A, D> {
     /// What the host keeps.
     pub blocks: &'a mut Blocks,
@@ -147,11 +148,11 @@ pub struct Surroundings<'a, A, D> {
     pub arrivals: &'a mut A,
     /// The device's side.
     pub device: &'a D,
-    /// All pending requests; what joins is one of them for this instant.
+    /// All pending requests; a request that joins is one of them for this instant.
     pub ages: &'a mut Ages,
     /// Number of pending requests.
     pub pending: &'a mut u32,
-    /// Now.
+    /// The present time.
     pub now_ns: u64,
 }
 

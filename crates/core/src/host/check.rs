@@ -8,14 +8,14 @@ use crate::workload::settings::{Arrival, Replay};
 
 const HUNDRED_YEARS_NS: u128 = 100 * 365 * 86_400 * 1_000_000_000;
 
-/// Checks `settings`, read out of `values`.
+/// Checks `settings`, which were read from `values`.
 pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradiction> {
     replay(settings)?;
     merges(settings)?;
     generator(settings, values)
 }
 
-/// The keys that the chosen scheduler and the chosen load ignore, and why.
+/// Collects the keys that the chosen scheduler and the chosen load ignore, with the reason.
 pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let name = &settings.host.scheduler;
     let chosen = format!("host.scheduler = \"{name}\"");
@@ -25,7 +25,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let orders = needs.hits || needs.translation_pages;
     found.unless(orders, &["host.alternate"], &format!("{chosen} has an order of its own"));
     super::sched::own_ignored(&[name], &|_| chosen.clone(), found);
-    // By default only what a page cache sends merges.
+    // By default, only requests from a page cache merge.
     let clients = settings.workload.trace.is_none() && settings.workload.synthetic.is_none();
     let merges = settings.host.merge_limit.map_or(clients, |limit| limit > 0);
     found.unless(merges, &["host.merge_boundary"], "nothing merges (host.merge_limit)");
@@ -54,7 +54,7 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// A scheduler that spares merges their copies would only write more without merges.
+/// A scheduler that saves merges their copies would only write more without merges.
 fn merges(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.host.scheduler;
     if needs(name).merges && !crate::ftl::is_hybrid(settings) {

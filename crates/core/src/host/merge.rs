@@ -1,12 +1,12 @@
 //! Merging of adjacent requests in the pending queue.
 //!
-//! As the block layer of Linux does it: a request that begins where a pending one of the same operation
-//! ends joins it (back merge), or one that ends where it begins (front merge), up to a size and, where a
-//! boundary is set, never across a multiple of it. Two pending requests that come to touch stay two.
-//! No request passes another that overlaps it, unless both are reads: it does not join a pending one where
-//! that would take it ahead of such a request.
-//! A request in a scheduler's queue keeps its place and its class (hit or miss, the batch of its translation
-//! page). The scheduler hears of its new size ([`crate::host::sched::Scheduler::grown`]).
+//! As in the block layer of Linux: a request that begins where a pending one of the same operation ends joins
+//! it (back merge), as does one that ends where it begins (front merge), up to a size and, if a boundary is
+//! set, never across a multiple of it. Two pending requests that come to touch remain two. No request passes
+//! another that overlaps it, unless both are reads: it does not join a pending one if that would take it
+//! ahead of such a request. A request in a scheduler's queue keeps its place and its class (hit or miss, the
+//! batch of its translation page). The scheduler is told of its new size
+//! ([`crate::host::sched::Scheduler::grown`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,18 +15,19 @@ use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// Most bytes of merged requests from a page cache where nothing else is set: max_sectors_kb of Linux 2.6.32.
+/// The most bytes of merged requests from a page cache if nothing else is set: max_sectors_kb of Linux
+/// 2.6.32.
 const MERGE_LIMIT: u64 = 512 << 10;
 
 /// The pending requests that a new one may join.
 pub struct Merging {
     limit: u64,
     boundary: Option<u64>,
-    /// Flash blocks that writes stay within.
+    /// Flash blocks whose ends writes do not cross.
     block: Option<u64>,
     paging: Paging,
     /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
-    /// of the maps: they are looked up, not walked.
+    /// of the maps: they are only looked up.
     starts: HashMap<(u8, u64), u32>,
     ends: HashMap<(u8, u64), u32>,
     /// Requests that joined another.
@@ -37,7 +38,7 @@ fn merges(request: &Request) -> bool {
     matches!(request.op, Op::Read | Op::Write) && !request.mark.fua
 }
 
-/// Whether a request may go ahead of a pending one and all that came after that.
+/// Whether a request may go ahead of a pending one and of all that came after it.
 fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
     let end = request.offset + request.size;
     while pending != NONE {
@@ -52,8 +53,8 @@ fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
 }
 
 impl Merging {
-    /// The merging of these settings; `None`: requests stay as they arrive. `files`: requests come from a
-    /// page cache, for which the block layer's own limit is the default, or `block`: the bytes of a flash
+    /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from
+    /// a page cache, for which the block layer's own limit is the default, or `block`: the bytes of a flash
     /// block, if the scheduler works by them (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
@@ -77,7 +78,7 @@ impl Merging {
             && (op == Op::Read || self.block.is_none_or(within))
     }
 
-    /// Makes `request` part of a pending one, if there is one to join; its slot, and the pages it had.
+    /// Makes `request` part of a pending one, if there is one to join; returns its slot and the pages it had.
     pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<(u32, u32)> {
         if !merges(request) {
             return None;
@@ -119,7 +120,7 @@ impl Merging {
         if !merges(request) {
             return;
         }
-        // Another request with the same bounds may have taken the entry over.
+        // Another request with the same bounds may have taken the entry.
         let op = request.op as u8;
         for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
         {
@@ -129,7 +130,7 @@ impl Merging {
         }
     }
 
-    /// Checks that what may be joined is pending, and where it is looked for; `ages` holds what is pending.
+    /// Checks that requests that may be joined are pending and can be found; `ages` holds what is pending.
     pub fn verify(&self, pool: &Pool, ages: &Ages) -> Result<(), String> {
         let mut pending = HashSet::new();
         let mut id = ages.head();

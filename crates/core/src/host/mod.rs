@@ -24,7 +24,7 @@ use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
 use merge::Merging;
 
-/// Requests that were chosen and not handed over.
+/// Requests that were chosen and have not been handed over.
 #[derive(Clone, Copy, Debug, Default)]
 enum Chosen {
     /// None: the next hand-over needs a decision.
@@ -46,11 +46,11 @@ pub struct Host {
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
-    /// All pending requests in order of arrival, where a deadline or a scheduler by blocks asks for it.
+    /// All pending requests in order of arrival, if a deadline or a scheduler by blocks needs it.
     ages: Ages,
     aged: bool,
     feed: Chosen,
-    /// A regular dispatch has been made since the deadlines were looked at.
+    /// A regular dispatch has been made since the deadlines were last checked.
     deadlines_due: bool,
     merging: Option<Merging>,
     /// For a scheduler by flash blocks ([`Needs::blocks`]).
@@ -58,7 +58,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// An empty host; `files`: its requests come from a page cache.
+    /// Makes an empty host; `files`: its requests come from a page cache.
     pub fn new(settings: &Settings, device: &impl DeviceView, files: bool) -> Host {
         let needs = needs(&settings.host.scheduler);
         let blocks = Blocks::new(settings, device);
@@ -86,12 +86,12 @@ impl Host {
         self.merging.is_some()
     }
 
-    /// Requests that became part of another.
+    /// Returns the number of requests that became part of another.
     pub fn merged(&self) -> u64 {
         self.merging.as_ref().map_or(0, |merging| merging.merged)
     }
 
-    /// Batches the scheduler created.
+    /// Returns the number of batches that the scheduler created.
     pub fn batches(&self) -> u64 {
         self.sched.batches()
     }
@@ -101,7 +101,7 @@ impl Host {
         self.sched.stats()
     }
 
-    /// Requests in the pending queue, and those chosen but not handed over.
+    /// Returns the number of requests in the pending queue, and of those chosen but not handed over.
     pub fn waiting(&self) -> u32 {
         let chosen = match &self.feed {
             Chosen::Nothing => 0,
@@ -112,7 +112,7 @@ impl Host {
 
     /// Requests that have arrived and not completed, padding apart; the device's own among them.
     pub fn under_way(&self) -> usize {
-        self.pool.len() - self.blocks.pads as usize
+        self.pool.count() - self.blocks.pads as usize
     }
 
     /// Whether requests of the host's own may outlast the workload's.
@@ -120,13 +120,14 @@ impl Host {
         self.needs.blocks
     }
 
-    /// The next request for the device at a moment when it has room.
+    /// Returns the next request for the device at a moment when it has room.
     ///
-    /// The order of the paper (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or
-    /// batch those that meet their deadline are collected and dispatched, then the next choice is made.
+    /// The order of the paper (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or batch,
+    /// the requests that have reached their deadline are collected and dispatched; then the next choice is
+    /// made.
     ///
     /// # Errors
-    /// The workload's.
+    /// The workload's error.
     pub fn next(
         &mut self,
         now_ns: u64,
@@ -163,7 +164,7 @@ impl Host {
         Ok(Some(id))
     }
 
-    /// Whether the next request of what was chosen waits for the device; nothing is admitted meanwhile.
+    /// Whether the next of the chosen requests waits for the device; nothing is admitted meanwhile.
     #[inline]
     pub fn is_held(&self) -> bool {
         match &self.feed {
@@ -172,13 +173,13 @@ impl Host {
         }
     }
 
-    /// A request that was handed over is done; the workload's request that completes with it, if any.
+    /// A request that was handed over is done; returns the workload's request that completes with it, if any.
     #[inline]
     pub fn finish(&mut self, id: u32) -> Option<u32> {
         if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }
     }
 
-    /// The next request of what was chosen before.
+    /// Returns the next of the requests chosen earlier.
     #[inline]
     fn feed(&mut self) -> Option<u32> {
         let queue = match &mut self.feed {
@@ -192,7 +193,7 @@ impl Host {
         id
     }
 
-    /// Takes in every request that has arrived, in order, while the pending queue has room.
+    /// Admits every request that has arrived, in order, while the pending queue has room.
     #[inline]
     fn admit(
         &mut self,
@@ -200,8 +201,8 @@ impl Host {
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
-        // A request that joins a pending one needs no place of its own, but none is let in before it is
-        // known to: as in a full request queue, the rest waits outside.
+        // A request that joins a pending one needs no place of its own, but that is known only after it is
+        // let in: as in a full request queue, the rest waits outside.
         while self.pending < self.depth
             && let Some(arrival_ns) = arrivals.next_ns().filter(|&at_ns| at_ns <= now_ns)
         {
@@ -226,7 +227,7 @@ impl Host {
         Ok(())
     }
 
-    /// A request joins the pending ones.
+    /// Adds a request to the pending ones.
     #[inline(always)] // called in one place, for every request
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
         device.expect(self.pool[id].pages.first);
@@ -240,20 +241,21 @@ impl Host {
         self.sched.admit(id, &mut self.pool);
     }
 
-    /// Finds out what the scheduler needs to know of a request's mapping.
+    /// Determines what the scheduler needs to know about a request's mapping.
     #[inline(never)] // keeps the path of schedulers that need nothing short
     fn classify(&mut self, id: u32, device: &impl DeviceView) {
         let request = &mut self.pool[id];
         if self.needs.translation_pages && request.pages.pages > 0 {
             request.translation_page = device.translation_page(request.pages.first);
         }
-        // A request without pages has no mapping to hit; polled awareness counts its admission.
+        // A request without pages cannot hit a mapping; polled awareness counts its admission.
         let updates = request.op != Op::Read;
         let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
         request.hit = cached && request.pages.pages > 0;
     }
 
-    /// Admits the parts of a write that lies in several flash blocks; whether it was one. None of them merges.
+    /// Admits the parts of a write that covers several flash blocks; returns whether it was one. None of them
+    /// merges.
     fn cut(&mut self, id: u32) -> bool {
         let Host { sched, ages, pending, .. } = self;
         self.blocks.cut(id, &mut self.pool, |part, pool| {
@@ -286,7 +288,7 @@ impl Host {
         }
     }
 
-    /// A regular decision.
+    /// Makes a regular decision.
     #[inline]
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { sched, pool, blocks, ages, pending, .. } = self;
@@ -296,7 +298,7 @@ impl Host {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);
-                // A hit that was pending alone goes ahead of nobody.
+                // A hit that was pending alone passes nobody.
                 if self.pending == 0 {
                     self.pool[id].prioritized = false;
                 }

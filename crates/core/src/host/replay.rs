@@ -7,24 +7,24 @@ use crate::util::Ring;
 use crate::workload::settings::Replay;
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
-/// Latest arrival that is simulated: a century and a half, far from where 64 bits end.
+/// The latest arrival that is simulated: after a century and a half, far from the end of 64 bits.
 pub const LATEST_NS: u64 = 1 << 62;
 
-/// How a record becomes a request.
+/// Converts records to requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
     paging: Paging,
-    /// Bytes that a request may address.
+    /// Bytes that a request can address.
     pub user_bytes: u64,
 }
 
 impl Intake {
-    /// For the device of `settings`.
+    /// Makes it for the device of `settings`.
     pub fn new(settings: &Settings) -> Intake {
         Intake { paging: Paging::new(settings.ftl.logical_page_bytes), user_bytes: settings.user_bytes() }
     }
 
-    /// The request of a record; `None` if its range is empty or reaches beyond the device.
+    /// Returns the request of a record; `None` if its range is empty or reaches beyond the device.
     #[inline(always)] // so that the request is made in its place
     pub fn request(&self, number: u64, arrival_ns: u64, record: &Record) -> Option<Request> {
         let Record { op, offset, size, flags, .. } = *record;
@@ -44,13 +44,13 @@ impl Intake {
 pub struct Replayed<'a> {
     source: &'a mut (dyn Source + Send),
     next: Record,
-    /// There is no next one: the source has ended, or failed.
+    /// There is no next one: the source has ended or failed.
     ended: bool,
     arrived: u64,
     /// Requests that became part of another.
     merged: u64,
-    /// Closed replay: requests that may still arrive at time 0, and the completions that each let
-    /// another one arrive. `None` in open replay.
+    /// Closed replay: requests that may still arrive at time 0, and the completions that each let another one
+    /// arrive. `None` in open replay.
     closed: Option<(u32, Ring)>,
     intake: Intake,
 }
@@ -59,7 +59,7 @@ impl<'a> Replayed<'a> {
     /// Reads the first record.
     ///
     /// # Errors
-    /// The source's.
+    /// The source's error.
     pub fn new(
         source: &'a mut (dyn Source + Send),
         settings: &Settings,
@@ -85,7 +85,7 @@ impl<'a> Replayed<'a> {
     fn fetch(&mut self) -> Result<(), SourceError> {
         self.ended = true;
         if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
-            // By the field: read as a whole, they would be waited for.
+            // By field: reading it as a whole would wait for the stores.
             (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             if time_ns > LATEST_NS && self.closed.is_none() {
@@ -164,7 +164,7 @@ impl Arrivals for Replayed<'_> {
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
             completions.push(now_ns);
-            // And one for each that became part of it.
+            // Another one arrives for each that became part of it.
             for _ in 0..request.tag {
                 completions.push(now_ns);
             }

@@ -6,14 +6,14 @@ use crate::device::settings as device;
 use crate::workload::settings::Workload;
 
 section! {
-    /// What the host and all below it read.
+    /// What the host and everything below it read.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// Source of requests.
         workload: Workload;
-        /// The scheduler and the pending queue.
+        /// Settings of the scheduler and the pending queue.
         host: Host;
-        /// The device's.
+        /// Settings of the device.
         below: device::Settings;
     }
 }

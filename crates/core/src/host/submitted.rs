@@ -1,4 +1,4 @@
-//! Requests that are pushed from outside, one after the other.
+//! Requests that are submitted from outside, one after another.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::request::{Pool, Request};
 use crate::util::{NONE, Slab};
 use crate::workload::{Op, Record, SourceError};
 
-/// Why a request is not taken.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// It has no bytes, or some of them are beyond the user capacity.
@@ -41,7 +41,7 @@ pub enum SubmitError {
     /// It would arrive more than a century after the start.
     #[error("an arrival at {0} ns is more than a century after the start")]
     Late(u64),
-    /// The simulation replays a workload of its own.
+    /// The simulation replays its own workload.
     #[error("this simulation has a workload of its own and takes no other requests")]
     Fed,
     /// Power is off.
@@ -49,7 +49,7 @@ pub enum SubmitError {
     Off,
 }
 
-/// One submission, to be answered when the request that it is, or became part of, completes.
+/// One submission, to be answered when its request, or the one that it became part of, completes.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission {
     /// Number, from 1 in the order of submission.
@@ -63,26 +63,26 @@ pub struct Submission {
     next: u32,
 }
 
-/// Requests pushed from outside.
+/// Requests submitted from outside.
 pub struct Submitted {
     waiting: VecDeque<Record>,
     intake: Intake,
     submitted: u64,
     last_ns: u64,
-    /// Requests that arrived, and those of them that became part of another.
+    /// Requests that have arrived, and those of them that became part of another.
     arrived: u64,
     merged: u64,
-    /// More may be submitted before time moves on, so that the workload has not ended.
+    /// More may be submitted before time moves on, so the workload has not ended.
     pub open: bool,
-    /// Where requests merge: the submissions behind each, in a slab. Those of one request are a ring, and its
+    /// If requests merge: the submissions behind each, in a slab. Those of one request form a ring, and its
     /// tag is the last of them.
     behind: Option<Slab<Submission>>,
-    /// Hears of what merges, if the bytes of requests are followed.
+    /// Is told of merges, if the bytes of requests are followed.
     pub moves: Option<Moves>,
 }
 
 impl Submitted {
-    /// Nothing submitted yet; `merges`: requests may become part of others.
+    /// Makes an empty one; `merges`: requests may become part of others.
     pub fn new(settings: &Settings, merges: bool) -> Submitted {
         Submitted {
             waiting: VecDeque::new(),
@@ -97,17 +97,17 @@ impl Submitted {
         }
     }
 
-    /// Notes something about what merges.
+    /// Notes a merge.
     fn note(&self, what: Move) {
         if let Some(moves) = &self.moves {
             moves.note(what);
         }
     }
 
-    /// Takes a request in; its number.
+    /// Takes a request and returns its number.
     ///
     /// # Errors
-    /// [`SubmitError`]; nothing has changed then.
+    /// [`SubmitError`]; nothing has changed in that case.
     pub fn submit(&mut self, now_ns: u64, record: Record) -> Result<u64, SubmitError> {
         let Record { time_ns: at_ns, op, offset, size, .. } = record;
         let user_bytes = self.intake.user_bytes;
@@ -145,7 +145,7 @@ impl Submitted {
         }
     }
 
-    /// Loses what has not completed.
+    /// Drops what has not completed.
     pub fn lose(&mut self) {
         self.waiting.clear();
         self.last_ns = 0;

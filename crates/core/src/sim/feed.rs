@@ -5,14 +5,15 @@ use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
-/// The feeds there are.
+/// The kinds of feed.
 #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
 pub enum Feed<'a> {
-    /// Requests pushed from outside.
+    /// Requests submitted from outside.
     Submitted(Submitted),
     /// A trace or a generator.
     Replayed(Replayed<'a>),
-    /// What stands above the block layer and is told what happens below: clients with a file system, say.
+    /// Something above the block layer that is told what happens below, for example clients with a file
+    /// system.
     Above(Box<dyn Arrivals + Send + 'a>),
 }
 

@@ -1,11 +1,11 @@
-//! A simulation whose bytes are kept by whoever drives it.
+//! A simulation whose bytes are kept by its driver.
 
 use super::{Feed, Simulation};
 use crate::flash::moves::Moves;
 use crate::ftl::{Follow, Locate};
 
 impl Simulation<'_> {
-    /// Notes from now on where user data goes; to be called before anything was submitted.
+    /// Notes from now on where user data goes; to be called before anything is submitted.
     pub fn follow(&mut self) -> Moves {
         let moves = Moves::default();
         self.ftl.follow(&moves);
@@ -16,7 +16,7 @@ impl Simulation<'_> {
         moves
     }
 
-    /// Slot of the user data that a logical page resolves to, `u32::MAX` without data.
+    /// Returns the slot of the user data that a logical page resolves to, `u32::MAX` without data.
     pub fn slot(&self, lpn: u32) -> u32 {
         self.ftl.slot(lpn)
     }

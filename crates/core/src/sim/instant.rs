@@ -9,14 +9,14 @@ use crate::sim::Activity;
 use crate::util::NONE;
 use crate::workload::SourceError;
 
-/// Instants and completions between two calls of [`Observer::progress`].
+/// Number of instants and completions between two calls of [`Observer::progress`].
 pub(super) const PROGRESS_INTERVAL: u64 = 4096;
 
-/// Devices up to this many logical pages are verified whole after every request in check mode;
-/// larger ones whole at doubling intervals and at the end, and each request's pages and blocks always.
+/// In check mode, devices up to this many logical pages are verified whole after every request; larger ones
+/// are verified whole at doubling intervals and at the end, and the pages and blocks of each request always.
 const VERIFY_WHOLE: u32 = 2048;
 
-/// When check mode looks at everything.
+/// When check mode next verifies everything.
 pub(super) struct Checker {
     lpns: u32,
     next_whole: u64,
@@ -29,7 +29,7 @@ impl Checker {
 }
 
 impl Simulation<'_> {
-    /// What is due now happens: steps end, requests complete, others arrive and are handed over.
+    /// Lets what is due now happen: steps end, requests complete, others arrive and are handed over.
     #[inline]
     pub(super) fn instant(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         if self.now_ns >= self.sampler.due_ns {
@@ -39,8 +39,8 @@ impl Simulation<'_> {
         if self.reported_ns.is_some() {
             self.tell_activity(observer);
         }
-        // Steps of the device alone are nothing that clients could see: how many instants they make depends on
-        // whether activity is reported.
+        // Clients cannot see steps of the device's own: how many instants they make depends on whether
+        // activity is reported.
         let mut told = !self.done.is_empty() || self.feed.timer_ns() <= self.now_ns;
         loop {
             self.complete(observer)?;
@@ -76,11 +76,11 @@ impl Simulation<'_> {
         self.feed.verify(&version).map_err(|fault| self.broken(&fault))
     }
 
-    /// Hands over all the device has room for, then lets the device choose; whether requests
+    /// Hands over everything the device has room for, then lets the device choose; returns whether requests
     /// completed at once, so that there may be room again at this instant.
     fn hand_over(&mut self) -> Result<bool, RunError> {
         let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
-        // Which FTL it is, is asked once for all that happens here.
+        // The type of the FTL is determined once for everything that happens here.
         with_ftl!(ftl, ftl => hand_over(*now_ns, (host, feed), device, ftl, work, done))?;
         if self.check.is_some() {
             self.host.verify().map_err(|fault| self.broken(&fault))?;
@@ -88,7 +88,7 @@ impl Simulation<'_> {
         Ok(!self.done.is_empty())
     }
 
-    /// Reports what has ended now, and what is pending since the last report.
+    /// Reports what has ended now, and the pending requests since the last report.
     #[cold]
     pub(super) fn tell_activity(&mut self, observer: &mut dyn Observer) {
         let since_ns = self.reported_ns.replace(self.now_ns).unwrap_or(0);
@@ -102,7 +102,7 @@ impl Simulation<'_> {
         });
     }
 
-    /// Records and reports what has completed.
+    /// Records and reports completed requests.
     #[inline(always)] // called in one place, for every request
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.events += 1 + self.done.len() as u64;
@@ -140,7 +140,7 @@ impl Simulation<'_> {
         self.last_ns = self.now_ns;
     }
 
-    /// Lets the observer stop the run now and then: timers may go off for years without a completion.
+    /// Lets the observer stop the run now and then: timers may run for years without a completion.
     #[cold]
     fn look(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.looks = self.events + PROGRESS_INTERVAL;
@@ -170,7 +170,7 @@ impl Simulation<'_> {
         });
     }
 
-    /// What is reported of a request that completes now.
+    /// Returns what is reported of a request that completes now.
     fn completion(&self, id: u32) -> Completion {
         let request = &self.host.pool[id];
         // A request that was refused, or cut, may never have been in the device's queue.
@@ -217,7 +217,7 @@ impl Simulation<'_> {
     }
 }
 
-/// As [`Simulation::hand_over`], with the FTL by its type.
+/// As [`Simulation::hand_over`], with the FTL's own type.
 fn hand_over(
     now_ns: u64,
     (host, feed): (&mut Host, &mut Feed),

@@ -1,9 +1,9 @@
 //! The one loop, as an object: clock, host, device.
 //!
-//! A [`Simulation`] is a device at time 0 and what feeds it: requests pushed from outside
-//! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), whatever stands above the block layer
-//! and hears of completions ([`Simulation::below`]). Whoever drives it owns the time. How time is cut into calls of
-//! [`Simulation::advance`] makes no difference to what happens.
+//! A [`Simulation`] is a device at time 0 and what feeds it: requests submitted from outside
+//! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), or something above the block layer
+//! that is told of completions ([`Simulation::below`]). Its driver owns the time. How time is divided into
+//! calls of [`Simulation::advance`] makes no difference to what happens.
 
 mod feed;
 mod follow;
@@ -49,8 +49,8 @@ pub fn run(
     run_prepared(settings, prepared, source, observer)
 }
 
-/// Runs one simulation on a device that was prepared for the same settings, or for settings with
-/// the same [`Identity`].
+/// Runs one simulation on a device that was prepared for the same settings, or for settings with the same
+/// [`Identity`].
 ///
 /// # Errors
 /// As [`run`].
@@ -63,7 +63,7 @@ pub fn run_prepared(
     Simulation::replay(settings, prepared, source)?.run(observer)
 }
 
-/// One simulation under way. It shares nothing with any other.
+/// One simulation in progress. It shares nothing with any other.
 pub struct Simulation<'a> {
     settings: Settings,
     now_ns: u64,
@@ -86,38 +86,38 @@ pub struct Simulation<'a> {
     completed: u64,
     /// Submissions answered so far.
     answered: u64,
-    /// Instants and completions so far, and how many of them when the observer is asked next.
+    /// Instants and completions so far, and at how many of them the observer is asked next.
     events: u64,
     looks: u64,
     precondition: Preconditioning,
-    /// The device may have work of its own.
+    /// The device may have work of its own to do.
     background: bool,
-    /// Whether it begins any at this instant is still to be decided.
+    /// Whether it begins any at this instant has yet to be decided.
     undecided: bool,
     check: Option<Checker>,
-    /// When activity was reported last, if it is.
+    /// When activity was last reported, if it is.
     reported_ns: Option<u64>,
     reports_completions: bool,
     sampler: Sampler,
-    /// What outlasts a power cut, where there may be one.
+    /// What survives a power cut, if cuts are possible.
     power: Option<Box<power::Power>>,
     /// Power is off.
     off: bool,
 }
 
 impl<'a> Simulation<'a> {
-    /// A device at time 0, for requests that are submitted. It was prepared for the same settings, or for
-    /// settings with the same [`Identity`].
+    /// Makes a simulation of a device at time 0, for submitted requests. The device was prepared for the same
+    /// settings, or for settings with the same [`Identity`].
     pub fn new(settings: &Settings, prepared: Prepared) -> Simulation<'a> {
         let host = Host::new(settings, &prepared.ftl, false);
         let submitted = Submitted::new(settings, host.merges());
         Simulation::fed(settings, prepared, host, Feed::Submitted(submitted))
     }
 
-    /// The same device, on which a source is replayed.
+    /// Makes the same, with a source to replay.
     ///
     /// # Errors
-    /// The source's.
+    /// The source's error.
     pub fn replay(
         settings: &Settings,
         prepared: Prepared,
@@ -128,8 +128,8 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
-    /// The same device below what feeds it and hears of completions: clients with a file system and a page cache,
-    /// say.
+    /// Makes the same, with a feed that is told of completions: for example clients with a file system and a
+    /// page cache.
     pub fn below(
         settings: &Settings,
         prepared: Prepared,
@@ -198,7 +198,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The device as it stands while nothing is under way, for whoever saves it.
+    /// Returns the device while nothing is in flight, for saving it.
     pub fn prepared(&self) -> Prepared {
         let (ftl, done) = (self.ftl.clone(), self.precondition.clone());
         Prepared {
@@ -210,18 +210,18 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Lets observers hear of all activity; to be called before time has moved.
+    /// Reports all activity to observers; to be called before time has moved.
     pub fn report_activity(&mut self) {
         self.reported_ns = Some(self.now_ns);
         self.device.keep_spans();
         self.work.label();
     }
 
-    /// Submits a request, which arrives at `record.time_ns`; if that is now, after the decisions that were taken
-    /// already. Returns the number of the submission, from 1.
+    /// Submits a request, which arrives at `record.time_ns`; if that is now, after the decisions already
+    /// taken. Returns the number of the submission, from 1.
     ///
     /// # Errors
-    /// [`SubmitError`]; nothing has changed then.
+    /// [`SubmitError`]; nothing has changed in that case.
     pub fn submit(&mut self, record: Record) -> Result<u64, SubmitError> {
         let Feed::Submitted(submitted) = &mut self.feed else { return Err(SubmitError::Fed) };
         if self.off {
@@ -235,12 +235,12 @@ impl<'a> Simulation<'a> {
         Ok(number)
     }
 
-    /// Simulated time, ns.
+    /// Returns the simulated time, ns.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// When something can happen without another submission, ns; `None` if nothing can.
+    /// Returns when something can happen without another submission, ns; `None` if nothing can.
     pub fn next_event_ns(&self) -> Option<u64> {
         // The device looks for work of its own once time moves on.
         let looks_ns = match (self.background, self.undecided) {
@@ -251,8 +251,8 @@ impl<'a> Simulation<'a> {
         Some(self.due_ns().min(looks_ns)).filter(|&at_ns| at_ns != NEVER)
     }
 
-    /// Lets everything up to and including `until_ns` happen; time stands at `until_ns` afterwards, even if
-    /// nothing did, or else where [`Observer::room`] was used up.
+    /// Lets everything up to and including `until_ns` happen; afterwards time stands at `until_ns`, even if
+    /// nothing happened, or where [`Observer::room`] was used up.
     ///
     /// # Errors
     /// [`RunError::Past`] if that is in the past, [`RunError::Late`] if it is more than a century after the start;
@@ -272,9 +272,9 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Lets everything happen up to the completion of the last request, the host's own padding included, and
-    /// stops there, or else where [`Observer::room`] was used up. Work of the device that no request waits for does
-    /// not begin at that instant.
+    /// Lets everything happen up to the completion of the last request, including the host's own padding, and
+    /// stops there, or where [`Observer::room`] was used up. Work of the device that no request waits for
+    /// does not begin at that instant.
     ///
     /// # Errors
     /// As [`run`].
@@ -311,7 +311,7 @@ impl<'a> Simulation<'a> {
         Ok(report)
     }
 
-    /// Lets work of the device's own that is under way end, so that all activity is told.
+    /// Lets the device's own work in progress end, so that all activity is reported.
     fn end_background(&mut self, observer: &mut dyn Observer) {
         while self.device.next_ns() != NEVER {
             self.now_ns = self.device.next_ns();
@@ -327,8 +327,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// When something happens next, ns; [`NEVER`] if nothing will. A request that has arrived while the device
-    /// had no room waits for a completion.
+    /// Returns when something happens next, ns; [`NEVER`] if nothing will. A request that arrived while the
+    /// device had no room waits for a completion.
     #[inline(always)] // for every instant
     fn due_ns(&self) -> u64 {
         let admits = self.device.has_room() && !self.host.is_held();
@@ -336,8 +336,8 @@ impl<'a> Simulation<'a> {
         self.device.next_ns().min(arrival_ns.unwrap_or(NEVER)).min(self.feed.timer_ns())
     }
 
-    /// Lets instants pass up to `until_ns`, or until every request has completed; false if the observer's room was
-    /// used up before.
+    /// Lets instants pass up to `until_ns`, or until every request has completed; returns false if the
+    /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.reports_completions = observer.wants_completions();
         let most = self.answered.saturating_add(observer.room());
@@ -353,7 +353,7 @@ impl<'a> Simulation<'a> {
                 if over && until_ns == NEVER {
                     break;
                 }
-                // All that an instant brings is known when time moves on.
+                // Everything an instant brings is known only when time moves on.
                 if next_ns > self.now_ns
                     && self.now_ns < until_ns
                     && std::mem::take(&mut self.undecided)
@@ -383,7 +383,7 @@ impl<'a> Simulation<'a> {
         Ok(whole)
     }
 
-    /// Whether no request is left, nor will come.
+    /// Whether no request is left and none will come.
     fn is_over(&self) -> bool {
         self.feed.ended() && self.host.waiting() == 0 && !self.device.has_requests()
     }

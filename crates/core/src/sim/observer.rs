@@ -1,4 +1,4 @@
-//! What a simulation tells whoever drives it.
+//! What a simulation tells its driver.
 
 use super::Activity;
 use crate::metrics::Preconditioning;
@@ -40,45 +40,46 @@ pub trait Observer {
     /// A request completed. Completions of an instant come in dispatch order. Requests that merged are one.
     fn complete(&mut self, completion: &Completion);
 
-    /// A request submitted from outside completed, `id` being the number of its submission: one call for
-    /// each, also where several merged, with `mapping_misses` counted at the first of those.
+    /// A request submitted from outside completed; `id` is the number of its submission. There is one call
+    /// for each, also if several merged; `mapping_misses` is counted at the first of those.
     fn answer(&mut self, _completion: &Completion) {}
 
-    /// Whether to call [`Observer::complete`] and [`Observer::answer`]. Asked whenever time is to move on.
+    /// Whether to call [`Observer::complete`] and [`Observer::answer`]. Asked each time before time moves on.
     fn wants_completions(&self) -> bool {
         true
     }
 
-    /// How many answers it has room for: the simulation stops after the instant that uses it up, and time stands
-    /// there. An instant may bring more than that. Asked whenever time is to move on.
+    /// Returns how many answers it has room for: the simulation stops after the instant that uses up the
+    /// room, and time stands there. An instant may bring more than that. Asked each time before time moves
+    /// on.
     fn room(&self) -> u64 {
         u64::MAX
     }
 
-    /// Called every some thousand pages before time 0 with what was done so far; `false` stops it.
+    /// Called every few thousand pages before time 0 with what was done so far; `false` stops it.
     fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
         true
     }
 
-    /// Called every few thousand events, completions among them, with the number of requests completed so far;
+    /// Called every few thousand events, including completions, with the number of requests completed so far;
     /// `false` stops the run.
     fn progress(&mut self, _requests: u64) -> bool {
         true
     }
 
-    /// Whether to report what every chip and bus does. Asked once, before the run; its results are
-    /// the same either way.
+    /// Whether to report what every LUN and bus does. Asked once, before the run; the results are the same
+    /// either way.
     fn wants_activity(&self) -> bool {
         false
     }
 
-    /// A chip or a bus has worked; called when it ends, before the completion it leads to. Activities
-    /// of one chip (die, plane) do not overlap, nor do those of one bus; with cache operations
-    /// the cells of one and its transfers may ([`super::Tracks::overlap`]).
+    /// A LUN or a bus has worked; called when it ends, before the completion it leads to. Activities of one
+    /// LUN do not overlap, nor do those of one bus; with cache operations the cells and the transfers of one
+    /// LUN may overlap ([`super::Tracks::overlap`]).
     fn activity(&mut self, _activity: &Activity) {}
 
-    /// So many requests are in the scheduler's pending queue from `now_ns` on; called while activity
-    /// is reported.
+    /// This many requests are in the scheduler's pending queue from `now_ns` on; called while activity is
+    /// reported.
     fn pending(&mut self, _now_ns: u64, _requests: u32) {}
 }
 
@@ -105,10 +106,10 @@ pub enum RunError {
         /// Time of the simulation, ns.
         now_ns: u64,
     },
-    /// Time does not go there.
+    /// Time cannot move that far.
     #[error("{0} ns is more than a century after the start")]
     Late(u64),
-    /// A scheduler keeps requests back that nothing will ever release.
+    /// A scheduler withholds requests that nothing will ever release.
     #[error(
         "host.scheduler chooses none of the {pending} requests that are pending at {now_ns} ns, and nothing else happens any more"
     )]
@@ -121,7 +122,7 @@ pub enum RunError {
     /// Power is off, or the FTL cannot lose it.
     #[error("{0}")]
     Power(String),
-    /// Check mode found a broken invariant: a fault of ftlab. Says which and when.
+    /// Check mode found a broken invariant: a fault of ftlab. The message says which and when.
     #[error("check failed: {0}")]
     Check(String),
 }

@@ -1,5 +1,5 @@
-//! The programs and erases that ran up to a power cut, and the cut itself: what had finished is applied to the media,
-//! what was in service is torn (or, one time in four, just made it), the rest never happened.
+//! The programs and erases that ran up to a power cut, and the cut itself: what had finished is applied to
+//! the media, what was in service is torn (or, one time in four, just finished), and the rest never happened.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,10 +24,10 @@ pub struct Operations {
     finished: Vec<u32>,
 }
 
-/// What a cut did.
+/// The outcome of a cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// What is before this has happened, ns.
+    /// What lies before this time has happened, ns.
     pub time_ns: u64,
     /// Programs and erases finished.
     pub finished: u64,
@@ -38,7 +38,7 @@ pub struct Cut {
 }
 
 impl Operations {
-    /// Takes a stretch of an operation, the last unless it was `suspended`.
+    /// Takes a stretch of an operation; it is the last unless it was `suspended`.
     pub fn add(&mut self, number: u32, erase: bool, [begin_ns, end_ns]: [u64; 2], suspended: bool) {
         let at = number as usize;
         if at >= self.ran.len() {
@@ -51,7 +51,7 @@ impl Operations {
         }
     }
 
-    /// Takes what an idle device's chip did.
+    /// Takes what a LUN of an idle device did.
     pub fn add_span(&mut self, span: &Span) {
         if span.part == Part::Cells && span.label.number != NONE {
             let erase = span.label.operation == Operation::Erase;
@@ -59,19 +59,19 @@ impl Operations {
         }
     }
 
-    /// Operations that ran.
+    /// Returns the operations that ran.
     pub fn count(&self) -> u64 {
         self.finished.len() as u64
     }
 
-    /// How many have finished at `time_ns`.
+    /// Returns how many have finished at `time_ns`.
     pub fn finished_by(&self, time_ns: u64) -> usize {
         self.finished
             .partition_point(|&number| self.ran[number as usize].is_some_and(|ran| ran.end_ns <= time_ns))
     }
 
-    /// The cut when `target` operations have finished (all, if there are fewer): their number, and a moment
-    /// until the next one finishes, ns.
+    /// Returns the cut after which `target` operations have finished (all, if there are fewer): their number,
+    /// and a moment before the next one finishes, ns.
     pub fn after(&self, target: u64, random: &mut Xoshiro256PlusPlus) -> (usize, u64) {
         let finished = target.min(self.finished.len() as u64) as usize;
         let end_ns = |at: usize| self.at(self.finished[at]).end_ns;
@@ -86,10 +86,10 @@ impl Operations {
         (finished, time_ns)
     }
 
-    /// Cuts the power at a moment when so many operations have finished: what is before it has happened.
+    /// Cuts the power at a moment when this many operations have finished: what lies before it has happened.
     ///
     /// # Errors
-    /// In words, if the tape and the array do not tell the same.
+    /// A message, if the tape and the array disagree.
     pub fn cut(
         &self,
         changes: Vec<Change>,

@@ -1,8 +1,8 @@
 //! Power cuts of a simulation.
 //!
-//! Everything the FTL decides goes on a tape, and the device says when each operation ran. At a cut what had
-//! finished is on the media, what was in service is torn (or, one time in four, just made it), all else never
-//! happened. The FTL is then made anew from the media alone.
+//! Everything the FTL decides goes on a tape, and the device says when each operation ran. At a cut, what had
+//! finished is on the media, what was in service is torn (or, one time in four, just finished), and
+//! everything else never happened. The FTL is then rebuilt from the media alone.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -23,18 +23,18 @@ use crate::util::stream;
 
 pub use super::operations::Cut;
 
-/// What outlasts a cut, and what is known of the operations since the last one.
+/// What survives a cut, and what is known of the operations since the last one.
 pub struct Power {
     /// The flash.
     pub media: Media,
-    /// What the FTL decides.
+    /// What the FTL has decided.
     pub tape: Tape,
-    /// What ran.
+    /// What has run.
     pub operations: Operations,
 }
 
 impl Power {
-    /// The power of a device at time 0, which begins with everything on flash.
+    /// Makes the power of a device at time 0, which begins with everything on flash.
     fn begin(settings: &Settings, ftl: &mut Ftl, work: &mut Work) -> Result<Power, String> {
         ftl.flush(work);
         work.reset();
@@ -65,11 +65,11 @@ impl Power {
         Ok(Power { media, tape, operations: Operations::default() })
     }
 
-    /// The FTL as it is found on the media, what finding it took, and for how long the chips worked, ns; the
-    /// operations of its own that it began are told apart.
+    /// Rebuilds the FTL from the media; returns it, the cost, and for how long the LUNs worked, ns. The
+    /// operations that it begins are recorded separately.
     ///
     /// # Errors
-    /// In words: a fault of ftlab.
+    /// A message: a fault of ftlab.
     pub fn recover(&mut self, settings: &Settings, flaw: Flaw) -> Result<(Ftl, Recovery, u64), String> {
         let mut work = settings.work();
         work.set_erases((0..self.media.blocks()).map(|block| self.media.erases(block)));
@@ -81,11 +81,11 @@ impl Power {
         Ok((ftl, recovery, elapsed_ns))
     }
 
-    /// Cuts the power when `finished` operations have finished (all, if there are fewer), a moment until the
+    /// Cuts the power when `finished` operations have finished (all, if there are fewer), a moment before the
     /// next one finishes.
     ///
     /// # Errors
-    /// In words, if tape and device do not tell the same.
+    /// A message, if tape and device disagree.
     pub fn cut_after(&mut self, finished: u64, random: &mut Xoshiro256PlusPlus) -> Result<Cut, String> {
         let operations = std::mem::take(&mut self.operations);
         let at = operations.after(finished, random);
@@ -104,7 +104,7 @@ impl Power {
     }
 }
 
-/// What a recovery took.
+/// The cost of a recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Recovered {
     /// What was read and written.
@@ -114,10 +114,10 @@ pub struct Recovered {
 }
 
 impl Prepared {
-    /// Makes the device, which is in check mode and `ftl.power_safe`, one that can lose its power.
+    /// Makes the device, which is in check mode and `ftl.power_safe`, able to lose its power.
     ///
     /// # Errors
-    /// In words, where the FTL cannot.
+    /// A message, if the FTL cannot.
     pub fn allow_cuts(&mut self, settings: &Settings) -> Result<Power, String> {
         let power = Power::begin(settings, &mut self.ftl, &mut self.work)?;
         self.tape = Some(power.tape.clone());
@@ -130,7 +130,7 @@ impl Prepared {
         self.tape = Some(tape.clone());
     }
 
-    /// The device of an FTL that was made anew from flash ([`Power::recover`]).
+    /// Makes the device of an FTL that was rebuilt from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();
         let work = work_of(settings, &ftl);
@@ -140,11 +140,11 @@ impl Prepared {
 }
 
 impl Simulation<'_> {
-    /// Makes the device one that can lose its power; to be called before anything was submitted. It has to
-    /// be in check mode and `ftl.power_safe`. It begins with everything on flash.
+    /// Makes the device able to lose its power; to be called before anything is submitted. It has to be in
+    /// check mode and `ftl.power_safe`. It begins with everything on flash.
     ///
     /// # Errors
-    /// [`RunError::Power`] where the FTL cannot.
+    /// [`RunError::Power`] if the FTL cannot.
     pub fn allow_cuts(&mut self) -> Result<(), RunError> {
         if self.check.is_none() || !self.settings.ftl.power_safe {
             let why =
@@ -161,7 +161,7 @@ impl Simulation<'_> {
     /// Loses power now. Requests that have not completed never will.
     ///
     /// # Errors
-    /// [`RunError::Power`] if it was not allowed, or is off already.
+    /// [`RunError::Power`] if it was not allowed, or power is already off.
     pub fn cut(&mut self, seed: u64) -> Result<Cut, RunError> {
         self.has_power()?;
         let Some(mut power) = self.power.take() else {
@@ -171,7 +171,7 @@ impl Simulation<'_> {
         if self.under_way() > 0 || !self.outlasts {
             self.device.array().used(self.now_ns, &mut self.used);
         }
-        // What is under way is known with its end.
+        // Operations in service are known with their ends.
         while self.device.next_ns() != NEVER {
             let at_ns = self.device.next_ns();
             self.device.advance(at_ns, &mut self.host.pool, &mut self.done);
@@ -190,8 +190,8 @@ impl Simulation<'_> {
         Ok(cut)
     }
 
-    /// Brings the device up again from its flash alone. Time has moved on by what that took, and what is
-    /// reported from then on begins anew.
+    /// Brings the device up again from its flash alone. Time moves on by the duration of the recovery, and
+    /// what is reported from then on begins anew.
     ///
     /// # Errors
     /// [`RunError::Power`] if power is on.
@@ -236,7 +236,7 @@ pub(super) fn work_of(settings: &Settings, ftl: &Ftl) -> Work {
     work
 }
 
-/// Runs the steps of recovery on an idle device: its operations and how long they took, ns.
+/// Runs the steps of recovery on an idle device; returns its operations and how long they took, ns.
 fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
     let mut array = Array::new(settings);
     let mut operations = Operations::default();

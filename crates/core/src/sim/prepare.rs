@@ -1,16 +1,16 @@
-//! The device at time 0: preconditioned here, or as it was saved.
+//! The device at time 0: preconditioned here, or loaded as it was saved.
 //!
 //! - `none`: empty.
-//! - `fill`: every logical page written once, in order. No write is simulated: pages go where
-//!   static allocation puts them, the mapping is on flash, its cache is empty.
+//! - `fill`: every logical page is written once, in order. No write is simulated: pages go where static
+//!   allocation puts them, the mapping is on flash, and its cache is empty.
 //! - `mapped`: the same for a share of the logical pages, by default chosen and ordered uniformly
 //!   at random; with the whole share in order it is `fill`.
-//! - `random:SHARE`: writes at random, with replacement, put in place in the same way; what they overwrite
-//!   stays behind as invalid pages.
-//! - `steady`: `fill`, then the user capacity once more by simulated writes of one logical page
-//!   (twice the user capacity in all, as in SNIA's Solid State Storage Performance Test
-//!   Specification), then rounds of the user capacity until the write amplification of five in
-//!   succession differs by at most a bound. The mapping cache is then as the last write left it.
+//! - `random:SHARE`: random writes, with replacement, put in place in the same way; what they overwrite
+//!   remains as invalid pages.
+//! - `steady`: `fill`, then the user capacity once more in simulated writes of one logical page (twice the
+//!   user capacity in all, as in SNIA's Solid State Storage Performance Test Specification), then rounds of
+//!   the user capacity until the write amplification of five in succession differs by at most a bound. The
+//!   mapping cache is then as the last write left it.
 
 use rand::RngCore;
 
@@ -26,10 +26,10 @@ use crate::settings::Settings;
 use crate::util::{NONE, below, stream};
 use crate::workload::{Scatter, SourceError};
 
-/// Pages put in place between two calls of [`Observer::preconditioning`].
+/// Number of pages put in place between two calls of [`Observer::preconditioning`].
 const CHUNK: usize = 1 << 16;
 
-/// Simulated writes between two calls: one may merge hundreds of blocks.
+/// Number of simulated writes between two calls: one write may merge hundreds of blocks.
 const WRITES: usize = 1 << 10;
 
 /// A device at time 0.
@@ -38,14 +38,14 @@ pub struct Prepared {
     pub(super) ftl: Ftl,
     pub(super) work: Work,
     pub(super) done: Preconditioning,
-    /// It is checked.
+    /// It is in check mode.
     pub check: bool,
-    /// What the run decides goes on it, if power cuts are simulated.
+    /// Records what the run decides, if power cuts are simulated.
     pub(super) tape: Option<Tape>,
 }
 
 impl Prepared {
-    /// Bytes of a flash block, as the host is told.
+    /// Returns the bytes of a flash block, as the host is told.
     pub fn block_bytes(&self, settings: &Settings) -> u64 {
         u64::from(block_pages(settings, &self.ftl)) * u64::from(settings.ftl.logical_page_bytes)
     }
@@ -71,12 +71,12 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The FTL.
+    /// Returns the FTL.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }
 
-    /// How it was preconditioned.
+    /// Returns how it was preconditioned.
     pub fn preconditioning(&self) -> &Preconditioning {
         &self.done
     }
@@ -160,7 +160,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Simulates `pages` writes of one page each; their write amplification.
+    /// Simulates `pages` writes of one page each; returns their write amplification.
     fn overwrite(
         &mut self,
         pages: u32,
@@ -203,7 +203,7 @@ impl Prepared {
         }
     }
 
-    /// Begins the run: what came before counts as preconditioning.
+    /// Begins the run: everything so far counts as preconditioning.
     fn start(&mut self) -> Result<(), RunError> {
         self.done.programs = self.programs();
         self.done.erases = self.work.counts().erases.iter().sum();
@@ -212,7 +212,7 @@ impl Prepared {
         if self.check { self.verify("after preconditioning") } else { Ok(()) }
     }
 
-    /// All invariants.
+    /// Verifies all invariants.
     pub(super) fn verify(&self, when: &str) -> Result<(), RunError> {
         self.ftl.verify().map_err(|fault| RunError::Check(format!("{fault} ({when})")))
     }

@@ -1,4 +1,4 @@
-//! What a result holds only if it is asked for (`[results]`).
+//! What a result holds only on request (`[results]`).
 
 use super::Simulation;
 use crate::clock::NEVER;
@@ -9,15 +9,15 @@ use crate::metrics::{Counters, Done, EraseMap, Intervals, MissCurves, Report, So
 use crate::settings::Settings;
 use crate::util::NONE;
 
-/// The intervals of a run, and when the one under way ends.
+/// The intervals of a run, and when the current one ends.
 pub struct Sampler {
-    /// [`NEVER`] where no intervals are kept.
+    /// [`NEVER`] if no intervals are kept.
     pub due_ns: u64,
     intervals: Option<Intervals>,
 }
 
 impl Sampler {
-    /// For intervals from the first arrival on, if they are asked for; until that is known, from 0.
+    /// Makes intervals that start at the first arrival, if they are requested; until that is known, at 0.
     pub fn new(settings: &Settings, first_ns: Option<u64>) -> Sampler {
         let intervals = settings.results.series.then(|| Intervals::new(first_ns.unwrap_or(0)));
         Sampler { due_ns: intervals.as_ref().map_or(NEVER, Intervals::due_ns), intervals }
@@ -37,7 +37,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// What the device has done up to now.
+    /// Returns what the device has done so far.
     pub(super) fn done_so_far(&self) -> Done {
         Done { counts: *self.work.counts(), merges: self.ftl.merges() }
     }
@@ -88,7 +88,7 @@ impl Simulation<'_> {
         (self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
     }
 
-    /// The contract's report of everything up to now. It changes nothing that follows.
+    /// Returns the contract's report of everything up to now. It changes nothing that follows.
     pub fn report(&self) -> Report {
         let settings = &self.settings;
         let (elapsed_ns, used) = self.extent();
@@ -110,13 +110,13 @@ impl Simulation<'_> {
         report
     }
 
-    /// What goes up and down: requests that wait in the host and that the device holds, erased blocks.
+    /// Returns what goes up and down: requests waiting in the host and held by the device, erased blocks.
     pub fn levels(&self) -> (u32, u32, u64) {
         (self.host.waiting(), self.device.held(), self.ftl.life().erased)
     }
 
-    /// How many logical pages of user data each erase block holds now, through the chips (dies or planes, where
-    /// those work on their own) in their order. Where an FTL keeps translation pages, a block of them holds none.
+    /// Returns how many logical pages of user data each erase block holds now, in the order of the LUNs. If
+    /// an FTL keeps translation pages, a block of them holds none.
     pub fn valid_pages(&self) -> Vec<u32> {
         let flash = &self.settings.flash;
         let mut valid = vec![0; flash.luns() as usize * flash.blocks_per_lun() as usize];
@@ -126,7 +126,7 @@ impl Simulation<'_> {
         valid
     }
 
-    /// Adds to a report what else is asked for.
+    /// Adds to a report what else is requested.
     fn add_extras(&self, report: &mut Report) {
         let settings = &self.settings;
         let (per_page, unit_bytes) = (self.ftl.slots_per_page(), self.ftl.units().unit_bytes);

@@ -1,10 +1,10 @@
 //! A saved state: a file that holds a prepared device.
 //!
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
-//! ([`crate::util::codec`]): a [`Header`], then what each part of the FTL cannot do without: sequences, from
-//! which it is built again by its own functions, and the maps. What is not saved cannot be wrong in a file; of
-//! what is, a part refuses all that it cannot be. Whoever changes what is kept changes [`FORMAT`]; a test compares
-//! the bytes.
+//! ([`crate::util::codec`]): a [`Header`], then the essentials of each part of the FTL: sequences, from which
+//! it is rebuilt by its own functions, and the maps. What is not saved cannot be wrong in a file; a part
+//! refuses saved values that are impossible. Whoever changes what is saved changes [`FORMAT`]; a test
+//! compares the bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
@@ -18,32 +18,32 @@ use crate::metrics::Preconditioning;
 use crate::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
-/// First bytes of the file. The last two are no text, and a transfer as text spoils them.
+/// First bytes of the file. The last two are not text, and a transfer in text mode damages them.
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
 pub const FORMAT: u32 = 13;
 
-/// Most differing keys that a message names.
+/// The most differing keys that a message names.
 const MOST_NAMED: usize = 8;
 
 /// The keys a state depends on ([`crate::settings::shapes_state`]) with their values as text.
 pub type Identity = BTreeMap<String, String>;
 
-/// What stands before the state itself.
+/// What precedes the state itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     identity: Identity,
     done: Preconditioning,
 }
 
-/// A saved state that cannot be used. The texts continue the file's name.
+/// A saved state that cannot be used. The messages continue the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another kind of file.
+    /// It is another kind of file.
     #[error("not a saved state of ftlab")]
     Foreign,
-    /// A format of another version.
+    /// It has another version of the format.
     #[error(
         "saved in format {0}, this version of ftlab reads format {FORMAT}; precondition anew and save it again"
     )]
@@ -51,10 +51,10 @@ pub enum StateError {
     /// The state is that of another device.
     #[error("saved from another device:\n{0}")]
     Differs(String),
-    /// Not as it was written.
+    /// It is not as it was written.
     #[error("damaged: {0}; precondition anew and save it again")]
     Damaged(String),
-    /// The system failed.
+    /// The system reported an error.
     #[error("cannot read: {0}")]
     Read(io::Error),
     /// Check mode found a broken invariant: a fault of ftlab.
@@ -72,10 +72,10 @@ impl From<Damage> for StateError {
 }
 
 impl Prepared {
-    /// Writes the device's state, which depends on the settings in `identity`.
+    /// Writes the device's state, which is valid for the settings in `identity`.
     ///
     /// # Errors
-    /// The output's.
+    /// The output's error.
     pub fn save(&self, identity: &Identity, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
@@ -88,7 +88,7 @@ impl Prepared {
     /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.
     ///
     /// # Errors
-    /// [`StateError`] if the state is another device's or not whole.
+    /// [`StateError`] if the state belongs to another device or is incomplete.
     ///
     /// # Panics
     /// If the settings were not checked.
@@ -118,7 +118,7 @@ fn read_format(input: &mut dyn Read) -> Result<(), StateError> {
     let mut start = Vec::with_capacity(12);
     input.take(12).read_to_end(&mut start).map_err(StateError::Read)?;
     let Some((magic, format)) = start.split_first_chunk::<8>() else {
-        // The beginning of one is a truncated state.
+        // The beginning of a state means that the rest was cut off.
         let cut = !start.is_empty() && MAGIC.starts_with(&start);
         return Err(if cut { Damage::Truncated.into() } else { StateError::Foreign });
     };
@@ -132,7 +132,7 @@ fn read_format(input: &mut dyn Read) -> Result<(), StateError> {
     }
 }
 
-/// The keys that differ, a line each; `None` if none does.
+/// Returns the keys that differ, a line each; `None` if none does.
 fn difference(saved: &Identity, wanted: &Identity) -> Option<String> {
     let keys: BTreeSet<&String> = saved.keys().chain(wanted.keys()).collect();
     let shown = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);

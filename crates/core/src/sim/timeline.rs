@@ -1,4 +1,4 @@
-//! What a run tells whoever draws its timeline.
+//! What a run reports for a timeline.
 
 use crate::device::{Part, Span};
 use crate::flash::parallel::{MultiPlane, Parallel, Place};
@@ -44,17 +44,17 @@ impl Dispatch {
     }
 }
 
-/// A stretch of time in which a chip, and with its data on the way also its channel's bus, worked.
+/// A stretch of time in which a LUN worked and, while its data was transferred, also its channel's bus.
 ///
-/// While a timeline is drawn every flash operation is reported by itself: once for its cells, and
-/// once for each transfer of its data.
+/// While a timeline is drawn every flash operation is reported separately: once for its cells, and once for
+/// each transfer of its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
     /// Chip.
     pub chip: u32,
     /// Channel of the chip.
     pub channel: u32,
-    /// Track: the chip, die or plane at work, in the order of [`Tracks::luns`].
+    /// Track: the LUN at work, in the order of [`Tracks::luns`].
     pub lun: u32,
     /// The cells, or the bus before or after them.
     pub part: Part,
@@ -64,10 +64,9 @@ pub struct Activity {
     pub operation: Operation,
     /// Why.
     pub cause: Cause,
-    /// Programs and erases are numbered from 0 in the order in which the FTL decided them; `None` for a
-    /// read.
+    /// Programs and erases are numbered from 0 in the order in which the FTL decided them; `None` for a read.
     pub number: Option<u32>,
-    /// Logical page it is done for, if one is known: a copy of garbage collection, say, is done for
+    /// Logical page it is done for, if one is known: for example, a copy of garbage collection is done for
     /// the page whose write needed the room.
     pub lpn: Option<u32>,
     /// The request it is done for; `None`: one of the device's own.
@@ -98,14 +97,14 @@ impl Activity {
     }
 }
 
-/// Whatever works at one thing at a time: a chip, or a die or plane where those work on their own.
+/// Something that works on one thing at a time: a chip, or a die or plane if those work on their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Track {
     /// Channel.
     pub channel: u32,
     /// "chip 3", "chip 3 die 1" or "chip 3 die 1 plane 0".
     pub name: String,
-    /// Place among the tracks of the channel.
+    /// Its rank among the tracks of the channel.
     pub rank: u32,
 }
 
@@ -121,7 +120,7 @@ pub struct Tracks {
 }
 
 impl Tracks {
-    /// The tracks of a device.
+    /// Returns the tracks of a device.
     pub fn new(settings: &Settings) -> Tracks {
         let flash = &settings.flash;
         let Parallel { cache_program, cache_read, multi_plane, interleave, .. } = flash.parallel;

@@ -2,14 +2,14 @@
 
 use super::memory;
 
-/// A set over `0..len`.
+/// A set of numbers in `0..len`.
 #[derive(Clone, Debug, Default)]
 pub struct Bits {
     words: Vec<u64>,
 }
 
 impl Bits {
-    /// The empty set over `0..len`.
+    /// Makes the empty set over `0..len`.
     pub fn new(len: usize) -> Bits {
         Bits { words: vec![0; len.div_ceil(64)] }
     }
@@ -38,7 +38,7 @@ impl Bits {
         self.words[index as usize / 64] &= !(1 << (index % 64));
     }
 
-    /// The least member in `from..end`.
+    /// Returns the least member in `from..end`.
     #[inline]
     pub fn next_set(&self, from: u32, end: u32) -> Option<u32> {
         if from >= end {
@@ -59,7 +59,7 @@ impl Bits {
         }
     }
 
-    /// The least member in `from..end` that is not in `other`, a set over the same range.
+    /// Returns the least member in `from..end` that is not in `other`, a set over the same range.
     #[inline]
     pub fn next_clear_of(&self, other: &Bits, from: u32, end: u32) -> Option<u32> {
         if from >= end {
@@ -77,7 +77,7 @@ impl Bits {
         None
     }
 
-    /// Removes the members in `from..end`; how many there were.
+    /// Removes the members in `from..end`; returns how many there were.
     pub fn take(&mut self, from: u32, end: u32) -> u32 {
         let mut taken = 0;
         for (word, mask) in masks(from, end) {
@@ -92,7 +92,7 @@ impl Bits {
         masks(from, end).for_each(|(word, mask)| self.words[word] |= mask);
     }
 
-    /// The members in `from..end`, ascending.
+    /// Returns the members in `from..end`, ascending.
     #[inline]
     pub fn members(&self, from: u32, end: u32) -> impl Iterator<Item = u32> + '_ {
         masks(from, end).flat_map(|(word, mask)| {
@@ -105,7 +105,7 @@ impl Bits {
         })
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub fn count(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -121,7 +121,7 @@ impl Bits {
     }
 }
 
-/// The words that hold `from..end`, and which bits of each.
+/// Returns the words that hold `from..end`, and which bits of each.
 #[inline]
 fn masks(from: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
     let (first, last) = (from as usize / 64, end.saturating_sub(1) as usize / 64);

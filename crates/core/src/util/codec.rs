@@ -1,7 +1,7 @@
-//! Saved state as bytes: sections, each sealed with a checksum of its own (XXH3, 64 bits).
+//! Saved state as bytes: sections, each with its own checksum (XXH3, 64 bits).
 //!
-//! A section holds either one value in postcard's wire format, or 32-bit words in little-endian
-//! order, which are read straight into the memory where they stay.
+//! A section holds either one value in postcard's wire format, or 32-bit words in little-endian order, which
+//! are read directly into their final place in memory.
 
 use std::hash::Hasher;
 use std::io::{self, Read, Write};
@@ -13,13 +13,13 @@ use twox_hash::XxHash3_64;
 /// Bytes passed on at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Most bytes the texts of one value may have.
+/// The most bytes that the strings of one value may have.
 const TEXTS: usize = 64 << 10;
 
 /// Why a section cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
-    /// The system failed.
+    /// The system reported an error.
     #[error("cannot read: {0}")]
     Read(io::Error),
     /// The bytes end within a section.
@@ -28,16 +28,16 @@ pub enum Damage {
     /// There are bytes after the last section.
     #[error("it goes on after its end")]
     Excess,
-    /// The bytes are not those that were written.
+    /// The bytes differ from those that were written.
     #[error("{0}")]
     Corrupt(String),
 }
 
-/// Most that a saved counter may have come to, so that a run can count on.
+/// The largest value of a saved counter, so that a run can continue to count.
 pub const MOST_COUNTED: u64 = 1 << 62;
 
 impl Damage {
-    /// The bytes are whole, but say what cannot be, in words.
+    /// The bytes are intact but state something impossible; holds a message.
     pub fn impossible<T>(what: impl Into<String>) -> Result<T, Damage> {
         Err(Damage::Corrupt(what.into()))
     }
@@ -57,12 +57,12 @@ pub struct Encoder<'a> {
     out: &'a mut dyn Write,
     hash: XxHash3_64,
     buffer: Vec<u8>,
-    /// postcard keeps no error of the system's.
+    /// postcard does not keep the system's error.
     failed: Option<io::Error>,
 }
 
 impl<'a> Encoder<'a> {
-    /// Sections that go to `out`.
+    /// Makes a writer of sections to `out`.
     pub fn new(out: &'a mut dyn Write) -> Encoder<'a> {
         Encoder { out, hash: XxHash3_64::new(), buffer: Vec::with_capacity(CHUNK), failed: None }
     }
@@ -70,7 +70,7 @@ impl<'a> Encoder<'a> {
     /// Writes a section that holds one value.
     ///
     /// # Errors
-    /// The output's.
+    /// The output's error.
     pub fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
         if let Err(error) = postcard::to_io(value, Part(self)) {
             return Err(self.failed.take().unwrap_or_else(|| io::Error::other(error)));
@@ -78,10 +78,10 @@ impl<'a> Encoder<'a> {
         self.seal()
     }
 
-    /// Writes a section of words; their number is the reader's to know.
+    /// Writes a section of words; the reader has to know their number.
     ///
     /// # Errors
-    /// The output's.
+    /// The output's error.
     pub fn words(&mut self, mut words: impl ExactSizeIterator<Item = u32>) -> io::Result<()> {
         while words.len() > 0 {
             self.buffer.extend(words.by_ref().take(CHUNK / 4).flat_map(u32::to_le_bytes));
@@ -104,7 +104,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// A section under way.
+/// A section that is being written.
 struct Part<'a, 'b>(&'a mut Encoder<'b>);
 
 impl Write for Part<'_, '_> {
@@ -130,7 +130,7 @@ pub struct Decoder<'a> {
     input: &'a mut dyn Read,
     hash: XxHash3_64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer handed out, those of them in the hash, and bytes read.
+    /// Bytes of the buffer handed out, those of them already hashed, and bytes read.
     taken: usize,
     hashed: usize,
     filled: usize,
@@ -138,7 +138,7 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Sections that come from `input`.
+    /// Makes a reader of sections from `input`.
     pub fn new(input: &'a mut dyn Read) -> Decoder<'a> {
         Decoder {
             input,
@@ -154,7 +154,7 @@ impl<'a> Decoder<'a> {
     /// Reads a section that holds one value.
     ///
     /// # Errors
-    /// [`Damage`], also if the bytes are whole but no such value.
+    /// [`Damage`], also if the bytes are intact but are not such a value.
     pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Damage> {
         let mut texts = vec![0; TEXTS];
         let read = postcard::from_io((&mut *self, &mut texts[..])).map(|(value, _)| value);
@@ -188,7 +188,7 @@ impl<'a> Decoder<'a> {
         self.seal()
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that nothing follows.
     ///
     /// # Errors
     /// [`Damage::Excess`] if something does.
@@ -200,7 +200,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Takes what was handed out into the hash.
+    /// Adds what was handed out to the hash.
     fn absorb(&mut self) {
         self.hash.write(&self.buffer[self.hashed..self.taken]);
         self.hashed = self.taken;
@@ -239,7 +239,7 @@ impl Read for Decoder<'_> {
         Ok(count)
     }
 
-    /// Remembers the system's error, which postcard does not pass on.
+    /// Keeps the system's error, which postcard does not pass on.
     #[inline]
     fn read_exact(&mut self, mut bytes: &mut [u8]) -> io::Result<()> {
         while !bytes.is_empty() {
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// A disk that fills up: the system's own error comes out.
+    /// When a disk fills up, the system's own error is returned.
     #[test]
     fn a_failed_write_is_passed_on() {
         struct Full(usize);

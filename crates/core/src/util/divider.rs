@@ -1,4 +1,4 @@
-//! Division by a number fixed at start: geometries are not powers of two.
+//! Division by a number that is fixed at the start: geometries are not powers of two.
 
 /// Divides `u32` by a constant with one multiplication, without a branch.
 ///
@@ -11,7 +11,7 @@ pub struct Divider {
 }
 
 impl Divider {
-    /// A divider by `divisor`.
+    /// Makes a divider by `divisor`.
     ///
     /// # Panics
     /// If `divisor` is 0.
@@ -20,19 +20,19 @@ impl Divider {
         Divider { divisor, magic: u64::MAX / u64::from(divisor) }
     }
 
-    /// The divisor.
+    /// Returns the divisor.
     #[inline]
     pub fn get(&self) -> u32 {
         self.divisor
     }
 
-    /// `n / divisor`.
+    /// Returns `n / divisor`.
     #[inline]
     pub fn div(&self, n: u32) -> u32 {
         ((u128::from(self.magic) * (u128::from(n) + 1)) >> 64) as u32
     }
 
-    /// `n % divisor`.
+    /// Returns `n % divisor`.
     #[inline]
     pub fn rem(&self, n: u32) -> u32 {
         n - self.div(n) * self.divisor

@@ -2,9 +2,8 @@
 
 use std::collections::BinaryHeap;
 
-/// A max-heap in which entries are not removed but recognised as stale when they surface, so that
-/// taking a request out of the middle costs nothing. It never holds more stale entries than live
-/// ones and a few.
+/// A max-heap in which entries are not removed but recognised as stale when they surface, so that removing a
+/// request from the middle costs nothing. It never holds many more stale entries than live ones.
 #[derive(Clone, Debug)]
 pub struct LazyHeap<K> {
     heap: BinaryHeap<K>,
@@ -23,13 +22,13 @@ impl<K: Ord> LazyHeap<K> {
         self.live
     }
 
-    /// Adds an entry; with `more` false it replaces one that went stale by the same change.
+    /// Adds an entry; if `more` is false it replaces one that the same change made stale.
     pub fn push(&mut self, key: K, more: bool) {
         self.heap.push(key);
         self.live += usize::from(more);
     }
 
-    /// Takes the greatest entry that is live.
+    /// Takes the greatest live entry.
     pub fn pop(&mut self, is_live: impl Fn(&K) -> bool) -> Option<K> {
         while let Some(key) = self.heap.pop() {
             if is_live(&key) {
@@ -40,13 +39,13 @@ impl<K: Ord> LazyHeap<K> {
         None
     }
 
-    /// An entry went stale and is not replaced.
+    /// An entry became stale and is not replaced.
     pub fn forget(&mut self, is_live: impl Fn(&K) -> bool) {
         self.live -= 1;
         self.tidy(is_live);
     }
 
-    /// Checks that there is a live entry, once or more often, for each of so many.
+    /// Checks that there is at least one live entry for each of this many.
     pub(crate) fn verify(&self, expected: usize, is_live: impl Fn(&K) -> bool) -> Result<(), String> {
         let mut found: Vec<&K> = self.heap.iter().filter(|key| is_live(key)).collect();
         found.sort_unstable();
@@ -74,7 +73,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set: push, remove from the middle, pop the greatest. Entries never come twice.
+        /// Compared with a set: push, remove from the middle, pop the greatest. No entry comes twice.
         #[test]
         fn behaves_as_a_set(steps in proptest::collection::vec((0u8..3, 0usize..50), 0..600)) {
             let mut heap: LazyHeap<(usize, usize)> = LazyHeap::default();

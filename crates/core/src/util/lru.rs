@@ -1,11 +1,11 @@
 //! Recency lists over a fixed number of keyed entries.
 //!
-//! Entries live in one arena and are found through a table of 32-bit ids, from which those whose keys
-//! share a place are chained: taking an entry out, which a full cache does at every miss, is then a store.
+//! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in
+//! it are chained. So taking an entry out, which a full cache does at every miss, is a single store.
 
 use super::NONE;
 
-/// Ends of one recency list; entries link through [`Lru`].
+/// The ends of one recency list; entries link through [`Lru`].
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     /// Most recent entry.
@@ -31,7 +31,7 @@ struct Entry<T> {
     value: T,
 }
 
-/// Entries with a `u32` key and a small value each, bounded or growing with what is put in.
+/// Entries with a `u32` key and a small value each, bounded or growing as needed.
 #[derive(Clone, Debug)]
 pub struct Lru<T> {
     entries: Vec<Entry<T>>,
@@ -44,7 +44,7 @@ pub struct Lru<T> {
 }
 
 impl<T: Copy + Default> Lru<T> {
-    /// Room for `capacity` entries (at least 1), allocated at once; without a bound it grows.
+    /// Makes room for `capacity` entries (at least 1), allocated at once; without a bound it grows.
     pub fn new(capacity: Option<u32>) -> Lru<T> {
         assert!(capacity.is_none_or(|n| n > 0 && n < NONE), "capacity {capacity:?}");
         let mut lru = Lru {
@@ -86,7 +86,7 @@ impl<T: Copy + Default> Lru<T> {
         self.entries[id as usize].chained = std::mem::replace(&mut self.table[home], id);
     }
 
-    /// Entries held.
+    /// Returns the number of entries held.
     pub fn len(&self) -> u32 {
         self.len
     }
@@ -107,7 +107,7 @@ impl<T: Copy + Default> Lru<T> {
         (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 
-    /// The entry with this key, or [`NONE`].
+    /// Returns the entry with this key, or [`NONE`].
     #[inline]
     pub fn find(&self, key: u32) -> u32 {
         let mut id = self.table[self.home(key)];
@@ -132,7 +132,7 @@ impl<T: Copy + Default> Lru<T> {
         id
     }
 
-    /// Gives an entry back; it must be in no list any more.
+    /// Frees an entry, which must not be in any list.
     #[inline]
     pub fn remove(&mut self, id: u32) {
         let Entry { key, chained, .. } = self.entries[id as usize];
@@ -153,45 +153,45 @@ impl<T: Copy + Default> Lru<T> {
         self.len -= 1;
     }
 
-    /// The bound, if there is one.
+    /// Returns the bound, if there is one.
     pub fn capacity(&self) -> Option<u32> {
         self.bounded.then_some(self.entries.len() as u32)
     }
 
-    /// Keys of all entries.
+    /// Returns the keys of all entries.
     pub fn keys(&self) -> impl Iterator<Item = u32> + '_ {
         self.entries.iter().map(|entry| entry.key).filter(|&key| key != NONE)
     }
 
-    /// Key of an entry.
+    /// Returns the key of an entry.
     #[inline]
     pub fn key(&self, id: u32) -> u32 {
         self.entries[id as usize].key
     }
 
-    /// Value of an entry.
+    /// Returns the value of an entry.
     #[inline]
     pub fn value(&self, id: u32) -> &T {
         &self.entries[id as usize].value
     }
 
-    /// Value of an entry, to change.
+    /// Returns the value of an entry, mutable.
     #[inline]
     pub fn value_mut(&mut self, id: u32) -> &mut T {
         &mut self.entries[id as usize].value
     }
 
-    /// The next less recent entry, or [`NONE`].
+    /// Returns the next less recent entry, or [`NONE`].
     pub fn older(&self, id: u32) -> u32 {
         self.entries[id as usize].next
     }
 
-    /// The next more recent entry, or [`NONE`].
+    /// Returns the next more recent entry, or [`NONE`].
     pub fn newer(&self, id: u32) -> u32 {
         self.entries[id as usize].prev
     }
 
-    /// Visits the entries of a list, the least recent one first.
+    /// Visits the entries of a list, least recent first.
     pub fn each(&self, list: List, visit: &mut dyn FnMut(u32)) {
         let mut id = list.tail;
         while id != NONE {
@@ -200,7 +200,7 @@ impl<T: Copy + Default> Lru<T> {
         }
     }
 
-    /// Puts an entry that is in no list at the recent end.
+    /// Adds an entry that is in no list at the recent end.
     #[inline]
     pub fn push_head(&mut self, list: &mut List, id: u32) {
         let entry = &mut self.entries[id as usize];
@@ -214,7 +214,7 @@ impl<T: Copy + Default> Lru<T> {
         list.len += 1;
     }
 
-    /// Takes an entry out of the list it is in.
+    /// Removes an entry from its list.
     #[inline]
     pub fn unlink(&mut self, list: &mut List, id: u32) {
         let Entry { prev, next, .. } = self.entries[id as usize];
@@ -258,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// A plain deque is the model: touch moves to the front, a full cache drops the back.
+        /// A plain deque is the model: touch moves to the front, and a full cache drops the back.
         #[test]
         fn behaves_as_a_plain_list(capacity in 1u32..20, keys in proptest::collection::vec(0u32..40, 0..400)) {
             let mut lru: Lru<u32> = Lru::new(Some(capacity));

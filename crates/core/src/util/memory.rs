@@ -1,10 +1,10 @@
-//! Memory of the large arrays: loads begun before their values are needed, and huge pages.
+//! Memory of the large arrays: loads that begin before their values are needed, and huge pages.
 //!
-//! The maps of a device are far larger than the caches and are read at random, so most of a request's
-//! time is waiting for memory. Nothing here changes a value.
+//! The maps of a device are far larger than the processor's caches and are read at random, so most of a
+//! request's time is spent waiting for memory. Nothing here changes a value.
 
-/// Arrays from this size on get huge pages: below it, the rounding up of what is never written would
-/// show in the peak of memory.
+/// Arrays of at least this size get huge pages: for smaller ones, rounding up memory that is never written
+/// would show in the peak.
 const HUGE_BYTES: usize = 64 << 20;
 
 /// Begins to load an element, if there is one, so that reading it a little later need not wait.
@@ -20,7 +20,7 @@ pub fn fetch<T>(array: &[T], index: usize) {
     let _ = (array, index);
 }
 
-/// A copy, in huge pages where it is large.
+/// Returns a copy, in huge pages if it is large.
 pub fn copied(of: &[u32]) -> Vec<u32> {
     let mut array = vec![0; of.len()];
     prepare(&mut array, false);
@@ -28,15 +28,16 @@ pub fn copied(of: &[u32]) -> Vec<u32> {
     array
 }
 
-/// Asks for huge pages below a large array that will be written to all over, and, if it is read before, for its
-/// memory at once: a page of zeros that is read and then written to is found twice. A refusal costs only speed.
+/// Requests huge pages below a large array that will be written all over and, if it is read first, requests
+/// its memory at once: a page of zeros that is read and then written faults twice. A refusal costs only
+/// speed.
 #[cfg(target_os = "linux")]
 pub fn prepare(array: &mut [u32], is_read: bool) {
     const PAGE_BYTES: usize = 4096;
     let first = array.as_mut_ptr().cast::<u8>();
     let (bytes, skipped) = (size_of_val(array), first.align_offset(PAGE_BYTES));
     let whole = bytes.saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
-    // SAFETY: the pages, if there are any, are the array's own, and the advice leaves their content alone.
+    // SAFETY: the pages, if there are any, belong to the array, and the advice leaves their content alone.
     let advise = |advice| unsafe { libc::madvise(first.wrapping_add(skipped).cast(), whole, advice) };
     if bytes >= HUGE_BYTES {
         advise(libc::MADV_HUGEPAGE);
@@ -46,7 +47,7 @@ pub fn prepare(array: &mut [u32], is_read: bool) {
     }
 }
 
-/// Nothing is asked of other systems.
+/// Other systems are not asked.
 #[cfg(not(target_os = "linux"))]
 pub fn prepare(_array: &mut [u32], _is_read: bool) {
     const _: usize = HUGE_BYTES;

@@ -1,6 +1,6 @@
 //! A first-in first-out queue of times.
 
-/// Times in the order in which they came. Grows when full; indices wrap by a mask.
+/// Times in order of arrival. Grows when full; indices wrap by a mask.
 #[derive(Clone, Debug)]
 pub struct Ring {
     times: Vec<u64>,
@@ -10,7 +10,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Empty, with room for so many times.
+    /// Makes an empty queue with room for this many times.
     pub fn new(capacity: usize) -> Ring {
         Ring { times: vec![0; capacity.next_power_of_two()], pushed: 0, popped: 0 }
     }
@@ -26,13 +26,13 @@ impl Ring {
         self.pushed += 1;
     }
 
-    /// The time that came first, if any.
+    /// Returns the first time, if any.
     #[inline]
     pub fn front(&self) -> Option<u64> {
         (self.pushed != self.popped).then(|| self.times[self.popped & (self.times.len() - 1)])
     }
 
-    /// Forgets the time that came first.
+    /// Removes the first time.
     #[inline]
     pub fn pop(&mut self) {
         debug_assert!(self.pushed != self.popped, "a time is there");

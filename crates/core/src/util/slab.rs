@@ -18,12 +18,12 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty slab with room for so many.
+    /// Makes an empty slab with room for this many.
     pub fn with_capacity(capacity: usize) -> Slab<T> {
         Slab { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
-    /// Stores an item; its id.
+    /// Stores an item and returns its id.
     #[inline(always)] // so that the item is made in its place
     pub fn insert(&mut self, item: T) -> u32 {
         match self.free.pop() {
@@ -40,24 +40,24 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives an id back; until the next item is stored there the old one stays readable.
+    /// Releases an id; the old item stays readable until the next one is stored there.
     #[inline]
     pub fn release(&mut self, id: u32) {
         self.free.push(id);
     }
 
-    /// The item of an id; `None` for [`NONE`].
+    /// Returns the item of an id; `None` for [`NONE`].
     #[inline]
     pub fn get(&self, id: u32) -> Option<&T> {
         self.slots.get(id as usize)
     }
 
-    /// How many items there are.
-    pub fn len(&self) -> usize {
+    /// Returns the number of items.
+    pub fn count(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Most items there were at a time.
+    /// Returns the most items that there were at a time.
     pub fn most(&self) -> usize {
         self.slots.len()
     }
@@ -89,7 +89,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// In no list, or alone in one.
+    /// The item is in no list, or alone in one.
     pub const NONE: Neighbours = Neighbours { before: NONE, behind: NONE };
 }
 
@@ -99,18 +99,18 @@ impl Default for Neighbours {
     }
 }
 
-/// An item that one list at a time may hold.
+/// An item that can be in one list at a time.
 pub trait Linked {
-    /// The neighbours.
+    /// Returns its neighbours.
     fn neighbours(&mut self) -> &mut Neighbours;
 }
 
-/// Ends of a list that runs through items which are kept elsewhere, by id.
+/// The ends of a list of items that are stored elsewhere, by id.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain {
-    /// First item, or [`NONE`].
+    /// Returns the first item, or [`NONE`].
     pub head: u32,
-    /// Last item, or [`NONE`].
+    /// Returns the last item, or [`NONE`].
     pub tail: u32,
 }
 
@@ -121,7 +121,7 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// Puts an item that is in no list at the head.
+    /// Adds an item that is in no list at the head.
     pub fn push_head(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
         *items[id].neighbours() = Neighbours { before: NONE, behind: self.head };
         match self.head {
@@ -131,7 +131,7 @@ impl Chain {
         self.head = id;
     }
 
-    /// Puts an item that is in no list at the tail.
+    /// Adds an item that is in no list at the tail.
     pub fn push_tail(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
         *items[id].neighbours() = Neighbours { before: self.tail, behind: NONE };
         match self.tail {
@@ -141,7 +141,7 @@ impl Chain {
         self.tail = id;
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub fn unlink(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
         let Neighbours { before, behind } = *items[id].neighbours();
         match before {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a vector of ids: pushed at either end, taken out anywhere, ids used again.
+        /// Compared with a vector of ids: pushed at either end, removed anywhere, ids reused.
         #[test]
         fn a_chain_is_a_list(steps in proptest::collection::vec((0u8..3, any::<usize>()), 1..200)) {
             let (mut items, mut chain, mut model) = (Slab::default(), Chain::default(), Vec::new());

@@ -1,20 +1,20 @@
 //! The miss ratio of an LRU cache of every size at once.
 //!
 //! Source: Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
-//! Journal 9(2), 1970: a reference hits in an LRU cache of `C` items if its stack distance, how many items
-//! were referenced since the last reference to its own, itself among them, is at most `C`. Counted with a
-//! Fenwick tree over the times of the last references (Bennett and Kruskal, IBM J. Res. Dev. 19(4), 1975).
+//! Journal 9(2), 1970: a reference hits in an LRU cache of `C` items if its stack distance (the number of
+//! items referenced since the last reference to its own, including it) is at most `C`. Counted with a Fenwick
+//! tree over the times of the last references (Bennett and Kruskal, IBM J. Res. Dev. 19(4), 1975).
 //! Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: items are
-//! sampled by a hash of their name at the rate R, distances and counts divided by R; fixed size: when there
-//! are too many items the rate goes down and those beyond it go; the references that the sample lacks or
-//! has too many are put right at the smallest distance (SHARDS-adj).
+//! sampled by a hash of their name at the rate R, and distances and counts are divided by R; fixed size: when
+//! there are too many items the rate is lowered and those above it are dropped; the references that the
+//! sample lacks or has in excess are corrected at the smallest distance (SHARDS-adj).
 //!
-//! Read into it: the rate starts at 1, so that the curve is exact up to a number of items, and halves.
-//! What was counted before keeps the weight of its time, instead of being scaled.
+//! Interpretation: the rate starts at 1, so that the curve is exact up to a number of items, and is halved.
+//! What was counted earlier keeps the weight of its time instead of being scaled.
 
 use super::{NONE, memory};
 
-/// Sub-bins of a power of two of distances.
+/// Number of sub-bins of a power of two of distances.
 const SUB_BITS: u32 = 3;
 const SUB: usize = 1 << SUB_BITS;
 const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
@@ -22,21 +22,21 @@ const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
 /// Stack distances of a stream of references.
 #[derive(Clone, Debug)]
 pub struct StackDistances {
-    /// By item: one more than the slot of its last reference, 0 without one.
+    /// By item: one more than the slot of its last reference, or 0 without one.
     last: Vec<u32>,
     /// Fenwick tree over the slots: how many of them are last references.
     tree: Vec<u32>,
-    /// Item of each slot; [`NONE`] once it was referenced again.
+    /// Item of each slot; [`NONE`] once it has been referenced again.
     items: Vec<u32>,
     /// Slots used.
     used: u32,
-    /// Items held, and the most.
+    /// Items held, and the most allowed.
     held: u32,
     limit: u32,
     /// Items are sampled at the rate 2^-shift.
     shift: u32,
     references: u64,
-    /// References by distance, and first ones, each with the weight 2^shift.
+    /// References by distance, and first references, each with the weight 2^shift.
     counts: Vec<u64>,
     first: u64,
 }
@@ -44,13 +44,13 @@ pub struct StackDistances {
 /// Miss ratio by capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Capacities in items, ascending; from the last on only first references miss.
+    /// Capacities in items, ascending; from the last one on only first references miss.
     pub capacity: Vec<u64>,
     /// Misses of an LRU cache of that capacity that starts empty / references.
     pub miss_ratio: Vec<f64>,
-    /// Items referenced; an estimate where they were sampled.
+    /// Number of items referenced; an estimate if they were sampled.
     pub items: u64,
-    /// The rate at which items were sampled in the end; 1: the curve is exact.
+    /// The final rate at which items were sampled; 1: the curve is exact.
     pub rate: f64,
 }
 
@@ -62,7 +62,7 @@ fn bin_of(distance: u64) -> usize {
     (shift as usize + 1) * SUB + ((distance >> shift) as usize & (SUB - 1))
 }
 
-/// Greatest distance of a bin.
+/// Returns the greatest distance of a bin.
 fn upper_of(bin: usize) -> u64 {
     if bin < SUB { bin as u64 } else { (((SUB + bin % SUB + 1) as u64) << (bin / SUB - 1)) - 1 }
 }
@@ -76,7 +76,7 @@ fn hash(item: u32) -> u64 {
 }
 
 impl StackDistances {
-    /// Distances of the items `0..items`, all of them followed up to `limit` different ones.
+    /// Follows the items `0..items`, up to `limit` different ones.
     pub fn new(items: u32, limit: u32) -> StackDistances {
         let limit = limit.min(items).clamp(1, 1 << 30);
         let mut last = vec![0; items as usize];
@@ -125,7 +125,7 @@ impl StackDistances {
             }
         }
         if self.used as usize == self.items.len() {
-            // Its old place is gone already, so it is not counted twice.
+            // Its old place is removed already, so it is not counted twice.
             self.renumber();
         }
         self.items[self.used as usize] = item;
@@ -134,7 +134,7 @@ impl StackDistances {
         self.add(self.used, 1);
     }
 
-    /// References so far.
+    /// Returns the number of references so far.
     pub fn references(&self) -> u64 {
         self.references
     }
@@ -158,7 +158,7 @@ impl StackDistances {
         self.renumber();
     }
 
-    /// Moves the slots together.
+    /// Compacts the slots.
     fn renumber(&mut self) {
         let mut used = 0;
         for at in 0..self.used as usize {
@@ -170,14 +170,14 @@ impl StackDistances {
             }
         }
         self.used = used as u32;
-        // A node of the tree covers as many slots as its number's lowest bit.
+        // A node of the tree covers as many slots as the lowest bit of its number.
         for node in 1..self.tree.len() {
             let from = node & (node - 1);
             self.tree[node] = (node.min(used).saturating_sub(from)) as u32;
         }
     }
 
-    /// Last references in the slots up to this one, counted from 1.
+    /// Returns the last references in the slots up to this one, counted from 1.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut at, mut sum) = (slot as usize, 0);
         while at > 0 {
@@ -195,11 +195,12 @@ impl StackDistances {
         }
     }
 
-    /// The curve so far.
+    /// Returns the curve so far.
     pub fn curve(&self) -> Curve {
         let (mut capacity, mut miss_ratio) = (Vec::new(), Vec::new());
         let weighted = self.first + self.counts.iter().sum::<u64>();
-        // What the sample lacks is taken for hits of the smallest cache, what it has too many likewise.
+        // References that the sample lacks count as hits of the smallest cache; those in excess are
+        // subtracted there.
         let mut hits = self.references as f64 - weighted as f64;
         let end = self.counts.iter().rposition(|&count| count > 0).map_or(1, |bin| bin.max(1));
         for (bin, &count) in self.counts.iter().enumerate().take(end + 1).skip(1) {
@@ -220,7 +221,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngCore;
 
-    /// Misses of an LRU cache, found by being one.
+    /// The misses of an LRU cache, found by simulating one.
     fn misses(stream: &[u32], items: u32, capacity: u32) -> u64 {
         let mut order: Vec<u32> = Vec::new();
         let mut misses = 0;
@@ -248,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// At every capacity of the curve, the slots being renumbered again and again.
+        /// At every capacity of the curve, with slots that are renumbered again and again.
         #[test]
         fn agrees_with_lru_caches(
             items in 1u32..60,

@@ -22,7 +22,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The letter used in files: R, W, T, F.
+    /// Returns the letter used in files: R, W, T, F.
     pub const fn letter(self) -> char {
         match self {
             Op::Read => 'R',
@@ -46,36 +46,36 @@ pub struct Record {
     pub size: u64,
     /// Line (text) or row (binary) of the source, from 1; 0 where there is none.
     pub line: u64,
-    /// [`Record::FUA`] and [`Record::PREFLUSH`], or-ed.
+    /// [`Record::FUA`] and [`Record::PREFLUSH`], combined by "or".
     pub flags: u8,
 }
 
 impl Record {
     /// A write with this flag completes when it would survive a power cut (force unit access).
     pub const FUA: u8 = 1;
-    /// A flush is asked for before it. Readers of traces deliver that flush as a request of its own and
-    /// take the flag away; elsewhere it says nothing.
+    /// A flush is requested before it. Readers of traces deliver that flush as a request of its own and clear
+    /// the flag; elsewhere the flag has no effect.
     pub const PREFLUSH: u8 = 2;
 }
 
 /// Why a source could not deliver its next record.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The input or its options are at fault; the text says what, where
-    /// (`file:line: ...`) and what to do, its first line complete by itself.
+    /// The input or its options are wrong; the message says what, where (`file:line: ...`) and what to do,
+    /// and its first line is complete by itself.
     #[error("{0}")]
     Input(String),
-    /// The caller asked the run to stop (an interrupt, say).
+    /// The caller asked the run to stop (for example by an interrupt).
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What a source read and dropped; complete once it has returned `None`.
+/// What a source read and dropped; complete once the source has returned `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceSummary {
     /// Records dropped, by reason (`zero_size`, `duplicate`, `bad_line`, ...), in name order.
     pub dropped: std::collections::BTreeMap<&'static str, u64>,
-    /// Stamps smaller than one before them; they were raised to it.
+    /// Stamps smaller than an earlier one; they were raised to it.
     pub out_of_order: u64,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
@@ -83,17 +83,17 @@ pub struct SourceSummary {
     pub waited: Option<u64>,
 }
 
-/// A stream of requests in arrival order. Streams: memory does not grow with its length.
+/// A stream of requests in arrival order, whose memory does not grow with its length.
 pub trait Source {
-    /// The next record, `None` at the end (and from then on).
+    /// Returns the next record, or `None` at the end (and from then on).
     fn next(&mut self) -> Result<Option<Record>, SourceError>;
 
-    /// What was read and dropped so far.
+    /// Returns what was read and dropped so far.
     fn summary(&self) -> SourceSummary {
         SourceSummary::default()
     }
 
-    /// `file:line` of a record, for messages.
+    /// Returns the `file:line` of a record, for messages.
     fn locate(&self, record: &Record) -> String {
         format!("request {}", record.line)
     }

@@ -1,12 +1,12 @@
-//! A bijection that scatters.
+//! A bijection that scatters its values.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A bijection of `0..slots`, so that the ranks of a zipf distribution are spread over the region.
 ///
-/// Rounds of multiplication and shift permute the next power of two; what falls beyond `slots` is
-/// permuted again until it does not (less than twice on average).
+/// Rounds of multiplication and shift permute the next power of two; a value beyond `slots` is permuted again
+/// until it is not (less than twice on average).
 #[derive(Clone, Debug)]
 pub struct Scatter {
     slots: u64,
@@ -16,7 +16,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// A bijection of `0..slots` drawn from `rng`.
+    /// Draws a bijection of `0..slots` from `rng`.
     pub fn new(slots: u64, rng: &mut Xoshiro256PlusPlus) -> Scatter {
         let bits = 64 - (slots - 1).max(1).leading_zeros();
         let mask = u64::MAX >> (64 - bits);
@@ -24,7 +24,7 @@ impl Scatter {
         Scatter { slots, mask, shift: bits.div_ceil(2), keys }
     }
 
-    /// Where `rank` goes.
+    /// Returns where `rank` goes.
     #[inline]
     pub fn place(&self, rank: u64) -> u64 {
         let mut at = rank;

@@ -1,4 +1,4 @@
-//! Random small devices. Apart from the rest of `common`, which does without other crates.
+//! Random small devices. Separate from the rest of `common`, which needs no other crates.
 #![allow(dead_code)]
 
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
@@ -53,7 +53,7 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
     )
 }
 
-/// A geometry, from roomy down to the least number of blocks that is accepted, and a policy.
+/// A geometry, from roomy down to the smallest accepted number of blocks, and a policy.
 pub fn device() -> impl Strategy<Value = Settings> {
     let policy = (
         [prop::sample::select(victim_policies()), prop::sample::select(victim_policies())],
@@ -76,7 +76,7 @@ pub fn device() -> impl Strategy<Value = Settings> {
     )
 }
 
-/// Mappings flushed after a few pages, in units from a few entries to a page.
+/// Mappings are flushed after a few pages, in units from a few entries to a page.
 fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, host_flush: bool) {
     if settings.ftl.kind == "minipage" {
         settings.flash.page_bytes = 4096 * slots.min(2);
@@ -85,7 +85,7 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
     settings.flash.ecc_unit_bytes = 1;
     settings.ftl.own.msftl.segment_bytes = 64 << (amount % 4);
     settings.ftl.flush_bytes = Some(1 + amount * u64::from(settings.flash.page_bytes) / 8);
-    // A bounded cache now and then, and those that can without flushing by amount.
+    // Sometimes a bounded cache; FTLs that can flush by amount sometimes do not.
     let bounded = amount.is_multiple_of(3);
     settings.ftl.mapping_cache_bytes = bounded.then(|| (1 + amount) * u64::from(settings.ftl.entry_bytes));
     if settings.ftl.kind != "dftl" && amount.is_multiple_of(2) {
@@ -143,7 +143,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             }
             let entry = u64::from(settings.ftl.entry_bytes);
             settings.ftl.mapping_cache_bytes = (cache > 0).then_some(entry);
-            // As large as the FTL needs it, and more.
+            // At least as large as the FTL needs it.
             while check(&settings).is_err_and(|fault| fault.key == "ftl.mapping_cache") {
                 settings.ftl.mapping_cache_bytes =
                     settings.ftl.mapping_cache_bytes.map(|bytes| bytes + entry);

@@ -1,4 +1,4 @@
-//! Driving a hybrid FTL directly.
+//! Drives a hybrid FTL directly.
 #![allow(dead_code)]
 
 use ftlab_core::flash::{Cause, Work};
@@ -8,7 +8,7 @@ use ftlab_core::ftl::hybrid::merges::{MergeKind, MergeStats};
 use ftlab_core::request::{Mark, Pages};
 use ftlab_core::settings::Settings;
 
-/// An FTL in check mode, verified whole after every operation.
+/// An FTL in check mode, verified completely after every operation.
 pub struct Driver {
     pub ftl: Ftl,
     pub work: Work,
@@ -25,7 +25,7 @@ impl Driver {
         self.ftl.verify().expect("every invariant holds");
     }
 
-    /// Data blocks as if preconditioned.
+    /// Makes data blocks as preconditioning does.
     pub fn lay(&mut self, lpns: std::ops::Range<u32>) {
         self.ftl.lay(&Vec::from_iter(lpns), &mut self.work);
         self.ftl.start();
@@ -44,7 +44,7 @@ impl Driver {
         self.marked(first, pages, Mark::default());
     }
 
-    /// As under cooperation, but no part of a preferential issue.
+    /// As under cooperation, but not part of a preferential issue.
     pub fn write_coop(&mut self, first: u32, pages: u32) {
         self.marked(first, pages, Mark { coop: true, ..Mark::default() });
     }
@@ -74,7 +74,8 @@ impl Driver {
         set
     }
 
-    /// A block issue of these pages of one block as Algorithm 2 makes it, all pages in the host's hands.
+    /// Makes a block issue of these pages of one block as Algorithm 2 does, with all pages in the host's
+    /// hands.
     pub fn cooperate(&mut self, first: u32, pages: u32) {
         let block = first / self.pages_per_block();
         let set = self.query(first, pages);
@@ -124,7 +125,7 @@ impl Driver {
         self.ftl.logical_pages()
     }
 
-    /// All merging is in the breakdown: times of the kinds add up to the time of merging and padding.
+    /// All merging is in the breakdown: the times of the kinds add up to the time of merging and padding.
     pub fn verify_times(&self) {
         let stats = self.stats();
         let sum: u64 = [

@@ -1,8 +1,8 @@
 //! A second, plain model of BAST and FAST: merges, copies and erases of a sequence of writes.
 //!
-//! Written from the papers' text (Shim et al., TC 2014, sections 2.2, 5.2 and 5.4), with lists of pages
-//! and a search for everything, to be compared with the implementation and for nothing else. It knows
-//! no time, no physical addresses and no map: a block is the list of (page, version) programmed in it.
+//! Written from the paper's text (Shim et al., TC 2014, sections 2.2, 5.2 and 5.4), with lists of pages and
+//! searches for everything, only to be compared with the implementation. It knows no time, no physical
+//! addresses and no map: a block is the list of (page, version) programmed in it.
 #![allow(dead_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ pub struct Model {
     /// Newest version of each page that has data, and how often each was changed.
     newest: BTreeMap<u32, u32>,
     changes: BTreeMap<u32, u32>,
-    /// A cooperative merge under way.
+    /// The cooperative merge in progress.
     cooperative: Option<(u32, Block)>,
     pub tally: Tally,
 }
@@ -113,8 +113,8 @@ impl Model {
         }
     }
 
-    /// Brings a list of pages up to the end of the block, with copies; how many. What is copied is dead
-    /// where it was: version 0.
+    /// Extends a list of pages to the end of the block with copies; returns how many. A copied page is dead
+    /// in its old place: version 0.
     fn fill(&mut self, block: u32, pages: &mut Block, end: u32) -> u64 {
         let mut copies = 0;
         for offset in pages.len() as u32..end {
@@ -270,8 +270,8 @@ impl Model {
         self.chips[chip].random.last_mut().unwrap().push(Some(page));
     }
 
-    /// FAST: whether a request within a block that begins here is sequential; reclaims the SW log block
-    /// if it begins another.
+    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log
+    /// block if it begins another.
     fn begins_sequential(&mut self, first: u32) -> bool {
         let (block, offset) = (first / self.block_pages, first % self.block_pages);
         let chip = self.chip(block);
@@ -286,7 +286,7 @@ impl Model {
         self.chips[chip].sequential.as_ref().is_some_and(continues)
     }
 
-    /// Writes a request; under cooperation without guessing at what is sequential.
+    /// Writes a request; under cooperation nothing has to be guessed.
     pub fn write(&mut self, first: u32, pages: u32, coop: bool) {
         let mut sequential = None;
         for lpn in first..first + pages {
@@ -315,7 +315,7 @@ impl Model {
                 None => self.fast && !coop && self.begins_sequential(lpn),
             };
             sequential = Some(guess);
-            // Until the page is programmed a merge copies the version before.
+            // Until the page is programmed a merge copies the previous version.
             let version = self.change(lpn);
             match self.fast {
                 true => self.write_fast(block, (lpn, version), guess),

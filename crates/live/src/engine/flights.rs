@@ -1,4 +1,4 @@
-//! Requests under way: what clients asked, the submissions they became, and the bytes that go with them.
+//! Requests in flight: what clients asked for, the submissions they became, and their bytes.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
@@ -14,13 +14,13 @@ use super::power::Ran;
 use crate::nbd::{Errno, reply};
 use crate::payload::Payload;
 
-/// Hears of completions until the engine looks at them.
+/// Collects completions until the engine looks at them.
 #[derive(Default)]
 pub(super) struct Heard {
     pub answers: Vec<(u64, bool, u64)>,
     pub ended: Vec<u64>,
     pub ran: Vec<Ran>,
-    /// Simulated time from arrival to completion by operation, failures apart.
+    /// Simulated time from arrival to completion by operation, without failures.
     pub latency: Vec<Histogram>,
 }
 
@@ -41,7 +41,7 @@ impl Observer for Heard {
     }
 }
 
-/// A client's request under way.
+/// A client's request in flight.
 pub(super) struct Ticket {
     pub sink: Arc<dyn Sink>,
     pub cookie: u64,
@@ -59,7 +59,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// Hands the reply over to the client's sink, which is returned.
+    /// Passes the reply to the client's sink, and returns the sink.
     pub fn answer(mut self, broken: bool) -> Arc<dyn Sink> {
         let failed = broken || self.failed;
         match self.reads {
@@ -141,24 +141,24 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// The part of it that lies in a page which begins at `start`.
+    /// Returns the part of it that lies in a page which begins at `start`.
     fn within(&self, start: u64, page_bytes: usize) -> Option<(u64, u64)> {
         let (from, to) = (self.offset.max(start), self.end.min(start + page_bytes as u64));
         (from < to).then_some((from, to))
     }
 }
 
-/// All submissions under way, by number.
+/// All submissions in flight, by number.
 #[derive(Default)]
 pub(super) struct Flights {
     /// Number of the first in the queue.
     first: u64,
     queue: VecDeque<Option<Flight>>,
-    /// Where requests merge: the submissions that each request is.
+    /// If requests merge: the submissions that make up each request.
     behind: HashMap<u64, Vec<u64>>,
     /// The submissions whose request issues now.
     issuing: Vec<u64>,
-    /// Slot that the next program takes its data from, and whether that is written over.
+    /// Slot that the next program takes its data from, and whether that data is overwritten.
     source: (u32, bool),
 }
 
@@ -186,7 +186,7 @@ impl Flights {
         flight
     }
 
-    /// A request, that may have been several submissions, has completed.
+    /// A request, which may consist of several submissions, has completed.
     pub fn forget(&mut self, request: u64) {
         self.behind.remove(&request);
     }
@@ -206,7 +206,7 @@ impl Flights {
                             Some(several) => self.issuing.extend(several),
                             None => self.issuing.push(request),
                         }
-                        // A page that several write has what was submitted last.
+                        // A page that several submissions write keeps what was submitted last.
                         self.issuing.sort_unstable();
                     }
                 }

@@ -1,7 +1,8 @@
-//! The simulation with its payload: what clients ask goes in, replies come out.
+//! The simulation with its payload: clients' requests go in, replies come out.
 //!
-//! Whoever holds the engine moves time on: a connection when requests arrive, a thread of the server when something
-//! is due that no request brings about. A request of a client is one submission to the simulation, or a few.
+//! Whoever holds the engine moves time on: a connection when requests arrive, or a thread of the server when
+//! something is due that no request causes. A client's request becomes one or a few submissions to the
+//! simulation.
 
 mod flights;
 mod power;
@@ -29,9 +30,9 @@ pub use status::{Live, OPERATIONS};
 
 /// Where replies go.
 pub trait Sink: Send + Sync {
-    /// Takes a reply to a request with its [`Asked::charged`]; must not wait.
+    /// Takes a reply to a request with its [`Asked::charged`]; must not block.
     fn put(&self, reply: Vec<u8>, charged: usize);
-    /// What was put goes out; must not wait. Never called by the engine, but by whoever held it.
+    /// Sends what was put in; must not block. It is called not by the engine, but by whoever held it.
     fn kick(&self);
     /// The device has lost its power: no reply will come, and the client is cut off.
     fn lose(&self);
@@ -47,7 +48,7 @@ pub struct Asked<'a> {
     pub structured: bool,
     /// The client.
     pub sink: &'a Arc<dyn Sink>,
-    /// What the client is charged for until the reply.
+    /// What the client is charged for until it has the reply.
     pub charged: usize,
 }
 
@@ -55,7 +56,7 @@ pub struct Asked<'a> {
 pub struct Engine {
     simulation: Simulation<'static>,
     payload: Payload,
-    /// Where the flash is in a file.
+    /// The flash, if it is in a file.
     supply: Option<Supply>,
     pace: Pace,
     moves: Moves,
@@ -63,7 +64,7 @@ pub struct Engine {
     heard: Heard,
     flights: Flights,
     tickets: Tickets,
-    /// Clients with replies that have not gone out.
+    /// Clients with replies that have not been sent.
     answered: Vec<Arc<dyn Sink>>,
     recording: Option<Recording>,
     lateness: Histogram,
@@ -73,7 +74,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The device of checked settings, prepared for them, or stored in a file; time begins now.
+    /// Makes the device of checked settings, prepared for them or stored in a file; time begins now.
     pub fn new(
         settings: &Settings,
         (prepared, stored): (Prepared, Option<Stored>),
@@ -111,18 +112,18 @@ impl Engine {
         }
     }
 
-    /// Takes the clients that have replies which have not gone out: see [`Sink::kick`].
+    /// Takes the clients with replies that have not been sent: see [`Sink::kick`].
     pub fn take_answered(&mut self, emptied: &mut Vec<Arc<dyn Sink>>) {
         debug_assert!(emptied.is_empty());
         std::mem::swap(&mut self.answered, emptied);
     }
 
-    /// Whether requests are under way.
+    /// Whether requests are in flight.
     pub fn is_busy(&self) -> bool {
         !self.tickets.is_empty()
     }
 
-    /// Takes a client's request in. It arrives once [`Engine::go`] is called.
+    /// Takes a client's request. It arrives once [`Engine::go`] is called.
     pub fn ask(&mut self, asked: &Asked) {
         let Request { command, flags, offset, length, .. } = asked.request;
         let end = offset.checked_add(u64::from(length)).filter(|&end| end <= self.size);
@@ -200,12 +201,12 @@ impl Engine {
             Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
             _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
         }
-        // Only writes have a mark of their own that says so.
+        // Only writes have a mark that says so.
         self.tickets[ticket].flush =
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
     }
 
-    /// Zeroes by a trim of the whole pages, and by writes at both ends.
+    /// Zeroes are written by a trim of the whole pages, and by writes at both ends.
     fn zero(&mut self, ticket: usize, offset: u64, end: u64) {
         let page = self.payload.page_bytes() as u64;
         let (first, last) = (offset.next_multiple_of(page), end / page * page);
@@ -222,8 +223,8 @@ impl Engine {
         zeroes(self, last, end);
     }
 
-    /// One submission of a request. What comes while time stands at t, with the decisions at t taken, arrives at
-    /// t + 1, so that a replay of the recording takes the same decisions.
+    /// Makes one submission of a request. What comes while time stands at t, after the decisions at t,
+    /// arrives at t + 1, so that a replay of the recording takes the same decisions.
     fn enter(
         &mut self,
         ticket: usize,
@@ -243,15 +244,15 @@ impl Engine {
                 self.tickets[ticket].parts += 1;
                 self.flights.begin(number, Flight { ticket, op, offset, end, data });
             }
-            // The range was looked at before: time has come to its end.
+            // The range was checked before, so this means that time has come to its end.
             Err(_) => self.tickets[ticket].failed = true,
         }
     }
 
-    /// Lets time stand where the wall clock says, before requests are taken in.
+    /// Moves time to what the wall clock says, before requests are taken.
     ///
     /// # Errors
-    /// The simulation's; it is of no more use then.
+    /// The simulation's error; it can no longer be used then.
     pub fn catch_up(&mut self) -> Result<(), RunError> {
         match self.pace.simulated_ns(Instant::now()) {
             Some(now_ns) if now_ns > self.simulation.now_ns() => self.advance(now_ns),
@@ -259,7 +260,7 @@ impl Engine {
         }
     }
 
-    /// Lets what was taken in arrive; under free time, and complete.
+    /// Lets the requests taken arrive and, in free time, complete.
     ///
     /// # Errors
     /// As [`Engine::catch_up`].
@@ -275,7 +276,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When something is due that no request brings about.
+    /// Returns when something is due that no request causes.
     pub fn due(&self) -> Option<Instant> {
         self.simulation.next_event_ns().and_then(|at_ns| self.pace.moment(at_ns))
     }

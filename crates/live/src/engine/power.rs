@@ -1,8 +1,9 @@
-//! A device whose flash is in a file: programs and erases go there as they finish, and its power can be cut.
+//! A device whose flash is in a file: programs and erases are written there as they finish, and its power can
+//! be cut.
 //!
-//! The FTL decides a change of the flash when a request issues, the device runs it later, and only what has finished
-//! is in the file. The reply to a request is handed over after that. So whatever ends the process, the file is the
-//! flash of a device that lost its power then; a cut only tears what is in service besides.
+//! The FTL decides a change of the flash when a request issues, the device performs it later, and only what
+//! has finished is in the file. The reply to a request is sent after that. So whatever ends the process, the
+//! file is the flash of a device that lost its power at that moment; a cut also tears what is in service.
 
 use std::collections::VecDeque;
 use std::io;
@@ -32,7 +33,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// What of an activity concerns the flash's contents.
+    /// The part of an activity that concerns the flash's contents.
     pub fn of(activity: &Activity) -> Option<Ran> {
         let cells = activity.part == ftlab_core::device::Part::Cells && activity.operation != Operation::Read;
         let number = activity.number.filter(|_| cells)?;
@@ -41,7 +42,7 @@ impl Ran {
     }
 }
 
-/// A program or an erase that is decided, and not in the file.
+/// A program or an erase that is decided and not yet in the file.
 struct Pending {
     change: Change,
     stuff: Vec<Stuff>,
@@ -49,20 +50,20 @@ struct Pending {
     ended: bool,
 }
 
-/// What is told of the flash's file.
+/// What is reported about the flash's file.
 #[derive(Clone, Debug)]
 pub struct MediaStatus {
     /// How the file was found.
     pub opened: Opened,
-    /// Programs and erases finished since.
+    /// Programs and erases finished since then.
     pub operations: u64,
-    /// What the cut did, once power was cut.
+    /// The outcome of the cut, once power was cut.
     pub cut: Option<Cut>,
     /// Why the file cannot be written.
     pub error: Option<String>,
 }
 
-/// The power supply, and what is on its way to the flash.
+/// The power supply, and the operations on their way to the flash.
 pub(super) struct Supply {
     nand: Nand,
     tape: ftlab_core::flash::media::Tape,
@@ -72,17 +73,17 @@ pub(super) struct Supply {
     /// Number of the first in the queue.
     first: u32,
     queue: VecDeque<Option<Pending>>,
-    /// What has ended and is not in the file: its number, and when.
+    /// Operations that have ended and are not in the file: number and time.
     ended: VecDeque<(u32, u64)>,
     status: MediaStatus,
-    /// The operation to cut the power in, and the seed.
+    /// The operation in which to cut the power, and the seed.
     planned: Option<(u64, u64)>,
-    /// The result when power was cut.
+    /// The result at the time of the cut.
     last: Option<Box<Report>>,
 }
 
 impl Supply {
-    /// A device that was stored, or made for a file.
+    /// Makes it for a device that was stored, or is made for a file.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();
@@ -108,13 +109,13 @@ impl Supply {
         self.status.cut.is_some()
     }
 
-    /// Whether the file takes nothing more.
+    /// Whether the file accepts nothing more.
     pub fn is_full(&self) -> bool {
         self.status.error.is_some()
     }
 
-    /// Takes in what was decided and what has run up to now; when power is to be cut, if that was in it. Replies have
-    /// gone out up to `since_ns`.
+    /// Takes in what was decided and what has run so far; returns when power is to be cut, if that falls into
+    /// it. Replies have been sent up to `since_ns`.
     fn take(&mut self, ran: &mut Vec<Ran>, payload: &mut Payload, since_ns: u64) -> Option<(u64, u64)> {
         for change in self.tape.take_changes() {
             let stuff = self.stuff(&change, payload);
@@ -133,7 +134,7 @@ impl Supply {
             self.ended.push_back((number, end_ns));
             self.status.operations += 1;
             if let Some((_, seed)) = self.planned.take_if(|(at, _)| *at == self.status.operations) {
-                // A moment in which it was in service, and that no reply has gone out behind.
+                // A moment in which it was in service and after which no reply has been sent.
                 let from_ns = begin_ns.max(since_ns);
                 let within = below(stream(seed, "moment").next_u64(), (end_ns - from_ns).max(1));
                 due = Some((from_ns + 1 + within, seed));
@@ -157,7 +158,7 @@ impl Supply {
         stuff
     }
 
-    /// Writes what has ended before a time into the file, in that order.
+    /// Writes what ended before a time into the file, in that order.
     fn settle(&mut self, until_ns: u64, payload: &mut Payload) {
         while let Some(&(number, end_ns)) = self.ended.front()
             && end_ns < until_ns
@@ -183,13 +184,13 @@ impl Supply {
         self.status.error = Some(format!("{}: cannot write: {why}", self.nand.path().display()));
     }
 
-    /// Whether any of the first so many operations has not ended.
+    /// Whether any of the first operations up to this number has not ended.
     fn is_under_way(&self, decided: usize) -> bool {
         self.queue.iter().take(decided).flatten().any(|pending| !pending.ended)
     }
 
-    /// Cuts the power: what has ended before a time is on the flash, what was in service is torn, or one time in four
-    /// just made it.
+    /// Cuts the power: what ended before a time is on the flash, what was in service is torn or, one time in
+    /// four, just finished.
     fn cut(&mut self, time_ns: u64, mut random: Xoshiro256PlusPlus, payload: &mut Payload) {
         self.settle(time_ns, payload);
         let finished = self.status.operations - self.ended.len() as u64;
@@ -220,10 +221,10 @@ impl Supply {
 }
 
 impl Engine {
-    /// Plans to cut the power in the `after`-th program or erase from now on; 0: cuts it now.
+    /// Plans to cut the power in the `after`-th program or erase from now; 0 cuts it now.
     ///
     /// # Errors
-    /// In words, if the flash is in memory alone.
+    /// A message, if the flash is only in memory.
     pub fn cut(&mut self, after: u64, seed: u64) -> Result<(), String> {
         let Some(supply) = &mut self.supply else {
             let why = "the flash of this device is in memory and would be gone; start it with --media FILE";
@@ -245,7 +246,8 @@ impl Engine {
         self.supply.as_ref().is_some_and(Supply::is_off)
     }
 
-    /// Follows what the simulation did since `since_ns` on its way to the flash; when power was cut, if it was.
+    /// Follows on their way to the flash the operations of the simulation since `since_ns`; returns when
+    /// power was cut, if it was.
     pub(super) fn follow_flash(&mut self, since_ns: u64) -> Option<u64> {
         let supply = self.supply.as_mut()?;
         match supply.take(&mut self.heard.ran, &mut self.payload, since_ns) {
@@ -260,12 +262,12 @@ impl Engine {
         }
     }
 
-    /// Loses power at a time that is not past what has been answered.
+    /// Loses power at a time that is not before what has been answered.
     fn lose_power(&mut self, time_ns: u64, seed: u64) {
         let report = self.simulation.report();
         let Some(mut supply) = self.supply.take() else { return };
         supply.last = Some(Box::new(report));
-        // What is in service is known with its end. What comes after it never happens.
+        // Operations in service are known with their ends. What comes after the cut never happens.
         let decided = supply.queue.len();
         let answers = std::mem::take(&mut self.heard.answers);
         while supply.is_under_way(decided)
@@ -280,19 +282,19 @@ impl Engine {
         self.supply = Some(supply);
     }
 
-    /// Clients whose requests are under way lose them, and their connections.
+    /// Clients whose requests are in flight lose them, and their connections.
     pub(super) fn give_up(&mut self) {
         self.tickets.drain().for_each(|ticket| ticket.sink.lose());
     }
 
-    /// Whether writes are to be refused: the file takes nothing, and does not now.
+    /// Whether writes have to be refused: the file accepts nothing.
     pub(super) fn is_full(&mut self) -> bool {
         let Some(supply) = self.supply.as_mut().filter(|supply| supply.is_full()) else { return false };
         supply.settle(u64::MAX, &mut self.payload);
         supply.is_full()
     }
 
-    /// The result when power was cut, else so far; and what the simulation does not know.
+    /// Returns the result at the time of the cut, else so far; and what the simulation does not know.
     pub fn report(&self) -> (Report, Live) {
         let live = Live::new(self);
         let Some(supply) = &self.supply else { return (self.simulation.report(), live) };
@@ -303,11 +305,11 @@ impl Engine {
         }
     }
 
-    /// Ends the file of a device that has stopped cleanly: everything is made durable, and the FTL's state is put
-    /// behind the flash where it can be saved. Why that failed, if it did.
+    /// Closes the file of a device that has stopped cleanly: everything is made durable, and the FTL's state
+    /// is appended to the flash if it can be saved. Returns why that failed, if it did.
     ///
     /// # Errors
-    /// The simulation's.
+    /// The simulation's error.
     pub fn end_media(&mut self) -> Result<Option<String>, RunError> {
         if self.supply.is_none() {
             return Ok(None);
@@ -332,7 +334,7 @@ impl Engine {
         Ok(self.supply.as_ref().and_then(|supply| supply.status.error.clone()))
     }
 
-    /// The FTL's state, if what is read from it is the same device.
+    /// The FTL's state, if loading it gives the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
         // What those keep besides is not saved.

@@ -1,4 +1,4 @@
-//! What a live device tells of itself: which parts are allocated, how late it answers.
+//! What a live device reports about itself: which parts are allocated, how late it answers.
 
 use ftlab_core::metrics::{Histogram, Summary};
 
@@ -6,12 +6,12 @@ use super::{Engine, MediaStatus};
 use crate::nbd::{ALLOCATION_ID, Request, reply};
 use crate::pace::Time;
 
-/// Pages that one answer looks at: the client asks again for the rest.
+/// The most pages that one answer covers: the client asks again for the rest.
 const MOST_PAGES: u64 = 1 << 16;
 /// A part without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
 
-/// Names of the operations, in their order.
+/// Names of the operations, in order.
 pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 
 /// What the simulation does not know.
@@ -21,15 +21,15 @@ pub struct Live {
     pub time: &'static str,
     /// Simulated time for wall time; under free time 1.
     pub speed: f64,
-    /// How much later than due replies were handed over, wall time, ns; empty under free time.
+    /// How much later than due replies were sent, wall time, ns; empty in free time.
     pub lateness: Summary,
     /// Bytes of data kept.
     pub payload_bytes: u64,
     /// Simulated time, ns.
     pub now_ns: u64,
-    /// Requests that wait in the host, and that the device holds.
+    /// Requests waiting in the host, and those held by the device.
     pub queues: [u32; 2],
-    /// Erased blocks that no log has.
+    /// Erased blocks that belong to no log.
     pub free_blocks: u64,
     /// Present for a device whose flash is in a file.
     pub media: Option<MediaStatus>,
@@ -57,13 +57,13 @@ impl Live {
 }
 
 impl Engine {
-    /// Simulated time from arrival to completion, ns, by operation, failures apart; and how much later than due
-    /// replies were handed over, wall time, ns.
+    /// Simulated time from arrival to completion, ns, by operation, without failures; and how much later than
+    /// due replies were sent, wall time, ns.
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
     }
 
-    /// The answer to a question for block status, whose range is within the device.
+    /// Answers a query for block status, whose range is within the device.
     pub(super) fn block_status(&self, request: &Request) -> Vec<u8> {
         let page = self.payload.page_bytes() as u64;
         let (offset, end) = (request.offset, request.offset + u64::from(request.length));

@@ -1,4 +1,4 @@
-//! What the kernel is answered, once all that it asked for has been.
+//! The kernel's answer, once everything that it asked for has been answered.
 
 use std::sync::Mutex;
 
@@ -17,10 +17,10 @@ pub(super) enum Answer {
     Done(ReplyEmpty),
 }
 
-/// A request of the kernel, which may be several to the engine.
+/// A request of the kernel, which may be several requests to the engine.
 pub(super) struct Pending(pub Mutex<State>);
 
-/// What has come of it.
+/// The outcome so far.
 pub(super) struct State {
     /// Replies to come.
     pub left: usize,

@@ -1,30 +1,30 @@
-//! Where things stand in a media file, and what its records look like. docs/live.md describes them.
+//! Where things are in a media file, and the form of its records. docs/live.md describes them.
 //!
-//! Every record is sealed with a checksum (XXH3, 64 bits), and lies within one page of the system's cache, so that a
-//! process that is killed leaves it as it was or as it is to be.
+//! Every record is sealed with a checksum (XXH3, 64 bits) and lies within one page of the system's cache, so
+//! a process that is killed leaves either the old or the new record.
 
 use ftlab_core::flash::media::{Kind, Spare};
 use ftlab_core::settings::Settings;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-/// First bytes of the file. The last two are no text, and a transfer as text spoils them.
+/// First bytes of the file. The last two are not text, and a transfer in text mode damages them.
 pub const MAGIC: [u8; 8] = *b"ftlnnd\r\n";
 /// Number of the layout.
 pub const VERSION: u32 = 1;
 /// Bytes of the head.
 pub const HEAD: u64 = 64 << 10;
-/// Bytes behind the head for the record of how the file was left.
+/// Bytes after the head for the record of how the file was left.
 const LEFT: u64 = 4096;
 /// Bytes of a block's record.
 pub const BLOCK: usize = 32;
 /// Bytes before the slots in a page's record, and of each slot.
 const SPARE: usize = 24;
 const SLOT: usize = 16;
-/// Where the parts begin is a multiple of this.
+/// The parts begin at multiples of this.
 const ALIGN: u64 = 4096;
 
-/// The checksum of everything.
+/// The checksum used everywhere.
 pub fn sum(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
@@ -43,11 +43,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A device whose translation pages hold up to so many units.
+    /// A device whose translation pages hold up to this many units.
     pub fn new(settings: &Settings, units_per_page: u32) -> Shape {
         let flash = &settings.flash;
         let slots = (flash.page_bytes / settings.ftl.logical_page_bytes).max(units_per_page) as usize;
-        // An entry of the mapping is written as 4 bytes here, whatever it is said to take.
+        // An entry of the mapping is stored as 4 bytes here, whatever size it is configured to have.
         let wide = 4u32.div_ceil(settings.ftl.entry_bytes);
         Shape {
             blocks: (u64::from(flash.luns()) * flash.blocks_per_lun()) as u32,
@@ -106,7 +106,7 @@ impl Left {
         seal([self.bytes.to_le_bytes(), self.sum.to_le_bytes()].concat())
     }
 
-    /// Reads it; `None` if it is not whole.
+    /// Parses it; `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Left> {
         let mut from = Fields(open(bytes)?);
         Some(Left { bytes: from.u64(), sum: from.u64() })
@@ -116,9 +116,9 @@ impl Left {
 /// A block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Number of its last erase; 0: none in the life of the file.
+    /// Number of its last erase; 0: none since the file was made.
     pub number: u64,
-    /// Erasures so far.
+    /// Number of erasures.
     pub erases: u32,
     /// The block's last erase was cut.
     pub torn: bool,
@@ -134,7 +134,7 @@ impl Block {
         seal(out)
     }
 
-    /// Reads it; `None` if it is not whole. Zeroes are a block that was never erased.
+    /// Parses it; `None` if it is damaged. Zeroes mean a block that was never erased.
     pub fn decode(bytes: &[u8]) -> Option<Block> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Some(Block::default());
@@ -147,9 +147,9 @@ impl Block {
 /// A slot of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Whose it is, and the sequence number of the write.
+    /// Its owner, and the sequence number of the write.
     pub spare: Spare,
-    /// Bytes of its payload; 0: none is kept, it reads as zeroes.
+    /// Bytes of its payload; 0: nothing is stored, and it reads as zeroes.
     pub bytes: u32,
 }
 
@@ -158,7 +158,7 @@ pub struct Slot {
 pub struct Page {
     /// Number of its program.
     pub number: u64,
-    /// What its block was taken as; `None`: the program was cut.
+    /// The use for which its block was taken; `None`: the program was cut.
     pub kind: Option<Kind>,
     /// Checksum of the payload.
     pub sum: u64,
@@ -187,7 +187,7 @@ impl Page {
         seal(out)
     }
 
-    /// Reads it from a place for one that is not all zeroes; `None` if it is not whole.
+    /// Parses it from a place that is not all zeroes; `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Page> {
         let count = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
         let length = count.checked_mul(SLOT)?.checked_add(SPARE + 8)?;
@@ -202,20 +202,20 @@ impl Page {
     }
 }
 
-/// Puts the checksum behind a record.
+/// Appends the checksum to a record.
 fn seal(mut record: Vec<u8>) -> Vec<u8> {
     let sum = sum(&record);
     record.extend(sum.to_le_bytes());
     record
 }
 
-/// A record without its checksum; `None` if that is wrong.
+/// Returns a record without its checksum; `None` if that is wrong.
 fn open(sealed: &[u8]) -> Option<&[u8]> {
     let (record, found) = sealed.split_last_chunk::<8>()?;
     (u64::from_le_bytes(*found) == sum(record)).then_some(record)
 }
 
-/// Takes numbers off the front of a record that is long enough.
+/// Takes numbers from the front of a record that is long enough.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -236,7 +236,7 @@ impl Fields<'_> {
 mod tests {
     use super::*;
 
-    /// Records come back, and one changed byte anywhere is noticed.
+    /// Records are read back unchanged, and one changed byte anywhere is noticed.
     #[test]
     fn records_are_sealed() {
         let slot = |owner, bytes| Slot { spare: Spare { owner, seq: 7 << 40 }, bytes };

@@ -1,8 +1,10 @@
-//! The flash in a file: payload and spare area of every page, erase counts. It outlasts the process, however that ends.
+//! The flash in a file: payload and spare area of every page, erase counts. It survives the process, however
+//! that ends.
 //!
-//! What a page or a block becomes is one record, written behind the payload that it speaks of: a page counts as
-//! programmed once its record is whole. An erase is the record of its block: what was programmed before it is void.
-//! So a process that is killed leaves the flash as it was between two operations, and never half of one.
+//! Each change of a page or a block is one record, written after the payload that it describes: a page counts
+//! as programmed once its record is complete. An erase is the record of its block: what was programmed before
+//! it is void. So a process that is killed leaves the flash as it was between two operations, never in the
+//! middle of one.
 
 mod layout;
 mod open;
@@ -27,7 +29,7 @@ use layout::{Block, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
 pub(crate) use open::is_data;
 pub use open::{Found, Opened};
 
-/// What the head says.
+/// The contents of the head.
 #[derive(Serialize, Deserialize)]
 struct Head {
     shape: Shape,
@@ -38,16 +40,16 @@ struct Head {
 /// What a slot is programmed with.
 #[derive(Clone, Debug)]
 pub enum Stuff {
-    /// Nothing that is kept: it reads as zeroes.
+    /// Nothing is stored: it reads as zeroes.
     Nothing,
     /// The user's data.
     Data(Content),
-    /// What a translation page, or a page of trims, says.
+    /// The contents of a translation page, or of a page of trims.
     Words(Arc<[u32]>),
 }
 
 impl Stuff {
-    /// Lets go of what it holds.
+    /// Releases what it holds.
     pub fn release(self, payload: &mut Payload) {
         if let Stuff::Data(content) = self {
             payload.release(content);
@@ -63,17 +65,17 @@ pub struct Nand {
     blocks: Vec<Block>,
     /// Number of the last program or erase.
     number: u64,
-    /// The payload of the page that is written.
+    /// The payload of the page being written.
     buffer: Vec<u8>,
 }
 
-/// A flash in a file, and what the device needs to go on with it.
+/// A flash in a file, and what the device needs to continue with it.
 pub struct Stored {
     /// The file.
     pub nand: Nand,
     /// What the FTL decides.
     pub tape: Tape,
-    /// What its pages say.
+    /// The contents of its mapping pages.
     pub says: Says,
     /// The bytes that it holds.
     pub payload: Payload,
@@ -87,7 +89,7 @@ impl Nand {
     /// Makes a file for a prepared device, which begins with everything on flash.
     ///
     /// # Errors
-    /// [`LiveError::User`]: the file's, or the FTL's that cannot lose power.
+    /// [`LiveError::User`]: the file's error, or the FTL cannot lose power.
     pub fn create(
         path: &Path,
         settings: &Settings,
@@ -109,7 +111,7 @@ impl Nand {
         Ok(Stored { nand, tape: power.tape, says, payload, identity: identity.clone(), opened: Opened::Made })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -117,7 +119,7 @@ impl Nand {
     /// Finishes a program or an erase.
     ///
     /// # Errors
-    /// The system's; the flash is then as it was before.
+    /// The system's error; the flash is then as it was before.
     pub fn apply(&mut self, change: &Change, stuff: &[Stuff], payload: &Payload) -> io::Result<()> {
         match change {
             Change::Program { page, kind, spares } => {
@@ -130,10 +132,10 @@ impl Nand {
         }
     }
 
-    /// Cuts a program or an erase off midway.
+    /// Cuts a program or an erase in the middle.
     ///
     /// # Errors
-    /// The system's; the flash is then as it was before.
+    /// The system's error; the flash is then as it was before.
     pub fn tear(&mut self, change: &Change) -> io::Result<()> {
         let number = self.number + 1;
         match change {
@@ -172,7 +174,7 @@ impl Nand {
         self.put(page, &Page { number: self.number + 1, kind: Some(kind), sum, slots })
     }
 
-    /// Writes a page's record: from here on it is so.
+    /// Writes a page's record: from here on the page counts as programmed.
     fn put(&mut self, page: u64, record: &Page) -> io::Result<()> {
         self.file.write_all_at(&record.encode(), self.shape.spare(page))?;
         self.number = record.number;
@@ -186,30 +188,31 @@ impl Nand {
         let pages = u64::from(self.shape.pages_per_block);
         let first = u64::from(block) * pages;
         let from = self.shape.payload(first);
-        // What is void takes no room, where the file system can do that.
+        // Void data takes no room, if the file system can do that.
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.file, how, from, self.shape.payload(first + pages) - from);
         Ok(())
     }
 
-    /// Says how the file is left.
+    /// Records how the file is left.
     fn leave(&self, left: Left) -> io::Result<()> {
         self.file.write_all_at(&left.encode(), self.shape.left())
     }
 
-    /// From here on the flash alone counts.
+    /// From here on only the flash counts.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn forget_checkpoint(&self) -> io::Result<()> {
         self.leave(Left::default())?;
         self.file.set_len(self.shape.checkpoint())
     }
 
-    /// Ends the file, with the FTL's state if it is known. It is free for others then, whoever still has it open.
+    /// Closes the file, with the FTL's state if it is known. Others can then use it, even if it is still open
+    /// somewhere.
     ///
     /// # Errors
-    /// The system's; the flash is there all the same.
+    /// The system's error; the flash is complete all the same.
     pub fn end(&self, checkpoint: Option<&[u8]>) -> io::Result<()> {
         if let Some(bytes) = checkpoint {
             self.file.write_all_at(bytes, self.shape.checkpoint())?;
@@ -221,7 +224,7 @@ impl Nand {
     }
 }
 
-/// Writes what a slot holds; the bytes of it.
+/// Writes what a slot holds; returns its bytes.
 fn fill(part: &mut [u8], stuff: &Stuff, payload: &Payload) -> io::Result<u32> {
     let too_long = || io::Error::new(ErrorKind::InvalidInput, "a page says more than fits into it");
     match stuff {
@@ -248,7 +251,7 @@ fn slots(settings: &Settings) -> usize {
     (settings.flash.raw_bytes() / u64::from(settings.ftl.logical_page_bytes)) as usize
 }
 
-/// The name of a file under way.
+/// The name of a file that is being written.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -259,13 +262,13 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> LiveError {
     LiveError::User(format!("{}: {what}: {}", path.display(), ftlab_trace::atomic::reason(error)))
 }
 
-/// Whoever has the file open has it alone.
+/// Whoever has the file open has it exclusively.
 fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
 }
 
-/// Writes a file that holds what the media hold; its blocks, and the number of the last program.
+/// Writes a file that holds what the media hold; returns its blocks, and the number of the last program.
 fn write_anew(
     path: &Path,
     shape: Shape,
@@ -301,15 +304,16 @@ fn write_anew(
     Ok((nand.file, blocks, shape.pages()))
 }
 
-/// What translation pages and pages of trims say, of each the newest that was put on flash: a copy of it says the same.
+/// The contents of translation pages and pages of trims, for each the newest that was put on flash: a copy of
+/// it has the same content.
 #[derive(Default)]
 pub struct Says(HashMap<(Kind, u32), Version>);
 
-/// A sequence number, and what that version says.
+/// A sequence number, and the content of that version.
 type Version = (u64, Arc<[u32]>);
 
 impl Says {
-    /// What a slot is programmed with that is no user data.
+    /// What a slot is programmed with if it is not user data.
     pub fn of(&mut self, tape: &Tape, kind: Kind, Spare { owner, seq }: Spare) -> Stuff {
         if let Some(words) = tape.give(kind, owner, seq) {
             self.0.insert((kind, owner), (seq, words));

@@ -1,4 +1,4 @@
-//! A file that is there: what it holds, and the device that goes on with it.
+//! An existing file: its contents, and the device that continues with it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions};
@@ -21,17 +21,17 @@ use crate::payload::Payload;
 
 /// Bytes of records read at a time.
 const CHUNK: u64 = 1 << 20;
-/// Most differing keys that a message names.
+/// The most differing keys that a message names.
 const MOST_NAMED: usize = 8;
 
-/// How a file was found.
+/// The state in which a file was found.
 #[derive(Clone, Copy, Debug)]
 pub enum Opened {
-    /// It was made.
+    /// It did not exist and was made.
     Made,
     /// The media's checkpoint was loaded.
     Checkpoint,
-    /// The FTL was made anew from flash alone.
+    /// The FTL was rebuilt from flash alone.
     Recovered {
         /// What was read and written.
         recovery: Recovery,
@@ -50,10 +50,10 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the file; `None` if there is none, or nothing is in it. Nothing is written.
+    /// Reads the file; `None` if there is none, or it is empty. Nothing is written.
     ///
     /// # Errors
-    /// [`LiveError::User`] if it is another device's, of another version, damaged, or in use.
+    /// [`LiveError::User`] if it belongs to another device, has another version, is damaged, or is in use.
     pub fn read(path: &Path, settings: &Settings, identity: &Identity) -> Result<Option<Found>, LiveError> {
         let refused = |why: String| LiveError::User(format!("{}: {why}", path.display()));
         let meta = match std::fs::metadata(path) {
@@ -86,8 +86,8 @@ impl Found {
         Ok(Some(Found { nand, identity: identity.clone(), pages, checkpoint }))
     }
 
-    /// The device, by the checkpoint if there is one, else by recovery from flash alone. From here on the file is
-    /// written.
+    /// Restores the device from the checkpoint if there is one, else by recovery from flash alone. From here
+    /// on the file is written.
     ///
     /// # Errors
     /// [`LiveError`]: the file is damaged or cannot be written, or the FTL cannot be recovered.
@@ -142,7 +142,7 @@ impl Found {
         Ok((prepared, Stored { nand, tape, says, payload, identity, opened }))
     }
 
-    /// The flash as the simulation has it.
+    /// The flash in the simulation's form.
     fn media(&self, settings: &Settings) -> Media {
         enum What<'a> {
             Erase(u32, bool),
@@ -156,7 +156,7 @@ impl Found {
         let mut order: Vec<(u64, What)> =
             self.pages.iter().map(|(page, record)| (record.number, What::Page(*page, record))).collect();
         for (number, block) in (0..).zip(&self.nand.blocks) {
-            // What is replayed counts its erase again.
+            // The replay counts its erase again.
             let replayed = u32::from(block.number > 0 && !block.torn);
             media.set_erases(number, block.erases - replayed);
             if block.number > 0 {
@@ -178,7 +178,7 @@ impl Found {
         media
     }
 
-    /// Reads what the pages hold: user data into `payload`; what other pages say.
+    /// Reads what the pages hold: user data into `payload`; returns the contents of the other pages.
     fn contents(&self, settings: &Settings, payload: &mut Payload) -> io::Result<Words> {
         let shape = &self.nand.shape;
         let mut words = Words::default();
@@ -214,7 +214,7 @@ impl Found {
     }
 }
 
-/// What pages that are no user data say, by log, owner and sequence number.
+/// The contents of pages that are not user data, by log, owner and sequence number.
 type Words = HashMap<(Kind, u32, u64), std::sync::Arc<[u32]>>;
 
 /// Whether a slot holds a logical page.
@@ -222,7 +222,7 @@ pub(crate) fn is_data(kind: Kind, owner: u32, lpns: u64) -> bool {
     kind != Kind::Map && u64::from(owner) < lpns
 }
 
-/// Where recovery finds the bytes that it copies: a version is the same wherever it lies.
+/// Where recovery finds the bytes that it copies: a version has the same content wherever it lies.
 struct Copies<'a> {
     pages: &'a [(u32, Page)],
     lpns: u64,
@@ -230,7 +230,7 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Follows a program or an erase of recovery; what it programs.
+    /// Follows a program or an erase of recovery; returns what it programs.
     fn follow(
         &mut self,
         change: &Change,
@@ -347,7 +347,8 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     let (mut at, end) = (shape.spare(0), shape.spare(shape.pages()));
     let mut bytes = Vec::new();
     while let Some(from) = next_data(file, at).filter(|&from| from < end) {
-        // Records do not cross where chunks meet: both are powers of two, and the parts begin at pages.
+        // Records do not cross the borders of chunks: both sizes are powers of two, and the parts begin at
+        // pages.
         at = from / each * each;
         bytes.resize((end - at).min(CHUNK) as usize, 0);
         file.read_exact_at(&mut bytes, at)?;
@@ -369,12 +370,12 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     Ok((blocks, pages, (left.bytes > 0).then_some(checkpoint)))
 }
 
-/// Where the next bytes are that were ever written.
+/// Returns where the next bytes are that were ever written.
 fn next_data(file: &File, from: u64) -> Option<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(from)) {
         Ok(at) => Some(at),
         Err(rustix::io::Errno::NXIO) => None,
-        // Where the file system does not tell, everything is read.
+        // If the file system does not tell, everything is read.
         Err(_) => Some(from),
     }
 }

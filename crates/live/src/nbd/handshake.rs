@@ -1,4 +1,4 @@
-//! The handshake: options are haggled over until the client chooses the export.
+//! The handshake: options are negotiated until the client chooses the export.
 
 use super::request::{Parsed, Request, parse};
 use super::{MAX_PAYLOAD, u32_at};
@@ -6,12 +6,12 @@ use super::{MAX_PAYLOAD, u32_at};
 const GREETING: [u64; 2] = [0x4e42_444d_4147_4943, OPTION];
 const OPTION: u64 = 0x4948_4156_454f_5054;
 const REPLY: u64 = 0x0003_e889_0455_65a9;
-/// Fixed newstyle, and no zeroes behind the export: of the server's flags, and of the client's.
+/// Fixed newstyle, and no zeroes after the export: among the server's flags, and among the client's.
 const FIXED_NEWSTYLE: u32 = 1;
 const NO_ZEROES: u32 = 2;
-/// Bytes of an option's data that are looked at; longer ones end the connection.
+/// Bytes of an option's data that are read; longer ones end the connection.
 const MOST_DATA: u32 = 64 << 10;
-/// Options that one client may send.
+/// The most options that one client may send.
 const MOST_OPTIONS: u32 = 256;
 
 const ACK: u32 = 1;
@@ -25,7 +25,7 @@ const UNKNOWN: u32 = 0x8000_0006;
 
 /// The one context of block status.
 const ALLOCATION: &[u8] = b"base:allocation";
-/// The number under which that is reported.
+/// The number under which it is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
 
 /// What is exported, under the empty name.
@@ -35,14 +35,14 @@ pub struct Export {
     pub size: u64,
     /// Writes are refused.
     pub read_only: bool,
-    /// Best size of a request, bytes.
+    /// Preferred size of a request, bytes.
     pub preferred: u32,
-    /// What it is, for people.
+    /// A description for people.
     pub description: String,
 }
 
 impl Export {
-    /// The flags that say what the export can do.
+    /// Returns the flags that say what the export can do.
     fn flags(&self) -> u16 {
         const HAS_FLAGS: u16 = 1;
         const READ_ONLY: u16 = 2;
@@ -58,16 +58,17 @@ impl Export {
     }
 }
 
-/// What comes next on a connection.
+/// What to do next on a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing before at least so many bytes are there.
+    /// Nothing until at least this many bytes are there.
     Wait(usize),
-    /// So many bytes are dealt with; what is to be sent stands in the buffer.
+    /// This many bytes are processed; what has to be sent is in the buffer.
     Go(usize),
-    /// A request of so many bytes, header and data.
+    /// A request of this many bytes, header and data.
     Request(Request, usize),
-    /// The connection ends when what stands in the buffer is sent, the client's fault in words if it is one.
+    /// The connection ends after what is in the buffer has been sent; holds a message if the client made an
+    /// error.
     End(Option<&'static str>),
 }
 
@@ -78,7 +79,7 @@ enum Phase {
     Transmission,
 }
 
-/// One client's connection, as far as the protocol goes.
+/// The protocol state of one client's connection.
 #[derive(Clone, Debug)]
 pub struct Session {
     phase: Phase,
@@ -91,7 +92,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A new connection, and the greeting that the server begins with.
+    /// Makes a new connection, and the greeting with which the server begins.
     pub fn new(out: &mut Vec<u8>) -> Session {
         GREETING.iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
         out.extend_from_slice(&((FIXED_NEWSTYLE | NO_ZEROES) as u16).to_be_bytes());
@@ -103,7 +104,7 @@ impl Session {
         self.phase == Phase::Transmission
     }
 
-    /// What the bytes that have arrived begin with; answers of the handshake are appended to `out`.
+    /// Returns what the received bytes begin with; answers of the handshake are appended to `out`.
     pub fn next(&mut self, bytes: &[u8], export: &Export, out: &mut Vec<u8>) -> Turn {
         match self.phase {
             Phase::Flags => self.flags(bytes),
@@ -158,7 +159,7 @@ impl Session {
     fn answer(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) -> Result<(), Turn> {
         let say = |out: &mut Vec<u8>, kind, data: &[u8]| reply(out, option, kind, data);
         match option {
-            // EXPORT_NAME has no way to refuse but to hang up.
+            // EXPORT_NAME can only be refused by closing the connection.
             1 if !data.is_empty() => return Err(Turn::End(Some("the client asks for an unknown export"))),
             1 => {
                 out.extend_from_slice(&export.size.to_be_bytes());
@@ -255,7 +256,7 @@ fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend_from_slice(data);
 }
 
-/// A length and so many bytes, and what is behind them.
+/// A length, that many bytes, and what follows them.
 fn text(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = (data.len() >= 4).then(|| u32_at(data, 0) as usize)?;
     let end = length.checked_add(4).filter(|&end| end <= data.len())?;
@@ -269,7 +270,7 @@ fn asked(data: &[u8]) -> Option<(&[u8], &[u8])> {
     (rest.len() == 2 + 2 * count).then(|| (name, &rest[2..]))
 }
 
-/// The name of an export and the contexts asked for.
+/// The name of an export and the requested contexts.
 fn contexts_asked(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let (name, mut rest) = text(data)?;
     let count = (rest.len() >= 4).then(|| u32_at(rest, 0))?;

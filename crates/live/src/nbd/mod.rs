@@ -1,8 +1,8 @@
 //! The NBD protocol (fixed newstyle), as a pure function of bytes.
 //!
-//! A [`Session`] is given what has arrived and says what to make of its beginning; what it answers by itself (the
-//! handshake) it appends to a buffer. It knows of no socket and no thread, so that hostile bytes can be tried on it
-//! alone. Source: the NetworkBlockDevice project's proto.md.
+//! A [`Session`] is given the received bytes and interprets their beginning; what it answers itself (the
+//! handshake) it appends to a buffer. It knows no socket and no thread, so that it can be tested alone with
+//! hostile bytes. Source: the NetworkBlockDevice project's proto.md.
 
 mod handshake;
 pub mod reply;
@@ -12,7 +12,7 @@ pub(crate) use handshake::ALLOCATION_ID;
 pub use handshake::{Export, Session, Turn};
 pub use request::{Command, Flags, HEADER, Parsed, Request, parse};
 
-/// Most bytes of one read or write.
+/// The most bytes of one read or write.
 pub const MAX_PAYLOAD: u32 = 32 << 20;
 
 /// Error numbers of the protocol.
@@ -33,7 +33,7 @@ pub enum Errno {
     NotSup = 95,
 }
 
-/// Reads a big-endian number at a place, which has to be there.
+/// Reads a big-endian number at a place that must exist.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }

@@ -7,7 +7,7 @@ const STRUCTURED: u32 = 0x668e_33ef;
 /// Bytes before the data of a read: simple, and structured.
 const BEFORE_DATA: [usize; 2] = [16, 28];
 
-/// An answer without data: done, or failed.
+/// An answer without data: success or failure.
 pub fn plain(out: &mut Vec<u8>, cookie: u64, error: Option<Errno>) {
     out.extend_from_slice(&SIMPLE.to_be_bytes());
     out.extend_from_slice(&error.map_or(0, |error| error as u32).to_be_bytes());
@@ -21,7 +21,7 @@ pub fn failed(out: &mut Vec<u8>, cookie: u64, error: Errno) {
     out.extend_from_slice(&0u16.to_be_bytes());
 }
 
-/// A reply to a read with so many bytes of zeroes, and where in it they begin.
+/// Makes a reply to a read with this many zero bytes; returns it and the place where they begin.
 pub fn read(cookie: u64, offset: u64, length: u32, structured: bool) -> (Vec<u8>, usize) {
     let before = BEFORE_DATA[usize::from(structured)];
     let mut head = Vec::with_capacity(before);
@@ -36,7 +36,7 @@ pub fn read(cookie: u64, offset: u64, length: u32, structured: bool) -> (Vec<u8>
     } else {
         plain(&mut head, cookie, None);
     }
-    // Zeroed by the system where it is large, so that holes are not touched.
+    // The system zeroes it if it is large, so that holes are not touched.
     let mut out = vec![0; before + length as usize];
     out[..before].copy_from_slice(&head);
     (out, before)
@@ -52,7 +52,7 @@ pub fn block_status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u3
     }
 }
 
-/// The head of the only chunk of a reply.
+/// Makes the head of the only chunk of a reply.
 fn chunk(out: &mut Vec<u8>, kind: u16, cookie: u64, length: u32) {
     const DONE: u16 = 1;
     out.extend_from_slice(&STRUCTURED.to_be_bytes());

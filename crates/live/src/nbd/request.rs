@@ -2,7 +2,7 @@
 
 use super::{MAX_PAYLOAD, u16_at, u32_at, u64_at};
 
-/// Begins every request.
+/// The magic number that begins every request.
 pub const MAGIC: u32 = 0x2560_9513;
 /// Bytes of a request's header.
 pub const HEADER: usize = 28;
@@ -24,9 +24,9 @@ pub enum Command {
     Cache,
     /// Write zeroes.
     WriteZeroes,
-    /// Which parts are allocated.
+    /// Query which parts are allocated.
     BlockStatus,
-    /// None that this server knows.
+    /// A command unknown to this server.
     Unknown(u16),
 }
 
@@ -50,7 +50,7 @@ impl Flags {
         self.0 & 8 != 0
     }
 
-    /// Zeroes only if they are faster than a write.
+    /// Write zeroes only if that is faster than a write.
     pub fn fast_zero(self) -> bool {
         self.0 & 16 != 0
     }
@@ -72,11 +72,11 @@ impl Flags {
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What.
+    /// The command.
     pub command: Command,
-    /// How.
+    /// Its flags.
     pub flags: Flags,
-    /// The client's name for it.
+    /// The client's handle for it.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
@@ -84,18 +84,18 @@ pub struct Request {
     pub length: u32,
 }
 
-/// What some bytes begin with.
+/// What a sequence of bytes begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// A part of a request; at least so many bytes belong to it.
+    /// An incomplete request, to which at least this many bytes belong.
     Part(usize),
-    /// A request, whose header and data end there.
+    /// A request; header and data end at this place.
     Whole(Request, usize),
-    /// No request: the connection is of no more use.
+    /// Not a request: the connection cannot be used any more.
     Bad(&'static str),
 }
 
-/// What `bytes` begin with.
+/// Returns what `bytes` begin with.
 pub fn parse(bytes: &[u8]) -> Parsed {
     let seen = bytes.len().min(4);
     if bytes[..seen] != MAGIC.to_be_bytes()[..seen] {
@@ -123,7 +123,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         length: u32_at(bytes, 24),
     };
     let data = if command == Command::Write { request.length } else { 0 };
-    // What follows a write that is too long cannot be told from its data.
+    // After a write that is too long, its data cannot be told from what follows.
     if data > MAX_PAYLOAD {
         return Parsed::Bad("a write is longer than the server allows");
     }

@@ -1,4 +1,4 @@
-//! What clients send, as it should be and otherwise, and what a server may answer to it.
+//! Messages of clients, valid and invalid, and what a server may answer to them.
 
 use std::collections::HashMap;
 
@@ -58,7 +58,7 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Flips, cuts, doubles, swaps or makes up parts.
+/// Flips, cuts, doubles, swaps or invents parts.
 pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u8> {
     for _ in 0..random.random_range(1..4) {
         let at = random.random_range(0..parts.len());
@@ -80,17 +80,17 @@ pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u
     parts.concat()
 }
 
-/// What the server must make of a client's bytes.
+/// How the server must understand a client's bytes.
 pub struct Understood {
     /// The answers to the handshake, greeting included.
     pub handshake: Vec<u8>,
-    /// Requests that it may answer, by cookie, and how many of them it has.
+    /// Requests that it may answer, by cookie, with the number of each.
     requests: HashMap<u64, (Vec<Request>, usize)>,
     structured: bool,
     block_status: bool,
 }
 
-/// Reads a client's bytes as the server must.
+/// Parses a client's bytes as the server must.
 pub fn understand(sent: &[u8], export: &Export) -> Understood {
     let mut handshake = Vec::new();
     let mut session = Session::new(&mut handshake);
@@ -117,7 +117,7 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
 }
 
 impl Understood {
-    /// What is wrong with what the server has sent, the end of which may be missing.
+    /// Returns what is wrong with the server's output, whose end may be missing.
     pub fn judge(mut self, sent: &[u8]) -> Option<String> {
         let common = sent.len().min(self.handshake.len());
         if sent[..common] != self.handshake[..common] {
@@ -134,7 +134,7 @@ impl Understood {
         None
     }
 
-    /// The length of the reply that bytes begin with; `None` if its end is missing.
+    /// Returns the length of the reply that bytes begin with; `None` if its end is missing.
     fn reply(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
         let (magic, header) = match number(bytes, 0, 4) {
             None => return Ok(None),
@@ -143,7 +143,7 @@ impl Understood {
             Some(other) => return Err(format!("a reply begins with {other:#x}")),
         };
         let length = if magic == 1 { number(bytes, 16, 4).unwrap_or(0) as usize } else { 0 };
-        // With the offset that a chunk of data begins with.
+        // Including the offset with which a chunk of data begins.
         let Some(cookie) = number(bytes, 8, 8).filter(|_| bytes.len() >= header + length.min(8)) else {
             return Ok(None);
         };
@@ -154,7 +154,8 @@ impl Understood {
         let code = code.expect("the header is there");
         let (several, answered) =
             self.requests.get_mut(&cookie).ok_or(format!("nobody asked with cookie {cookie}"))?;
-        // Those with the same cookie may be answered in any order, and a failure does not say which it is.
+        // Those with the same cookie may be answered in any order, and a failure does not say which one it
+        // answers.
         let fits = |request: &Request| match (magic, request.command) {
             (0, Command::Read) => !self.structured,
             (0, Command::BlockStatus) => !(self.structured && self.block_status),
@@ -175,7 +176,7 @@ impl Understood {
         if *answered > several.len() {
             return Err(format!("more replies than requests with cookie {cookie}"));
         }
-        // A plain reply does not say how long it is: with one cookie for requests that differ, nobody can tell.
+        // A plain reply does not state its length: if different requests share a cookie, nobody can tell.
         let alike = |other: &Request| (other.command, other.length) == (request.command, request.length);
         if magic == 0 && !several.iter().all(alike) {
             return Ok(None);

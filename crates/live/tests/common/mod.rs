@@ -1,4 +1,4 @@
-//! Small devices, and a client that keeps what it is sent.
+//! Small devices, and a client that stores its replies.
 
 use std::sync::{Arc, Mutex};
 
@@ -42,7 +42,7 @@ impl Sink for Kept {
     fn lose(&self) {}
 }
 
-/// A client as the engine knows it, and as the test does.
+/// A client as the engine sees it, and as the test does.
 #[allow(dead_code)] // not every test has one
 pub fn client() -> (Arc<Kept>, Arc<dyn Sink>) {
     let kept = Arc::new(Kept::default());

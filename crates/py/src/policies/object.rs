@@ -1,4 +1,4 @@
-//! An object of a class in Python, and what is said of it when it does wrong.
+//! An object of a Python class, and the message when it does something wrong.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use pyo3::types::PyList;
 
 use crate::errors::{Fault, end};
 
-/// An object of the user's class, and where the simulation is for what is said of it.
+/// An object of the user's class, and where the simulation is, for messages.
 pub(super) struct Object {
     name: String,
     object: Py<PyAny>,
@@ -23,7 +23,7 @@ impl fmt::Debug for Object {
 }
 
 impl Object {
-    /// A new object of a class.
+    /// Makes a new object of a class.
     pub fn new(name: &str, class: &Py<PyAny>) -> Object {
         Python::attach(|py| {
             let none = Object { name: name.to_owned(), object: py.None(), now_ns: 0 };
@@ -32,7 +32,7 @@ impl Object {
         })
     }
 
-    /// The same object in the same state.
+    /// Returns a copy of the object in the same state.
     pub fn copy(&self) -> Object {
         Python::attach(|py| {
             let copied = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.object,)));
@@ -90,7 +90,7 @@ impl Object {
         end(Fault::Python(raised));
     }
 
-    /// Ends the run: what a method gave cannot be.
+    /// Ends the run: a method returned something impossible.
     pub fn wrong(&self, method: &str, what: &str) -> ! {
         end(Fault::User(format!("{}: {method}() at {} ns: {what}", self.name, self.now_ns)));
     }

@@ -1,4 +1,4 @@
-//! A mapping cache's replacement in Python.
+//! A mapping cache's replacement policy in Python.
 
 use std::collections::HashSet;
 

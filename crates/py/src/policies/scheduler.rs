@@ -40,13 +40,13 @@ impl Request {
 #[derive(Debug)]
 struct Scheduler {
     object: Object,
-    /// Pending requests: number, and the id that the core has for it.
+    /// Pending requests: their number, and the id that the core uses.
     pending: HashMap<u64, u32>,
     batches: u64,
 }
 
 impl Scheduler {
-    /// The pending request of this number leaves.
+    /// Removes the pending request of this number.
     fn take(&mut self, number: u64) -> u32 {
         let id = self.pending.remove(&number);
         id.unwrap_or_else(|| self.object.wrong("choose", &format!("request {number} is not pending")))
@@ -74,7 +74,7 @@ impl Scheduler {
         }
         let first = queue.head();
         if pool[first].batch == 0 {
-            // No number was given: batches are counted as they go.
+            // No number was given: batches are counted as they leave.
             self.batches += 1;
             let mut id = first;
             while id != ftlab_core::util::NONE {

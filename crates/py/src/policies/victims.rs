@@ -13,7 +13,7 @@ use super::object::Object;
 /// A closed block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
-    /// The place among the blocks of its chip.
+    /// Its place among the blocks of its chip.
     order: u64,
     valid: u32,
     closed: u64,
@@ -25,10 +25,10 @@ struct Victims {
     object: Object,
     space: Space,
     blocks: Vec<Closed>,
-    /// Closed blocks of each chip, in the order in which they came to their present number of valid pages.
+    /// Closed blocks of each chip, in the order in which they reached their present number of valid pages.
     chips: Vec<BTreeMap<u64, u32>>,
     changes: u64,
-    /// The count of the block that was closed last: no two have the same.
+    /// The counter value of the block that was closed last: no two blocks have the same.
     last_closed: u64,
 }
 

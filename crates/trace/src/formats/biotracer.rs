@@ -1,10 +1,10 @@
 //! BIOtracer (Zhou et al., IISWC 2015), Nexus 5: start sector, sectors, bytes, flags and four times
 //! in seconds (generated, process start, submitted, finished), separated by tabs.
 //!
-//! Flags: bit 0 write, bit 2 did not wait. The authors' notes say that a size should be a
-//! multiple of 8 sectors, that the eMMC driver adds a sector to some, and that this has to be
-//! cleaned; in recordings it is always one sector, on writes (the header of a packed command).
-//! So sizes are rounded down to whole 4 KiB, at least one.
+//! Flags: bit 0 write, bit 2 did not wait. The authors' notes say that a size should be a multiple of 8
+//! sectors, that the eMMC driver adds a sector to some, and that this has to be cleaned; in recordings it is
+//! always one sector, on writes (the header of a packed command). So sizes are rounded down to whole 4 KiB,
+//! but not below one.
 
 use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};
 use crate::number::unit;

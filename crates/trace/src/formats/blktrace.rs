@@ -1,5 +1,5 @@
-//! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): a file for each CPU, or all
-//! of them as one stream.
+//! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): one file for each
+//! CPU, or all of them in one stream.
 //!
 //! As of blkparse's text, one action is counted ([`Counted`]).
 
@@ -25,17 +25,17 @@ const NOTIFY: u32 = 1 << 10;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
 
-/// The reader.
+/// Makes the reader.
 pub(crate) struct Blktrace {
     big_endian: bool,
     counted: Counted,
     flagged: Flagged,
     devices: Devices,
-    /// Others of the same trace, by their names.
+    /// Finds the other files of the same trace by their names.
     one_of_several: bool,
 }
 
-/// Fields of a record, in its byte order.
+/// The fields of a record, in its byte order.
 struct Fields<'a> {
     record: &'a [u8],
     big_endian: bool,
@@ -72,7 +72,7 @@ impl Fields<'_> {
     }
 }
 
-/// The actions among the records of a file's beginning.
+/// Returns the actions among the records at a file's beginning.
 fn actions(head: &[u8], big_endian: bool) -> impl Iterator<Item = u8> {
     let mut rest = head;
     std::iter::from_fn(move || {

@@ -31,7 +31,8 @@ impl Parser for Cloudphysics {
             return Ok(Row::Nothing);
         }
         let mut fields = Commas::of(line);
-        // The columns of the hypervisor's trace record. Checked, since the columns of other traces would pass.
+        // The columns of the hypervisor's trace record. They are checked, since the columns of other traces
+        // would pass.
         match fields.need("version")? {
             b"1" | b"2" => {}
             other => return Err(unexpected("version", other, "1 or 2")),

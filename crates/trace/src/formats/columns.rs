@@ -1,5 +1,5 @@
-//! The four look-alikes: `arrival device address size op`, separated by blanks, in different
-//! units. Nothing in such a file tells which it is, so they are never guessed.
+//! The four look-alikes: `arrival device address size op`, separated by blanks, in different units. Nothing
+//! in such a file tells them apart, so they are never guessed.
 
 use super::{Recognised, digit_op};
 use crate::devices::Devices;
@@ -64,7 +64,7 @@ impl Layout for DisksimUnits {
         let digits = text.strip_prefix(b"0x").or(text.strip_prefix(b"0X")).unwrap_or(text);
         let flags = std::str::from_utf8(digits)
             .ok()
-            // A sign would pass from_str_radix.
+            // from_str_radix would accept a sign.
             .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
             .and_then(|digits| u64::from_str_radix(digits, 16).ok())
             .ok_or_else(|| unexpected("flags", text, "a hexadecimal number"))?;

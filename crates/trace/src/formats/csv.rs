@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::{Op, Record};
 
-/// Columns looked at; further ones are passed over.
+/// The number of columns examined; further ones are ignored.
 const COLUMNS: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Csv {
     depth: Depth,
 }
 
-/// Whether a line names the columns needed.
+/// Returns whether a line names the required columns.
 fn is_header(line: &[u8]) -> bool {
     Csv::default().read_header(line).is_ok()
 }

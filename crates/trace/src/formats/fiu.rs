@@ -1,6 +1,6 @@
-//! FIU (SRCMap and I/O Deduplication, Florida International University): `time pid process lba size W|R major minor
-//! md5`, separated by blanks; times in nanoseconds, address and size in sectors of 512 B. Later files end without the
-//! hash of the content.
+//! FIU (SRCMap and I/O Deduplication, Florida International University): `time pid process lba size W|R major
+//! minor md5`, separated by blanks; times in nanoseconds, address and size in sectors of 512 B. Later files
+//! lack the hash of the content.
 
 use super::read_or_write;
 use crate::devices::Devices;
@@ -25,7 +25,7 @@ impl Parser for Fiu {
         let time_ns = time(fields.need("time")?, "time", unit::NS)?;
         whole(fields.need("pid")?, "pid")?;
         let process = fields.need("process")?;
-        // Else five numbers a line, of other layouts, would begin like this one.
+        // Otherwise five numbers on a line, as in other layouts, would match.
         if process.iter().all(u8::is_ascii_digit) {
             return Err(unexpected("process", process, "the name of a process"));
         }
@@ -35,7 +35,7 @@ impl Parser for Fiu {
         let (major, minor) = (fields.need("major")?, fields.need("minor")?);
         whole(major, "major")?;
         whole(minor, "minor")?;
-        // Both numbers are the device's name.
+        // The two numbers together name the device.
         let at = |field: &[u8]| field.as_ptr() as usize - line.as_ptr() as usize;
         let offset = self.0.place(&line[at(major)..at(minor) + minor.len()], offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })

@@ -1,6 +1,5 @@
-//! MobileBlockIOTraces (Pixel 6a): `proces,device,rw_flag,sector,size,timestamp` with a header;
-//! size in sectors, stamps in seconds. Process names are free text, so fields are taken from the
-//! right.
+//! MobileBlockIOTraces (Pixel 6a): `proces,device,rw_flag,sector,size,timestamp` with a header; size in
+//! sectors, stamps in seconds. Process names are free text, so fields are parsed from the right.
 
 use super::{Recognised, header_is};
 use crate::devices::Devices;
@@ -12,7 +11,7 @@ use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 use memchr::memrchr;
 
-/// Whether a line is the header.
+/// Returns whether a line is the header.
 fn is_header(line: &[u8]) -> bool {
     let rest = ["device", "rw_flag", "sector", "size", "timestamp"];
     ["proces", "process"].iter().any(|first| {
@@ -27,7 +26,7 @@ pub(crate) struct MobileEbpf {
     flagged: Flagged,
 }
 
-/// Takes the last field off `rest`.
+/// Takes the last field from `rest`.
 #[inline]
 fn last<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8], Trouble> {
     match memrchr(b',', rest) {

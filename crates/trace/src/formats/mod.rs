@@ -5,14 +5,14 @@ use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 
-/// What the stamps of a layout are.
+/// The meaning of a layout's stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamps {
     /// Simulation time already: kept as they are.
     Own,
     /// A clock of the trace's own: the first kept arrival becomes 0.
     Clock,
-    /// The same in whole seconds: the requests of a second are spread over it.
+    /// The same in whole seconds: the requests of a second are spread evenly over it.
     Seconds,
     /// None.
     Absent,
@@ -23,11 +23,11 @@ pub(crate) enum Stamps {
 pub(crate) enum Recognised {
     /// By its first line alone.
     Header(fn(&[u8]) -> bool),
-    /// By its first line, or by its lines where that was cut off.
+    /// By its first line, or by its lines if the first was cut off.
     HeaderOrLines(fn(&[u8]) -> bool),
     /// By its lines.
     Lines,
-    /// By neither: it looks like others, and has to be named.
+    /// By neither: it resembles others, and has to be named.
     Never,
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct Format {
     pub(crate) probe: fn(&[&[u8]], &Options) -> Probe,
 }
 
-/// How a layout fits some lines.
+/// How well a layout fits some lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// Lines that are requests, or rows to drop.
+    /// Lines that are requests, or rows to be dropped.
     pub(crate) good: usize,
     /// Lines that do not parse.
     pub(crate) bad: usize,
@@ -109,13 +109,13 @@ pub fn samples() -> impl Iterator<Item = (&'static str, &'static [u8])> {
     texts.chain(crate::parquet::SAMPLES.iter().map(|sample| ("parquet", *sample)))
 }
 
-/// The layout of this name.
+/// Returns the layout of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Format> {
     let binaries = BINARIES.iter().map(|binary| &binary.format);
     FORMATS.iter().chain(binaries).find(|format| format.name == name)
 }
 
-/// Whether a line is a header: these names, in any case, blanks around them aside; what follows
+/// Returns whether a line is a header of these names, in any case, ignoring surrounding blanks; what follows
 /// the last name (after a comma or a blank) is free.
 fn header_is(line: &[u8], names: &[&str]) -> bool {
     let mut fields = crate::fields::Commas::of(line);
@@ -127,15 +127,15 @@ fn header_is(line: &[u8], names: &[&str]) -> bool {
         })
 }
 
-/// Whether a first line is a header beginning with one of these names.
+/// Returns whether a first line is a header that begins with one of these names.
 ///
-/// Layouts without a header are found with one added where somebody loaded and saved them.
+/// Layouts without a header may have one added, where somebody loaded and saved them.
 fn added_header(line: &[u8], first_names: &[&str]) -> bool {
     let field = crate::fields::Commas::of(line).next().unwrap_or_default();
     first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// A letter or word for an operation: R, W (any case), read, write.
+/// Parses a letter or word for an operation: R, W (any case), read, write.
 #[inline]
 fn read_or_write(text: &[u8], name: &'static str) -> Result<ftlab_core::workload::Op, Trouble> {
     use ftlab_core::workload::Op;
@@ -148,7 +148,7 @@ fn read_or_write(text: &[u8], name: &'static str) -> Result<ftlab_core::workload
     }
 }
 
-/// A digit for an operation; the two digits are given.
+/// Parses a digit for an operation; the two digits are given.
 #[inline]
 fn digit_op(
     text: &[u8],

@@ -1,5 +1,5 @@
-//! libCacheSim's oracleGeneral: records of 24 B, little-endian: time (u32, seconds), object (u64), size (u32, bytes),
-//! next access (i64). Its block traces have the sector for the object; there are no operations.
+//! libCacheSim's oracleGeneral: records of 24 B, little-endian: time (u32, seconds), object (u64), size (u32,
+//! bytes), next access (i64). In its block traces the object is the sector; there are no operations.
 
 use super::Stamps;
 use crate::binary::Reader;
@@ -9,7 +9,7 @@ use ftlab_core::workload::Op;
 const SECTOR: u64 = 512;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The reader.
+/// Makes the reader.
 pub(crate) struct OracleGeneral;
 
 impl Reader for OracleGeneral {

@@ -1,5 +1,5 @@
-//! SQLite over ext4: `pid D|C operation offset bytes time ...`, separated by blanks; times in
-//! seconds. D is the dispatch of a request and C its completion, so D rows alone are counted.
+//! SQLite over ext4: `pid D|C operation offset bytes time ...`, separated by blanks; times in seconds. D is
+//! the dispatch of a request and C its completion, so only D rows are counted.
 
 use crate::fields::{Words, time, unexpected, whole};
 use crate::number::unit;

@@ -1,6 +1,6 @@
-//! SYSTOR '17 (Lee et al., enterprise VDI): `Timestamp,Response,IOType,LUN,Offset,Size` with a
-//! header; stamps in seconds, offset and size in bytes. IOType may be blank: such a row is not
-//! known to be a read or a write and is dropped (`other_op`).
+//! SYSTOR '17 (Lee et al., enterprise VDI): `Timestamp,Response,IOType,LUN,Offset,Size` with a header; stamps
+//! in seconds, offset and size in bytes. IOType may be blank: such a row is not known to be a read or a
+//! write, and is dropped (`other_op`).
 
 use super::{Recognised, header_is, read_or_write};
 use crate::devices::Devices;

@@ -17,9 +17,9 @@ const RLE_DICTIONARY: i64 = 8;
 /// The next values of a page.
 #[derive(Clone, Copy)]
 enum Values {
-    /// From this byte on.
+    /// The first byte.
     Plain(usize),
-    /// Numbers of the dictionary's.
+    /// Indices into the dictionary.
     Dictionary(Hybrid),
     Delta(Delta),
 }
@@ -28,7 +28,7 @@ enum Values {
 pub(super) struct Column {
     /// Its numbers have four bytes.
     short: bool,
-    /// They have no sign; beyond 2^63 they come out negative.
+    /// Its numbers are unsigned; those beyond 2^63 come out negative.
     pub(super) unsigned: bool,
     optional: bool,
     pages: Pages,
@@ -36,16 +36,16 @@ pub(super) struct Column {
     /// Rows left of the page, and where it ends.
     left: usize,
     end: usize,
-    /// 1 for each row that has a value, 0 for others.
+    /// 1 for each row that has a value, 0 for the others.
     levels: Option<Hybrid>,
     values: Values,
-    /// Levels of some rows; numbers of values in the dictionary.
+    /// Levels of some rows; indices of their values in the dictionary.
     present: Vec<u32>,
     indices: Vec<u32>,
 }
 
 impl Column {
-    /// A column of `file`; [`Column::start`] goes to its rows.
+    /// Opens a column of `file`; [`Column::start`] goes to its rows.
     pub(super) fn new(file: Arc<File>, short: bool, unsigned: bool, optional: bool) -> Column {
         Column {
             short,
@@ -69,7 +69,8 @@ impl Column {
         self.left = 0;
     }
 
-    /// Reads the next rows, as many as `out` takes; the first that has no value (it reads as 0), counted from 0.
+    /// Reads the next rows, as many as `out` takes; returns the first that has no value (it reads as 0),
+    /// counted from 0.
     pub(super) fn read(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
         let (mut done, mut lacking) = (0, None);
         while done < out.len() {
@@ -105,7 +106,7 @@ impl Column {
         };
         let mut left = self.present.iter().filter(|&&level| level != 0).count();
         self.decode(&mut out[..left])?;
-        // From behind, so that no value is overwritten before it has moved.
+        // From the end, so that no value is overwritten before it has moved.
         for (row, &level) in self.present.iter().enumerate().rev() {
             out[row] = if level == 0 {
                 0
@@ -117,7 +118,7 @@ impl Column {
         Ok(Some(first))
     }
 
-    /// The next values.
+    /// Reads the next values.
     fn decode(&mut self, out: &mut [i64]) -> Result<(), String> {
         let data = &self.pages.data;
         let (short, unsigned) = (self.short, self.unsigned);
@@ -146,7 +147,7 @@ impl Column {
         Ok(())
     }
 
-    /// Makes ready for the rows of `page`, or takes its dictionary.
+    /// Prepares for the rows of `page`, or takes its dictionary.
     fn begin(&mut self, page: Page) -> Result<(), String> {
         let data = &self.pages.data[..page.length];
         let levels = match page.content {
@@ -178,7 +179,7 @@ impl Column {
         };
         self.values = match page.encoding {
             PLAIN => Values::Plain(at),
-            // A page without any value may lack the width.
+            // A page without any values may lack the width.
             PLAIN_DICTIONARY | RLE_DICTIONARY => {
                 let bits = data.get(at).map_or(0, |&bits| u32::from(bits));
                 Values::Dictionary(Hybrid::new(bits, (at + 1).min(data.len()), data.len())?)
@@ -196,7 +197,7 @@ fn width(short: bool) -> usize {
     if short { 4 } else { 8 }
 }
 
-/// The numbers in plain bytes.
+/// Reads the numbers in plain bytes.
 fn numbers(bytes: &[u8], short: bool, unsigned: bool) -> impl Iterator<Item = i64> {
     bytes.chunks_exact(width(short)).map(move |bytes| {
         if short {

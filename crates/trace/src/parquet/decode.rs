@@ -1,12 +1,14 @@
-//! The encodings of whole numbers. Positions are in a page that has [`SLACK`](super::page::SLACK) bytes behind it.
+//! The encodings of whole numbers. Positions are in a page that is followed by [`SLACK`](super::page::SLACK)
+//! bytes.
 
 use super::thrift::{ENDS, varint, zigzag};
 
-/// Small numbers: runs of one, and groups packed in so many bits each ("RLE/bit-packing hybrid").
+/// Small numbers: runs of one number, and groups packed with a fixed number of bits each ("RLE/bit-packing
+/// hybrid").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hybrid {
     bits: u32,
-    /// Where the next run begins, and where the data end.
+    /// Where the next run begins, and where the data ends.
     at: usize,
     end: usize,
     /// Numbers left of the run.
@@ -17,12 +19,12 @@ pub(super) struct Hybrid {
 #[derive(Clone, Copy, Debug)]
 enum Run {
     Same(u32),
-    /// The next one's first bit.
+    /// First bit of the next one.
     Packed(usize),
 }
 
 impl Hybrid {
-    /// Numbers of `bits` bits in `data[at..end]`.
+    /// Reads numbers of `bits` bits in `data[at..end]`.
     pub(super) fn new(bits: u32, at: usize, end: usize) -> Result<Hybrid, String> {
         if bits > 32 {
             return Err(format!("numbers of {bits} bits in a dictionary's place"));
@@ -30,7 +32,7 @@ impl Hybrid {
         Ok(Hybrid { bits, at, end, left: 0, run: Run::Same(0) })
     }
 
-    /// The next numbers, as many as `out` takes.
+    /// Reads the next numbers, as many as `out` takes.
     pub(super) fn fill(&mut self, data: &[u8], mut out: &mut [u32]) -> Result<(), String> {
         while !out.is_empty() {
             if self.left == 0 {
@@ -57,7 +59,7 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Passes over `count` numbers, if the run says that all are this one.
+    /// Skips `count` numbers, if the run says that all of them have this value.
     pub(super) fn pass(&mut self, data: &[u8], count: usize, number: u32) -> Result<bool, String> {
         while self.left == 0 {
             self.next_run(data)?;
@@ -80,7 +82,7 @@ impl Hybrid {
         if head & 1 == 1 {
             self.left = count.saturating_mul(8);
             self.run = Run::Packed(self.at * 8);
-            // The last group may be cut off behind the last value.
+            // The last group may be cut off after the last value.
             self.at = self.at.saturating_add(count.saturating_mul(self.bits as usize)).min(self.end);
         } else {
             let bytes = self.bits.div_ceil(8) as usize;
@@ -93,16 +95,16 @@ impl Hybrid {
     }
 }
 
-/// Differences, in blocks of groups that have a width each ("DELTA_BINARY_PACKED").
+/// Differences, in blocks of groups that each have a width ("DELTA_BINARY_PACKED").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delta {
-    /// Where the next block begins, and where the data end.
+    /// Where the next block begins, and where the data ends.
     at: usize,
     end: usize,
     /// Groups of a block, and numbers of a group.
     groups: usize,
     length: usize,
-    /// The next group of this block; where the widths of its groups are.
+    /// The next group of this block, and where the widths of its groups are.
     group: usize,
     widths: usize,
     /// Numbers left of the group, their width in bits, and the next one's first bit.
@@ -111,13 +113,13 @@ pub(super) struct Delta {
     bit: usize,
     /// The least difference of the block.
     least: i64,
-    /// The number that comes next, and how many are left with it.
+    /// The next number, and how many are left including it.
     next: i64,
     numbers: usize,
 }
 
 impl Delta {
-    /// The numbers in `data[at..end]`.
+    /// Reads the numbers in `data[at..end]`.
     pub(super) fn new(data: &[u8], mut at: usize, end: usize) -> Result<Delta, String> {
         let data = &data[..end];
         let mut number = || varint(data, &mut at);
@@ -142,7 +144,7 @@ impl Delta {
         })
     }
 
-    /// The next numbers, as many as `out` takes.
+    /// Reads the next numbers, as many as `out` takes.
     pub(super) fn fill(&mut self, data: &[u8], out: &mut [i64]) -> Result<(), String> {
         for value in out {
             self.numbers = self.numbers.checked_sub(1).ok_or(ENDS)?;
@@ -153,7 +155,7 @@ impl Delta {
             if self.left == 0 {
                 self.next_group(data)?;
             }
-            // In halves: a word may have 57 bits only.
+            // In halves, since a word may provide only 57 bits.
             let low = word(data, self.bit) & mask(self.bits.min(32));
             let high = word(data, self.bit + 32) & mask(self.bits.saturating_sub(32));
             self.next = self.next.wrapping_add(self.least).wrapping_add((high << 32 | low) as i64);
@@ -183,14 +185,14 @@ impl Delta {
     }
 }
 
-/// The bits from this one on, 57 of them at least.
+/// Returns the bits from this one on, at least 57 of them.
 #[inline]
 fn word(data: &[u8], bit: usize) -> u64 {
     let bytes = data[bit / 8..bit / 8 + 8].try_into().expect("eight bytes");
     u64::from_le_bytes(bytes) >> (bit % 8)
 }
 
-/// This many bits, at most 32.
+/// Returns this many bits, at most 32.
 fn mask(bits: usize) -> u64 {
     (1 << bits) - 1
 }

@@ -6,7 +6,7 @@ use super::thrift::Thrift;
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Its number among the columns that hold values.
+    /// Its index among the columns that hold values.
     pub(super) leaf: usize,
     /// What it holds.
     pub(super) holds: Holds,
@@ -19,16 +19,16 @@ pub(super) struct Column {
 pub(super) enum Holds {
     /// Whole numbers.
     Whole {
-        /// Four bytes each, not eight.
+        /// Four bytes each instead of eight.
         short: bool,
-        /// They have no sign.
+        /// They are unsigned.
         unsigned: bool,
     },
     /// Anything else, by its name.
     Other(&'static str),
 }
 
-/// The data of some columns for a part of the rows.
+/// The data of some columns for some of the rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) rows: u64,
@@ -56,7 +56,7 @@ pub(super) fn columns(footer: &[u8]) -> Result<Vec<Column>, String> {
             thrift.skip(kind)?;
             continue;
         }
-        // Children still to come of each group that is open; the first is the schema itself.
+        // The children still to come of each open group; the first group is the schema itself.
         let mut open: Vec<u64> = Vec::new();
         for _ in 0..thrift.list(kind)?.0 {
             let element = Element::read(&mut thrift)?;
@@ -78,7 +78,7 @@ pub(super) fn columns(footer: &[u8]) -> Result<Vec<Column>, String> {
     Ok(columns)
 }
 
-/// The row groups, each with the data of these columns.
+/// Returns the row groups, each with the data of these columns.
 pub(super) fn groups(footer: &[u8], columns: &[Column]) -> Result<Vec<Group>, String> {
     let mut thrift = Thrift::new(footer);
     let (mut last, mut groups) = (0, Vec::new());
@@ -116,7 +116,7 @@ fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
     Ok(group)
 }
 
-/// Where a column's data are, if it is said.
+/// Where a column's data is, if that is stated.
 fn part(thrift: &mut Thrift) -> Result<Option<Part>, String> {
     let (mut last, mut part) = (0, None);
     while let Some((id, kind)) = thrift.field(&mut last)? {
@@ -140,7 +140,7 @@ fn metadata(thrift: &mut Thrift) -> Result<Part, String> {
             _ => thrift.skip(kind)?,
         }
     }
-    // Some writers say 0 where there is no dictionary.
+    // Some writers store 0 if there is no dictionary.
     let start = if dictionary > 0 { data.min(dictionary) } else { data };
     Ok(Part { codec, start, end: start.saturating_add(bytes) })
 }
@@ -217,7 +217,7 @@ fn logical(thrift: &mut Thrift) -> Result<Option<(i64, bool)>, String> {
         if id == 10 && kind == 12 {
             let mut last = 0;
             while let Some((id, kind)) = thrift.field(&mut last)? {
-                // A truth value is the kind of its field.
+                // A boolean is encoded in the kind of its field.
                 signed &= (id, kind) != (2, 2);
                 thrift.skip(kind)?;
             }

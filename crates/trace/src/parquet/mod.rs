@@ -1,9 +1,9 @@
 //! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags` and `outstanding`, found by
 //! name.
 //!
-//! A file is read a few rows at a time, of each column one page, so that neither its length nor that of its row
-//! groups sets the memory used. Only the part of the format that columns of whole numbers need is read. No length in a
-//! file is believed: what is allocated for it is bounded.
+//! A file is read a few rows at a time, and one page of each column, so that neither its length nor that of
+//! its row groups sets the memory used. Only the part of the format that columns of whole numbers need is
+//! read. No length in a file is trusted: what is allocated for it is bounded.
 
 mod column;
 mod decode;
@@ -21,36 +21,36 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// Rows handed over at a time.
+/// Rows delivered at a time.
 const ROWS: u64 = 4096;
-/// What a file begins and ends with.
+/// The bytes at both ends of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Bytes of the longest footer that is read.
 const LONGEST_FOOTER: u64 = 64 << 20;
 const COLUMNS: [&str; 4] = ["ts_ns", "op", "offset", "size"];
-/// Which of them is op.
+/// The index of op.
 const OP: usize = 1;
 /// Columns that need not be there.
 const FURTHER: [&str; 2] = ["flags", crate::depth::NAME];
 
-/// Files with pages of version 1 and 2 that take every encoding and compression (`tests/python/test_parquet.py`
-/// has what they hold).
+/// Files with pages of version 1 and 2 that use every encoding and compression
+/// (`tests/python/test_parquet.py` states their content).
 pub(crate) const SAMPLES: [&[u8]; 2] =
     [include_bytes!("version-1.parquet"), include_bytes!("version-2.parquet")];
 
-/// Whether the file begins as a Parquet file does; one that cannot be read is none.
+/// Returns whether the file begins as a Parquet file does; false if it cannot be read.
 pub(crate) fn is_one(path: &str) -> bool {
     let mut magic = [0; 4];
-    // A pipe must not lose its beginning to a look at it.
+    // A look at a pipe must not consume its beginning.
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
         && File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
         && magic == *MAGIC
 }
 
-/// Opens a Parquet file; what reads its rows, anew at each call.
+/// Opens a Parquet file; returns what reads its rows, from the start at each call.
 ///
 /// # Errors
-/// [`SourceError::Input`] if it is none, or lacks a column.
+/// [`SourceError::Input`] if it is not one, or lacks a column.
 pub(crate) fn open(path: &str, options: &Options) -> Result<MakeChunks, SourceError> {
     let fail = |error: std::io::Error| input_error(path, &reason(&error));
     let file = File::open(path).map_err(fail)?;
@@ -145,10 +145,10 @@ fn chosen(columns: &[footer::Column]) -> Result<Vec<footer::Column>, String> {
 struct Rows {
     path: String,
     groups: Arc<[Group]>,
-    /// The row group that comes next; rows left of the one before it.
+    /// The next row group, and the rows left of the current one.
     group: usize,
     left: u64,
-    /// Rows handed over.
+    /// Rows delivered.
     row: u64,
     columns: Vec<Column>,
     names: Vec<String>,
@@ -157,7 +157,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// The next rows; `false` if there are none.
+    /// Reads the next rows; returns `false` if there are none.
     fn fill(&mut self, chunk: &mut Chunk) -> Result<bool, SourceError> {
         while self.left == 0 {
             let Some(group) = self.groups.get(self.group) else { return Ok(false) };
@@ -183,7 +183,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Puts the values of a column where they belong; refuses what has none there.
+    /// Stores the values of a column; refuses a row that lacks one.
     fn take(
         &self,
         index: usize,
@@ -207,11 +207,11 @@ impl Rows {
         let most = match index {
             OP => u64::from(u8::MAX),
             _ if unsigned => i64::MAX as u64,
-            // What is negative is refused where rows are judged.
+            // Negative values are refused where rows are checked.
             _ => u64::MAX,
         };
         let unfit = || values.iter().position(|&value| value as u64 > most);
-        // Without a way out of the loop, many are compared at once.
+        // Without an early exit from the loop, many are compared at once.
         let any = values.iter().fold(false, |any, &value| any | (value as u64 > most));
         if let Some(row) = lacking.or_else(|| any.then(unfit).flatten()) {
             let shown = match values[row] {

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// Bytes of the largest page: a bound on what a damaged header can ask for. Writers make pages of about 1 MiB.
 const MOST: u64 = 64 << 20;
-/// Bytes behind a page that a reader of words may touch.
+/// Bytes after a page that a reader of words may touch.
 pub(super) const SLACK: usize = 16;
 
 /// What a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// The values that data pages name by number.
+    /// The values to which data pages refer by index.
     Dictionary,
     /// Rows: levels, then values.
     Data {
@@ -28,13 +28,13 @@ pub(super) enum Content {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     pub(super) content: Content,
-    /// Values, those that lack counted.
+    /// Number of values, including missing ones.
     pub(super) values: usize,
     /// How they are encoded, by Parquet's number.
     pub(super) encoding: i64,
     /// The same of version 1's levels.
     pub(super) level_encoding: i64,
-    /// Bytes of it, unpacked.
+    /// Its bytes, uncompressed.
     pub(super) length: usize,
 }
 
@@ -43,13 +43,13 @@ pub(super) struct Pages {
     file: Arc<File>,
     part: Part,
     packed: Vec<u8>,
-    /// The page last read, and [`SLACK`] bytes.
+    /// The page read last, and [`SLACK`] bytes.
     pub(super) data: Vec<u8>,
     zstd: zstd::bulk::Decompressor<'static>,
 }
 
 impl Pages {
-    /// No pages yet.
+    /// No pages have been read yet.
     pub(super) fn new(file: Arc<File>) -> Pages {
         Pages { file, part: Part::default(), packed: Vec::new(), data: Vec::new(), zstd: Default::default() }
     }
@@ -89,9 +89,9 @@ impl Pages {
         Ok(None)
     }
 
-    /// The header that begins here, and its length.
+    /// Returns the header that begins here, and its length.
     fn header(&mut self) -> Result<(Header, usize), String> {
-        /// Enough for most; enough for statistics of any numbers.
+        /// Enough for most; then enough for statistics of any numbers.
         const LENGTHS: [u64; 2] = [256, 64 << 10];
         let rest = self.part.end - self.part.start;
         self.read(self.part.start, LENGTHS[0].min(rest) as usize)?;
@@ -114,9 +114,9 @@ impl Pages {
         })
     }
 
-    /// Makes `data` of what was read.
+    /// Fills `data` from what was read.
     fn unpack(&mut self, header: &Header, length: usize) -> Result<(), String> {
-        // Levels of version 2 are never packed.
+        // Levels of version 2 are never compressed.
         let plain = match header.content {
             Some(Content::Data { levels: Some(levels) }) => levels,
             _ => 0,
@@ -160,13 +160,13 @@ impl Pages {
     }
 }
 
-/// What comes before a page.
+/// The header of a page.
 struct Header {
     /// `None`: a page of another kind.
     content: Option<Content>,
     /// Bytes in the file.
     packed: u64,
-    /// Bytes unpacked.
+    /// Bytes when uncompressed.
     length: u64,
     compressed: bool,
     values: usize,

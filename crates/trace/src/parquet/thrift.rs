@@ -1,24 +1,24 @@
 //! Thrift's compact protocol: what Parquet's footer and page headers are written in.
 
-/// A value that a reader does not want may be as deep.
+/// A value that a reader skips may be nested this deep.
 const DEEPEST: u32 = 16;
 
-/// The kind of a value, as its first bits say: see [`Thrift::skip`].
+/// The kind of a value, from its first bits: see [`Thrift::skip`].
 pub(super) type Kind = u8;
 
-/// Reads one value after the other; what is asked for must be what is there.
+/// Reads one value after another; the data must contain what is asked for.
 pub(super) struct Thrift<'a> {
     data: &'a [u8],
     at: usize,
 }
 
 impl<'a> Thrift<'a> {
-    /// Begins at `data`'s first byte.
+    /// Begins at the first byte of `data`.
     pub(super) fn new(data: &'a [u8]) -> Thrift<'a> {
         Thrift { data, at: 0 }
     }
 
-    /// Bytes read.
+    /// Returns the number of bytes read.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -31,7 +31,8 @@ impl<'a> Thrift<'a> {
         Ok(&rest[..count])
     }
 
-    /// The next field of a struct, by number and kind; `last` is 0 at first. `None` at the struct's end.
+    /// Returns the next field of a struct, by number and kind; `last` is 0 at first. `None` at the end of the
+    /// struct.
     pub(super) fn field(&mut self, last: &mut i64) -> Result<Option<(i64, Kind)>, String> {
         let head = self.bytes(1)?[0];
         if head == 0 {
@@ -44,7 +45,7 @@ impl<'a> Thrift<'a> {
         Ok(Some((*last, head & 15)))
     }
 
-    /// Length of a list, and the kind of what is in it.
+    /// Returns the length of a list, and the kind of its elements.
     pub(super) fn list(&mut self, kind: Kind) -> Result<(u64, Kind), String> {
         expect(kind == 9 || kind == 10)?;
         let head = self.bytes(1)?[0];
@@ -52,7 +53,7 @@ impl<'a> Thrift<'a> {
         Ok((length, head & 15))
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     pub(super) fn int(&mut self, kind: Kind) -> Result<i64, String> {
         match kind {
             3 => Ok(i64::from(self.bytes(1)?[0] as i8)),
@@ -61,19 +62,19 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// A size or a position.
+    /// Reads a size or a position.
     pub(super) fn size(&mut self, kind: Kind) -> Result<u64, String> {
         u64::try_from(self.int(kind)?).map_err(|_| "a size is negative".into())
     }
 
-    /// A text, or bytes.
+    /// Reads a string, or bytes.
     pub(super) fn binary(&mut self, kind: Kind) -> Result<&'a [u8], String> {
         expect(kind == 8)?;
         let length = self.unsigned()?;
         self.bytes(length)
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub(super) fn skip(&mut self, kind: Kind) -> Result<(), String> {
         self.skip_at(kind, 0)
     }
@@ -112,7 +113,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Among others of its kind a truth value has a byte, so that each takes one at least.
+    /// In a list a boolean has a byte, so that each element takes at least one.
     fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
         self.skip_at(if kind <= 2 { 3 } else { kind }, depth + 1)
     }
@@ -126,7 +127,7 @@ impl<'a> Thrift<'a> {
     }
 }
 
-/// What is said of data that end within a value.
+/// The message for data that ends within a value.
 pub(super) const ENDS: &str = "it ends too early";
 const WRONG: &str = "a value is of another kind than it should be";
 
@@ -134,12 +135,12 @@ fn expect(holds: bool) -> Result<(), String> {
     if holds { Ok(()) } else { Err(WRONG.into()) }
 }
 
-/// The number of a zigzag code: 0, -1, 1, -2, ...
+/// Decodes a zigzag number: 0, -1, 1, -2, ...
 pub(super) fn zigzag(code: u64) -> i64 {
     (code >> 1) as i64 ^ -((code & 1) as i64)
 }
 
-/// A number in groups of seven bits, the lowest first; what does not fit into 64 bits is lost.
+/// Decodes a number in groups of seven bits, lowest first; bits beyond 64 are lost.
 pub(super) fn varint(data: &[u8], at: &mut usize) -> Result<u64, String> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

@@ -1,7 +1,7 @@
-//! Protocol buffers as Perfetto's traces need them: varints, fixed 64 bits, texts, messages.
+//! Protocol buffers as Perfetto's traces need them: varints, fixed 64 bits, strings, messages.
 //!
-//! Source: <https://protobuf.dev/programming-guides/encoding/>; the numbers of the fields stand in
-//! Perfetto's `protos/perfetto/trace`, those used in [`super::perfetto`].
+//! Source: <https://protobuf.dev/programming-guides/encoding/>; the field numbers are in Perfetto's
+//! `protos/perfetto/trace`, and those used here in [`super::perfetto`].
 
 /// A message under construction.
 #[derive(Debug, Default)]
@@ -10,37 +10,37 @@ pub struct Message {
 }
 
 impl Message {
-    /// What has been encoded.
+    /// Returns what has been encoded.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Starts anew, keeping the memory.
+    /// Starts again, keeping the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// An integer, unsigned or an enum.
+    /// Adds an integer, unsigned or an enum.
     pub fn uint(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
-    /// An integer that always takes eight bytes.
+    /// Adds an integer that always takes eight bytes.
     pub fn fixed(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3 | 1);
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A text.
+    /// Adds a string.
     pub fn text(&mut self, field: u32, value: &str) {
         self.message(field, |message| message.bytes.extend_from_slice(value.as_bytes()));
     }
 
-    /// A message inside this one; `fill` writes its fields.
+    /// Adds a message inside this one; `fill` writes its fields.
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.varint(u64::from(field) << 3 | 2);
-        // Nearly all lengths fit into the one byte that is kept free for them.
+        // Nearly all lengths fit the one byte that is kept free for them.
         let start = self.bytes.len();
         self.bytes.push(0);
         fill(self);
@@ -69,7 +69,7 @@ impl Message {
 mod tests {
     use super::Message;
 
-    /// The examples of the encoding's own description.
+    /// The examples in the description of the encoding.
     #[test]
     fn encodes_as_described() {
         let mut message = Message::default();

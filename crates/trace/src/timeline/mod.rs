@@ -20,11 +20,11 @@ use ftlab_core::sim::{Activity, Completion, Dispatch, Tracks};
 use perfetto::{Arg, Args, Category, Name, Track};
 pub use window::Window;
 
-/// Events (slices and changes of a counter) after which a timeline without a window stops.
+/// Number of events (slices and counter changes) after which a timeline without a window stops.
 pub const MOST_EVENTS: u64 = 1_000_000;
 
-/// Requests drawn from their arrival on side by side; with more of them waiting at a time, further
-/// ones are drawn from their dispatch on.
+/// Number of requests that are drawn side by side from their arrival; if more wait at a time, further ones
+/// are drawn from their dispatch.
 const MOST_LANES: u64 = 1024;
 
 const HOST: u64 = 1;
@@ -35,21 +35,21 @@ const FIRST: u64 = 16;
 /// What a finished timeline holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// Slices and changes of a counter.
+    /// Slices and counter changes.
     pub events: u64,
-    /// When it stopped because it had grown to its bound, ns.
+    /// When it stopped because it reached its limit, ns.
     pub cut_ns: Option<u64>,
 }
 
-/// A request of which slices are open.
+/// A request with open slices.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     lane: u64,
     slices: u32,
 }
 
-/// Writes a timeline as the run goes on. Memory is set by the requests outstanding, never by the
-/// length of the run. The file appears in [`Timeline::finish`].
+/// Writes a timeline during a run. Memory is set by the outstanding requests, never by the length of the run.
+/// The file appears in [`Timeline::finish`].
 #[derive(Debug)]
 pub struct Timeline {
     path: PathBuf,
@@ -61,13 +61,14 @@ pub struct Timeline {
     most: u64,
     drawn: Drawn,
     lanes: Lanes,
-    /// Requests drawn, and not completed.
+    /// Requests that are drawn and have not completed.
     open: BTreeMap<u64, Open>,
     pending: Option<u32>,
 }
 
 impl Timeline {
-    /// Starts the file `path` for a device with these tracks. Without a window it ends after `most` events, or a few more.
+    /// Starts the file `path` for a device with these tracks. Without a window it ends after about `most`
+    /// events.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -109,7 +110,7 @@ impl Timeline {
         Ok(self.drawn)
     }
 
-    /// Whether the file could not be written, so that the run need not go on.
+    /// Returns whether the file could not be written, so that the run need not continue.
     pub fn failed(&self) -> bool {
         self.error.is_some()
     }
@@ -154,7 +155,7 @@ impl Timeline {
     pub fn complete(&mut self, completion: &Completion) {
         let c = completion;
         self.bound(c.complete_ns);
-        // One without flash operations has not been seen before.
+        // A request without flash operations has not been drawn yet.
         let unseen = Dispatch {
             id: c.id,
             arrival_ns: c.arrival_ns,
@@ -188,7 +189,7 @@ impl Timeline {
         self.write();
     }
 
-    /// So many requests are in the pending queue from `now_ns` on.
+    /// This many requests are in the pending queue from `now_ns` on.
     pub fn pending(&mut self, now_ns: u64, requests: u32) {
         if self.pending != Some(requests) && self.window.clip(now_ns, now_ns).is_some() {
             self.pending = Some(requests);
@@ -198,7 +199,7 @@ impl Timeline {
         }
     }
 
-    /// Ends the timeline at `now_ns` if it has grown to its bound.
+    /// Ends the timeline at `now_ns` if it has reached its limit.
     fn bound(&mut self, now_ns: u64) {
         if self.drawn.events >= self.most && self.drawn.cut_ns.is_none() {
             self.drawn.cut_ns = Some(now_ns);
@@ -206,8 +207,8 @@ impl Timeline {
         }
     }
 
-    /// Draws a request that is not drawn yet, from its arrival on: its wait, and, unless it was
-    /// dispatched after the window, the beginning of its access. It was there until `now_ns` at least.
+    /// Draws a request that is not drawn yet, starting at its arrival: its wait and, unless it was dispatched
+    /// after the window, the beginning of its access. It existed at least until `now_ns`.
     fn begin_request(&mut self, request: &Dispatch, now_ns: u64) {
         let Dispatch { id, arrival_ns, dispatch_ns, .. } = *request;
         let inside = self.window.clip(arrival_ns, now_ns).is_some();
@@ -284,7 +285,7 @@ impl Timeline {
         FIRST + u64::from(self.tracks.channels) + channel
     }
 
-    /// Track of a LUN; of its transfers, if they may overlap with its cells' work.
+    /// Returns the track of a LUN, or of its transfers, if they may overlap with its cells' work.
     fn lun_track(&self, lun: u64, part: Part) -> u64 {
         let data = self.tracks.overlap && part != Part::Cells;
         let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
@@ -295,13 +296,13 @@ impl Timeline {
         FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.luns.len() as u64 + lane
     }
 
-    /// Passes on what has been encoded.
+    /// Writes out what has been encoded.
     fn write(&mut self) {
         if let Some(out) = &mut self.out
             && let Err(error) = out.write_all(self.message.as_bytes())
         {
             self.error = Some(OutputError::new(&self.path, error));
-            // Also removes the file beside the target.
+            // Also removes the file next to the target.
             self.out = None;
         }
         self.message.clear();
@@ -323,18 +324,18 @@ fn describe(activity: &Activity, args: &mut Args) {
     }
 }
 
-/// Tracks for requests: those that overlap in time are on different ones.
+/// Tracks for requests: requests that overlap in time are on different ones.
 #[derive(Debug, Default)]
 struct Lanes {
-    /// Since when each free lane is free.
+    /// Since when each free lane has been free.
     free: BTreeSet<(u64, u64)>,
     count: u64,
     announced: u64,
 }
 
 impl Lanes {
-    /// A lane that is free from `from_ns` on, the one that became so last; a new one if there are
-    /// fewer than `most`.
+    /// Returns a lane that is free from `from_ns` on, the one freed last; a new one if there are fewer than
+    /// `most`.
     fn take(&mut self, from_ns: u64, most: u64) -> Option<u64> {
         if let Some(&slot) = self.free.range(..=(from_ns, u64::MAX)).next_back() {
             self.free.remove(&slot);

@@ -1,8 +1,8 @@
 //! Tracks and slices as packets of a Perfetto trace.
 //!
-//! Source: `TracePacket`, `TrackDescriptor`, `TrackEvent`, `DebugAnnotation` and `InternedData` in
-//! Perfetto's `protos/perfetto/trace`. Names stand once in the file, in its first packet, and are
-//! referred to by number. At one instant the order in the file is the order on a track.
+//! Source: `TracePacket`, `TrackDescriptor`, `TrackEvent`, `DebugAnnotation` and `InternedData` in Perfetto's
+//! `protos/perfetto/trace`. Names appear once in the file, in its first packet, and are referred to by
+//! number. At one instant the order in the file is the order on a track.
 
 use super::encoder::Message;
 use ftlab_core::flash::{Cause, Operation};
@@ -69,12 +69,12 @@ mod interned {
 /// All packets belong to one sequence.
 const SEQUENCE: u64 = 1;
 
-/// Names of slices, but for those of flash operations.
+/// Names of slices, except those of flash operations.
 #[derive(Clone, Copy, Debug)]
 pub enum Name {
     /// A request, by its operation.
     Request(Op),
-    /// The time before the device.
+    /// The time before dispatch to the device.
     Wait,
     /// The time in the device.
     Access,
@@ -136,7 +136,7 @@ fn op_name(op: Op) -> &'static str {
     }
 }
 
-/// What kind of slice it is, for searching.
+/// The category of a slice, for searching.
 #[derive(Clone, Copy, Debug)]
 pub enum Category {
     /// A request or a part of it.
@@ -173,7 +173,7 @@ impl Category {
     }
 }
 
-/// What is said about a slice.
+/// Arguments of a slice.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Arg {
@@ -230,7 +230,7 @@ const ARGS: [(Arg, &str); 16] = [
     (Arg::Failed, "failed"),
 ];
 
-/// Numbers of the texts that arguments hold: operations of requests, causes, flash operations.
+/// Indices of the strings that arguments hold: operations of requests, causes, flash operations.
 mod text {
     use super::{Cause, OPS, Op, Operation, op_name};
 
@@ -254,31 +254,31 @@ mod text {
     }
 }
 
-/// Arguments of an event that is being written.
+/// The arguments of an event that is being written.
 pub struct Args<'a>(&'a mut Message);
 
 impl Args<'_> {
-    /// A number.
+    /// Adds a number.
     pub fn uint(&mut self, arg: Arg, value: u64) {
         self.add(arg, annotation::UINT, value);
     }
 
-    /// The operation of a request.
+    /// Adds the operation of a request.
     pub fn op(&mut self, op: Op) {
         self.add(Arg::Op, annotation::TEXT, text::op(op));
     }
 
-    /// The cause of a flash operation.
+    /// Adds the cause of a flash operation.
     pub fn cause(&mut self, cause: Cause) {
         self.add(Arg::Cause, annotation::TEXT, text::cause(cause));
     }
 
-    /// A flash operation.
+    /// Adds a flash operation.
     pub fn operation(&mut self, operation: Operation) {
         self.add(Arg::Operation, annotation::TEXT, text::operation(operation));
     }
 
-    /// Connects the slice with the others of a request, in the order of their beginnings.
+    /// Connects the slice with the others of a request, in the order in which they begin.
     pub fn flow(&mut self, request: u64) {
         self.0.fixed(event::FLOW, request);
     }
@@ -294,19 +294,19 @@ impl Args<'_> {
 /// A track in the hierarchy.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// The number, not 0.
+    /// Its number, not 0.
     pub uuid: u64,
-    /// Number of the track above; 0: none.
+    /// Number of the parent track; 0: none.
     pub parent: u64,
-    /// The name; neighbours of one name are drawn as one track.
+    /// Its name; siblings with the same name are drawn as one track.
     pub name: &'a str,
-    /// The place among its neighbours.
+    /// Its place among its siblings.
     pub rank: u64,
     /// It holds values, not slices.
     pub counter: bool,
 }
 
-/// The packet that all others rely on: every name that slices refer to.
+/// Writes the packet that all others rely on: every name to which slices refer.
 pub fn names(out: &mut Message) {
     out.message(PACKET, |message| {
         message.uint(packet::SEQUENCE, SEQUENCE);
@@ -368,7 +368,7 @@ fn event(out: &mut Message, time_ns: u64, kind: u64, track: u64, fill: impl FnOn
     });
 }
 
-/// A slice begins.
+/// Begins a slice.
 pub fn begin(
     out: &mut Message,
     time_ns: u64,
@@ -383,12 +383,12 @@ pub fn begin(
     });
 }
 
-/// The innermost slice of a track ends.
+/// Ends the innermost slice of a track.
 pub fn end(out: &mut Message, time_ns: u64, track: u64, args: impl FnOnce(&mut Args)) {
     event(out, time_ns, event::END, track, |fields| args(&mut Args(fields)));
 }
 
-/// A counter has a new value.
+/// Gives a counter a new value.
 pub fn counter(out: &mut Message, time_ns: u64, track: u64, value: u64) {
     event(out, time_ns, event::COUNTER, track, |fields| fields.uint(event::COUNTER_VALUE, value));
 }

@@ -2,7 +2,7 @@
 
 use ftlab_core::config::units::{NANOS, QuantityError};
 
-/// From `start_ns` on, up to and without `end_ns`, in simulated time.
+/// From `start_ns` (included) to `end_ns` (excluded), in simulated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Start, ns.
@@ -18,10 +18,11 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Reads `START:END`, `10ms:20ms` say; without one of them the window is open on that side.
+    /// Parses `START:END`, for example `10ms:20ms`; if one of them is missing, the window is open on that
+    /// side.
     ///
     /// # Errors
-    /// What is wrong with it and what to write, in words.
+    /// A message that says what is wrong and what to write.
     pub fn parse(text: &str) -> Result<Window, String> {
         let Some((start, end)) = text.split_once(':') else {
             return Err("write START:END, 10ms:20ms say".into());
@@ -34,14 +35,15 @@ impl Window {
         Ok(window)
     }
 
-    /// The part of a stretch of time within the window, if any. An instant is in it or is not.
+    /// Returns the part of a stretch of time that is within the window, if any. An instant is either inside
+    /// or not.
     pub fn clip(&self, begin_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
         let inside = begin_ns < self.end_ns && (end_ns > self.start_ns || begin_ns >= self.start_ns);
         inside.then(|| (begin_ns.max(self.start_ns), end_ns.min(self.end_ns)))
     }
 }
 
-/// Reads a time, or takes `open` where there is none.
+/// Parses a time, or returns `open` if there is none.
 fn time(text: &str, open: u64) -> Result<u64, String> {
     let text = text.trim();
     if text.is_empty() {

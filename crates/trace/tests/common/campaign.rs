@@ -1,14 +1,14 @@
-//! The frame of a campaign: numbered cases, a short form, and a long one that goes on where it stopped.
+//! The frame of a campaign: numbered cases, a short form, and a long form that resumes where it stopped.
 //!
-//! `FTLAB_CAMPAIGN=N` goes on to the next multiple of N from out/campaigns/NAME, which
-//! `FTLAB_CAMPAIGN_SECONDS` may end earlier. `FTLAB_CASE=K` runs case K alone.
+//! `FTLAB_CAMPAIGN=N` continues from out/campaigns/NAME to the next multiple of N; `FTLAB_CAMPAIGN_SECONDS`
+//! may end it earlier. `FTLAB_CASE=K` runs case K alone.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Ends the process where a case takes longer than this; a thread cannot be stopped.
+/// Ends the process if a case takes longer than this, since a thread cannot be stopped.
 fn watch(current: Arc<AtomicU64>, most: Duration) {
     std::thread::spawn(move || {
         let mut seen = (0, Instant::now());
@@ -34,11 +34,11 @@ fn environment(name: &str) -> Option<u64> {
         .map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: a whole number")))
 }
 
-/// Judges the cases from 0 up to `short`, or those of the long form. `judge` gets a case's number and the folder
-/// in which it may keep an input, and says what was wrong. None may take longer than `most`.
+/// Judges the cases from 0 up to `short`, or those of the long form. `judge` gets a case's number and a
+/// folder in which it may keep an input, and returns what was wrong. No case may take longer than `most`.
 ///
 /// # Panics
-/// If any case is at fault.
+/// If any case fails.
 pub fn campaign(name: &str, short: u64, most: Duration, mut judge: impl FnMut(u64, &Path) -> Option<String>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/campaigns");
     std::fs::create_dir_all(&folder).unwrap();
@@ -59,7 +59,7 @@ pub fn campaign(name: &str, short: u64, most: Duration, mut judge: impl FnMut(u6
     while number < last && start.elapsed().as_secs() < seconds {
         current.store(number, Relaxed);
         if keeps {
-            // Before it is judged: a stack that overflows ends the process.
+            // The case is saved before it is judged, because a stack overflow ends the process.
             std::fs::write(&state, number.to_string()).unwrap();
         }
         if let Some(fault) = judge(number, &folder) {

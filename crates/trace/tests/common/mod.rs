@@ -9,7 +9,7 @@ use ftlab_trace::{Options, open};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A folder that goes away with its value.
+/// A folder that is removed when the value is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -51,7 +51,7 @@ pub fn drain(source: &mut dyn Source) -> Result<Vec<Record>, SourceError> {
     Ok(records)
 }
 
-/// Records and summary of a trace with this content.
+/// Returns the records and summary of a trace with this content.
 pub fn read(content: impl AsRef<[u8]>, options: &Options) -> Result<(Vec<Record>, SourceSummary), String> {
     let folder = Folder::new();
     let path = folder.file("trace", content);
@@ -68,12 +68,12 @@ pub fn short(records: &[Record]) -> Vec<Short> {
     records.iter().map(|r| (r.time_ns, r.op.letter(), r.offset, r.size)).collect()
 }
 
-/// What `read` gives, without the lines.
+/// Returns what `read` gives, without the lines.
 pub fn rows(content: impl AsRef<[u8]>, options: &Options) -> Vec<Short> {
     short(&read(content, options).unwrap_or_else(|error| panic!("{error}")).0)
 }
 
-/// The error of reading; its form is checked.
+/// Returns the error of reading; its form is checked.
 pub fn failure(content: impl AsRef<[u8]>, options: &Options) -> String {
     match read(content, options) {
         Ok((records, _)) => panic!("no error, but {} records", records.len()),
@@ -92,7 +92,7 @@ pub fn check_form(text: &str) {
     assert!(text.lines().all(|line| line.len() <= 400), "{text}");
 }
 
-/// A recording of the shared folder; `None`, and said so, where it is absent.
+/// Returns a recording of the shared folder; `None`, with a message, if it is absent.
 pub fn shared(name: &str) -> Option<String> {
     let folder = std::env::var_os("FTLAB_TRACES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
@@ -105,7 +105,7 @@ pub fn shared(name: &str) -> Option<String> {
     }
 }
 
-/// So many cases, or as PROPTEST_CASES says; failing seeds are kept beside the test.
+/// The number of cases, or what PROPTEST_CASES says; failing seeds are kept next to the test.
 pub fn cases(count: u32) -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, FileFailurePersistence};
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };

@@ -18,7 +18,7 @@ from ftlab.html.page import alone, policy, script_json
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page beside its data."""
+    """The content of a page besides its data."""
 
     title: str
     script: str
@@ -26,20 +26,20 @@ class Page:
     said: str
     """A line under the title."""
     sections: Sequence[tuple[str, str, str]]
-    """Of each its id, heading and note."""
+    """Id, heading and note of each section."""
     choices: Sequence[tuple[str, str]]
-    """Of each its id and name; the script fills them."""
+    """Id and name of each table; the script fills them."""
     command: str = ""
     lines: Sequence[str] = ()
     """More under the title."""
     picture: str = ""
     """SVG, as it is."""
     report: str = ""
-    """A page with more of the runs, beside this one."""
+    """A page with more about the runs, in the same folder."""
 
 
 def render(page: Page, data: dict[str, Any]) -> str:
-    """The whole file; everything but the picture is escaped here."""
+    """Returns the whole file; everything but the picture is escaped here."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -66,7 +66,7 @@ def render(page: Page, data: dict[str, Any]) -> str:
 
 
 def _colours() -> str:
-    """The palette's colours as classes, `c0` and on, in both themes."""
+    """Returns the palette's colours as classes, `c0` and so on, in both themes."""
     rules = []
     for place, (light, dark) in enumerate(
         zip(palette.COLOURS["light"], palette.COLOURS["dark"], strict=True)

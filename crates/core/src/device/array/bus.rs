@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// One bus and those who wait for it, by numbers of their own.
+/// One bus, and the users that wait for it, by numbers of their own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bus {
     user: Option<u32>,
@@ -14,7 +14,8 @@ pub(super) struct Bus {
 }
 
 impl Bus {
-    /// Whether `who` gets the bus now; else it waits for its turn, for a command that goes first among those.
+    /// Returns whether `who` gets the bus now; otherwise it waits for its turn, a command that goes first
+    /// among the commands.
     #[inline]
     pub fn ask(&mut self, who: u32, goes_first: bool) -> bool {
         let free = self.is_free();
@@ -25,14 +26,14 @@ impl Bus {
         free
     }
 
-    /// It is used for `ns`.
+    /// Uses the bus for `ns`.
     #[inline]
     pub fn grant(&mut self, who: u32, ns: u64) {
         self.user = Some(who);
         self.busy_ns += ns;
     }
 
-    /// Ends a use: who used the bus, and whose turn it is.
+    /// Ends a use; returns who used the bus, and whose turn it is.
     #[inline]
     pub fn release(&mut self) -> (u32, Option<u32>) {
         let next = self.commands.pop_front().or_else(|| self.queue.pop_front());

@@ -1,16 +1,16 @@
-//! Which step a die takes up next, and which steps of other planes go with it.
+//! Which step a die takes next, and which steps of other planes go with it.
 //!
-//! In order: each LUN's steps in the order of emission; of its LUNs' first steps a die takes the
-//! oldest that waits for nothing. Out of order, and to interrupt an operation and while one is
-//! suspended, reads pass programs and erasures that wait: the oldest read goes that waits for nothing.
-//! Out of order, when `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
-//! that one goes. A read out of order waits for the program of its own page and for erasures of its block,
-//! one that interrupts for all programs of its block too, a program or erasure for all of its LUN's
+//! In order: each LUN's steps run in the order of emission; of the first steps of its LUNs a die takes the
+//! oldest that waits for nothing. Out of order, and to interrupt an operation, and while one is suspended,
+//! reads pass waiting programs and erasures: the oldest read that waits for nothing goes. Out of order, when
+//! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that one goes. A read
+//! that goes out of order waits for the program of its own page and for erasures of its block; one that
+//! interrupts waits also for all programs of its block; a program or erasure waits for all of its LUN's
 //! steps, as far as they were emitted before it.
 //!
-//! A multi-plane operation takes, from every other plane of the same die, the step that this plane
-//! would take up, if it does the same, and has the same page number in its block where that is asked
-//! for; erasures need not have the same. Nothing waits for company.
+//! A multi-plane operation takes, from every other plane of the same die, the step that this plane would take
+//! next, if it does the same and, where that is required, has the same page number in its block; erasures
+//! need not have the same. Nothing waits for company.
 
 use super::frame::Frame;
 use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
@@ -20,7 +20,7 @@ use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
 
-/// Which steps are looked for.
+/// Which steps are wanted.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     /// Reads, or everything else.
@@ -44,7 +44,7 @@ impl Overlap {
         Wanted { reads, passing, before, operation: None, offset: None, interrupts: None }
     }
 
-    /// The step a die takes up next, if one can begin; while an operation is suspended, of the reads
+    /// Returns the step that a die takes next, if one can begin; while an operation is suspended, only reads
     /// with numbers below `before`.
     pub(super) fn choose(&mut self, frame: &mut Frame, die: u32, before: Option<u64>) -> Option<u32> {
         let mut best = [NONE; 2];
@@ -77,13 +77,13 @@ impl Overlap {
         if self.number(one) <= self.number(other) { one } else { other }
     }
 
-    /// The step that a LUN would take up, of those wanted, or [`NONE`]. A die that has to wait for a
+    /// Returns the step that a LUN would take, of those wanted, or [`NONE`]. A die that has to wait for a
     /// step elsewhere is served again when that has finished.
     fn candidate(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
         if wanted.passing && wanted.reads {
             return self.passing_read(frame, lun, wanted);
         }
-        // Nothing else of the LUN may be older.
+        // No other step of the LUN may be older.
         let [urgent, other, changes] = self.luns[lun as usize].lines.all.map(|line| line.head);
         let slot = self.older(self.older(urgent, other), changes);
         let takes = self.number(slot) < wanted.before
@@ -188,7 +188,7 @@ impl Overlap {
         suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
     }
 
-    /// A program or erasure up to this number that some other LUN has not finished. A LUN finishes them
+    /// Returns a program or erasure up to this number that another LUN has not finished. A LUN finishes them
     /// in the order of their numbers.
     #[cold]
     fn unsettled(&self, frame: &Frame, lun: u32, number: u32) -> Option<u32> {
@@ -197,7 +197,7 @@ impl Overlap {
         others.filter_map(|other| self.oldest_change(frame, other)).find(older)
     }
 
-    /// The oldest unfinished program or erasure of a LUN.
+    /// Returns the oldest unfinished program or erasure of a LUN.
     fn oldest_change(&self, frame: &Frame, lun: u32) -> Option<u32> {
         let Lun { die, held: [_, changes], lines: Lines { all, .. }, .. } = &self.luns[lun as usize];
         if *changes == 0 {
@@ -226,7 +226,7 @@ impl Overlap {
         wanted != NONE && frame.steps.line(group.head).any(|at| block(frame.steps[at].step.page) == wanted)
     }
 
-    /// Whether a read waits that may interrupt an operation.
+    /// Whether a waiting read may interrupt an operation.
     pub(super) fn interrupted(&mut self, frame: &mut Frame, die: u32, group: Group) -> bool {
         let (first, end) = self.dies[die as usize].luns;
         let wanted = Wanted { interrupts: Some(group), ..self.wanted(true, Some(u64::MAX)) };
@@ -246,7 +246,7 @@ impl Overlap {
         frame.steps.line(group.head).any(|at| frame.steps[at].owner == owner)
     }
 
-    /// Counts a read that goes ahead of an older program or erasure.
+    /// Counts a read that passes an older program or erasure.
     pub(super) fn count_passed(&mut self, frame: &Frame, die: u32, slot: u32) {
         if !self.passing {
             return;
@@ -261,7 +261,7 @@ impl Overlap {
         self.overlaps.passed += u64::from(passes);
     }
 
-    /// Links steps of the other planes of the die behind a step that begins; whether there are any.
+    /// Links steps of the die's other planes behind a step that begins; returns whether there are any.
     pub(super) fn gather(&mut self, frame: &mut Frame, die: u32, slot: u32, before: Option<u64>) -> bool {
         let step = frame.steps[slot].step;
         let package = self.luns[step.chip as usize].package;

@@ -1,4 +1,4 @@
-//! What every way of running steps needs: steps, clock, buses, and who has something to do.
+//! What every way of running steps needs: steps, clock, buses, and which LUNs are busy.
 
 use std::collections::VecDeque;
 
@@ -13,25 +13,25 @@ use crate::util::Bits;
 pub(super) struct Frame {
     pub steps: Steps,
     pub clock: Clock,
-    /// How many dies there are.
+    /// Number of dies.
     pub dies: u32,
     pub channels: Vec<Bus>,
-    /// Commands of reads and erases are granted a bus before transfers (`flash.bus`).
+    /// Commands of reads and erases get a bus before transfers (`flash.bus`).
     pub commands_first: bool,
     /// Dies whose next step waits for one elsewhere.
     pub stalled: VecDeque<u32>,
-    /// LUNs that have something to do.
+    /// LUNs that have work.
     pub busy: Bits,
     /// How many times a LUN ran out of work.
     pub rests: u64,
     /// Unfinished steps.
     pub active: u32,
-    /// Chips, where it is not enough to add up what each LUN does.
+    /// Chips, if adding up what each LUN does is not enough.
     pub chips: Vec<Busy>,
     pub kept: Option<Box<Kept>>,
 }
 
-/// Time during which at least one thing goes on.
+/// Time during which at least one thing is in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Busy {
     things: u32,
@@ -77,13 +77,14 @@ impl Frame {
         }
     }
 
-    /// Resource of a channel's bus.
+    /// Returns the resource of a channel's bus.
     #[inline]
     pub fn bus(&self, channel: u32) -> u32 {
         self.dies + channel
     }
 
-    /// Whether a die gets its channel's bus now, for the way in or out of a step; else it waits.
+    /// Returns whether a die gets its channel's bus now, for the data in or out of a step; otherwise it
+    /// waits.
     #[inline]
     pub fn ask_bus(&mut self, channel: u32, who: u32, slot: u32, is_in: bool) -> bool {
         // The command of a program goes with its data.
@@ -92,7 +93,7 @@ impl Frame {
         self.channels[channel as usize].ask(who, goes_first)
     }
 
-    /// A LUN has nothing to do any more.
+    /// A LUN has run out of work.
     #[inline]
     pub fn rest(&mut self, lun: u32) {
         self.busy.clear(lun);

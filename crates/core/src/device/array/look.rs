@@ -1,32 +1,32 @@
-//! What others see of the array: who is idle, when something is due, what has been done.
+//! What others see of the array: what is idle, when something is due, what has been done.
 
 use super::{Array, Overlaps, Span};
 use crate::util::Bits;
 
 impl Array {
-    /// Keeps what ends as spans until they are taken; steps then need labels.
+    /// Keeps ended activities as spans until they are taken; steps then need labels.
     pub fn keep_spans(&mut self) {
         self.frame.kept.get_or_insert_default();
     }
 
-    /// Takes the spans kept, in the order in which they ended. Cells of one LUN do not overlap, nor do
-    /// its transfers.
+    /// Takes the spans kept, in the order in which they ended. Cells of one LUN do not overlap, nor do its
+    /// transfers.
     pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
         self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
     }
 
-    /// Whether a LUN has nothing to do.
+    /// Whether a LUN has no work.
     #[inline]
     pub fn is_idle(&self, lun: u32) -> bool {
         !self.frame.busy.get(lun)
     }
 
-    /// Whether a LUN has nothing to do, and so has all that it would have to wait for.
+    /// Whether a LUN has no work, and neither has anything that it would have to wait for.
     pub fn is_resting(&self, lun: u32) -> bool {
         self.is_idle(lun) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(lun))
     }
 
-    /// Whether a LUN is idle, or can take up a read, else a write, all the same.
+    /// Whether a LUN is idle, or can accept a read, or else a write, anyway.
     #[inline]
     pub fn takes(&self, lun: u32, read: bool) -> bool {
         match &self.overlap {
@@ -35,7 +35,8 @@ impl Array {
         }
     }
 
-    /// Which of so many LUNs could not begin a program now, in company of other planes of their die.
+    /// Returns which of this many LUNs could not begin a program now, together with other planes of their
+    /// die.
     pub fn taken(&self, luns: u32, taken: &mut Bits) {
         taken.copy_from(&self.frame.busy);
         let Some(overlap) = &self.overlap else { return };
@@ -44,19 +45,19 @@ impl Array {
         }
     }
 
-    /// LUNs that have something to do.
+    /// Returns the LUNs that have work.
     #[inline]
     pub fn busy(&self) -> &Bits {
         &self.frame.busy
     }
 
-    /// How many times a LUN ran out of work; while it stays the same, no LUN became idle.
+    /// Returns how many times a LUN ran out of work; while this stays the same, no LUN has become idle.
     #[inline]
     pub fn rests(&self) -> u64 {
         self.frame.rests
     }
 
-    /// Whether no LUN has anything to do.
+    /// Whether no LUN has work.
     #[inline]
     pub fn all_idle(&self) -> bool {
         self.frame.active == 0
@@ -68,7 +69,7 @@ impl Array {
         self.frame.clock.next_ns()
     }
 
-    /// How often operations overlapped or passed each other.
+    /// Returns how often operations overlapped or passed each other.
     pub fn overlaps(&self) -> Overlaps {
         self.overlap.as_ref().map_or(Overlaps::default(), |overlap| overlap.overlaps)
     }

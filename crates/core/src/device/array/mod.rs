@@ -1,19 +1,19 @@
 //! LUNs, dies and channel buses: when steps run.
 //!
-//! Each LUN of the FTL ([`crate::flash::parallel`]: a chip, or a die or plane of it) has a queue of steps.
-//! What works on its own is called a die here: a die with `flash.interleave`, else the chip as a whole.
+//! Each LUN of the FTL ([`crate::flash::parallel`]: a chip, or a die or plane of it) has a queue of steps. A
+//! unit that works on its own is called a die here: a die with `flash.interleave`, otherwise the whole chip.
 //!
-//! **One thing at a time.** As a rule each die is one LUN and no option lets two operations of it overlap
-//! or pass each other. Then a die runs its steps in the order of emission: command and data in over its
-//! channel's bus, cells, data out; this file does no more. A step waits for the one before it in its
-//! chain, a bus serves its dies first come, first served, or commands first (`flash.bus`).
+//! **One thing at a time.** As a rule each die is one LUN and no option lets two operations of it overlap or
+//! pass each other. Then a die runs its steps in the order of emission: command and data in over its
+//! channel's bus, cells, data out; this file does no more. A step waits for the one before it in its chain; a
+//! bus serves its dies first come, first served, or commands first (`flash.bus`).
 //!
-//! **Folded steps.** Where moreover each channel has one die, nobody else can want its bus, and a step is
-//! one stretch of time whatever its parts; steps that follow one another on a die are one step then
-//! ([`Array::folds`], [`crate::flash::Work::fold`]).
+//! **Folded steps.** If, moreover, each channel has one die, nobody else can want its bus, and a step is one
+//! stretch of time whatever its parts are; consecutive steps on a die then become one ([`Array::folds`],
+//! [`crate::flash::Work::fold`]).
 //!
-//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs to a die,
-//! [`overlap`] decides what a die takes up.
+//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs to a die, [`overlap`]
+//! decides what a die takes next.
 
 mod bus;
 mod choice;
@@ -67,18 +67,18 @@ struct Lun {
 pub struct Array {
     luns: Vec<Lun>,
     frame: Frame,
-    /// Every step needs no bus, or is one stretch of time with its bus.
+    /// Every step needs no bus, or is one stretch of time that includes its bus time.
     folds: bool,
-    /// Where things overlap.
+    /// Present if operations can overlap.
     overlap: Option<Box<Overlap>>,
-    /// Where LUNs are chips in their order, nothing; else where each of them lies.
+    /// Empty if LUNs are the chips in order; otherwise where each of them is.
     places: Vec<Place>,
     /// How many dies each chip has, if dies work on their own.
     interleaved: Option<u32>,
 }
 
 impl Array {
-    /// The idle array of these settings.
+    /// Makes the idle array of these settings.
     pub fn new(settings: &Settings) -> Array {
         let flash = &settings.flash;
         let options = flash.parallel;
@@ -125,7 +125,7 @@ impl Array {
         self.folds
     }
 
-    /// Puts the steps of one owner, which reads or not, into their LUNs' queues.
+    /// Puts the steps of one owner, which is a read or not, into the queues of their LUNs.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
     pub fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();
@@ -155,7 +155,7 @@ impl Array {
         }
     }
 
-    /// Lets dies take up what was started at this instant, all of it at once.
+    /// Lets dies take what was started at this instant, all of it at once.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) {
         if let Some(overlap) = &mut self.overlap {
@@ -171,7 +171,7 @@ impl Array {
         self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
     }
 
-    /// As [`Array::begin`], with what the step says at hand: most wait for nothing.
+    /// As [`Array::begin`], with the step's fields at hand: most steps wait for nothing.
     #[inline(always)] // for every step
     fn begin_step(&mut self, lun: u32, waits: bool, [in_ns, cell_ns, out_ns]: [u64; 3], now_ns: u64) {
         if waits && self.stalls(lun) {
@@ -204,8 +204,8 @@ impl Array {
         self.frame.clock.add(resource, now_ns + cell_ns);
     }
 
-    /// Whether a LUN has to wait for a step: the one its next step follows, one that loads what that
-    /// needs, or any up to a number. That step is marked.
+    /// Returns whether a LUN has to wait for a step: the one that its next step follows, the load that it
+    /// needs, or any step up to a number. The awaited step is marked.
     #[inline(never)] // keeps the path of all other steps short
     fn stalls(&mut self, lun: u32) -> bool {
         let steps = &self.frame.steps;
@@ -223,7 +223,7 @@ impl Array {
         awaited.is_some()
     }
 
-    /// A step up to this number that some other LUN has not finished. LUNs run their steps in the order
+    /// Returns a step up to this number that another LUN has not finished. LUNs run their steps in the order
     /// of their numbers.
     #[cold]
     fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
@@ -240,7 +240,7 @@ impl Array {
         self.frame.clock.add(lun, now_ns + cell_ns);
     }
 
-    /// A LUN, and its chip with it, is busy for a while.
+    /// Makes a LUN, and its chip with it, busy for a while.
     #[inline(always)] // for every step
     fn use_for(&mut self, lun: u32, ns: u64, now_ns: u64) {
         let Array { luns, frame, places, .. } = self;
@@ -266,8 +266,8 @@ impl Array {
         self.frame.clock.add(self.frame.bus(channel), now_ns + ns);
     }
 
-    /// Moves on the first resource due at `now_ns` or before; `None` if none is, else the owner of
-    /// a step that finished, if one did.
+    /// Moves on the first resource due at `now_ns` or earlier; returns `None` if none is, else the owner of a
+    /// step that finished, if one did.
     #[inline(always)] // called in one place, for every event
     pub fn advance(&mut self, now_ns: u64) -> Option<Option<u32>> {
         if let Some(overlap) = &mut self.overlap {
@@ -287,11 +287,11 @@ impl Array {
         Some(None)
     }
 
-    /// The bus of a channel has been used; the owner of the step that finished, if it did.
+    /// The bus of a channel has been used; returns the owner of the step that finished, if it did.
     #[inline]
     fn transfer_ends(&mut self, channel: u32, now_ns: u64) -> Option<u32> {
         if self.frame.channels[channel as usize].is_free() {
-            // A folded step: each channel's one LUN has its number.
+            // A folded step: the only LUN of each channel has the channel's number.
             return Some(self.finish(channel, now_ns));
         }
         let (lun, next) = self.frame.channels[channel as usize].release();

@@ -1,23 +1,22 @@
-//! Where operations of a die overlap: multi-plane, cache and suspended operations, and reads that pass.
+//! For dies whose operations overlap: multi-plane, cache and suspended operations, and reads that pass.
 //!
 //! Sources: ONFI's multi-plane, cache program, cache read, program and erase suspend operations; the
 //! out-of-order queue of a die as in MQSim (Tavakkol et al., FAST 2018) and SSDSim (Hu et al., ICS
 //! 2011).
 //!
-//! **An operation** is one step, or one on each of several planes: command and data in over the bus for
-//! each of them one after the other, the cells once, as long as the slowest needs, data out one after
-//! the other. Each transfer asks for the bus anew. A step ends when its cells,
-//! or its own data out, have ended.
+//! **An operation** is one step, or one on each of several planes: command and data in over the bus for each
+//! of them in succession, the cells once, as long as the slowest needs, data out in succession. Each transfer
+//! requests the bus separately. A step ends when its cells, or its own data out, have ended.
 //!
 //! **Two operations overlap** at a die as far as its page and cache registers allow: with
 //! `flash.cache_program` the commands and data of the next program go in while the cells program; with
-//! `flash.cache_read` the next page is sensed while the data of the one before go out, and waits in the
+//! `flash.cache_read` the next page is sensed while the data of the previous one go out, and waits in the
 //! page register until they are out.
 //!
-//! **Suspension** of an operation for reads stands in [`super::suspension`].
+//! **Suspension** of an operation for reads is in [`super::suspension`].
 //!
-//! **The order** in which a die takes up steps stands in [`super::choice`]. A step always waits for steps
-//! that were emitted before it, so that the oldest unfinished one can always go on.
+//! **The order** in which a die takes steps is in [`super::choice`]. A step only ever waits for steps that
+//! were emitted before it, so the oldest unfinished one can always go on.
 
 use std::collections::VecDeque;
 
@@ -34,25 +33,25 @@ use crate::util::{Divider, NONE};
 #[derive(Clone, Debug)]
 pub(super) struct Overlap {
     pub options: Parallel,
-    /// Reads may pass programs and erasures that wait.
+    /// Reads may pass waiting programs and erasures.
     pub passing: bool,
     pub luns: Vec<Lun>,
-    /// LUNs die by die.
+    /// LUNs, die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
-    /// What is kept of each step beside the step, by slot.
+    /// What is stored of each step in addition to the step, by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
     /// Reads of each LUN by their page numbers in blocks, where reads may pass and such go together.
     pub alike: Vec<List<ALIKE>>,
-    /// The last program or erasure of each block, where reads may pass.
+    /// The last program or erasure of each block, if reads may pass.
     changes: Vec<Reference>,
     emitted: u64,
     /// Dies with new steps.
     touched: Vec<u32>,
     /// Owners of finished steps that have not been reported.
     finished: VecDeque<u32>,
-    /// A step that something waits for has finished.
+    /// An awaited step has finished.
     awaited: bool,
     pub overlaps: Overlaps,
 }
@@ -63,7 +62,8 @@ impl Overlap {
         let flash = &settings.flash;
         let options = flash.parallel;
         let passing = options.out_of_order || options.suspend != Suspend::Off;
-        // Dies are numbered as their LUNs are, so that what is due at the same time goes in that order.
+        // Dies are numbered in the order of their LUNs, so that what is due at the same time goes in that
+        // order.
         let mut dies: Vec<Die> = Vec::new();
         let mut luns = Vec::with_capacity(places.len());
         for place in places {
@@ -101,7 +101,7 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner, which reads or not, into their LUNs' queues. They begin with
+    /// Puts the steps of one owner, which is a read or not, into the queues of their LUNs. They begin with
     /// [`Overlap::settle`].
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
@@ -131,8 +131,8 @@ impl Overlap {
         }
     }
 
-    /// What a read out of order waits for, of the last program or erasure of its block and those before: the
-    /// program of that page, or an erasure. A LUN finishes them in the order of their numbers.
+    /// What a read out of order waits for, among the last program or erasure of its block and those before:
+    /// the program of its page, or an erasure. A LUN finishes them in the order of their numbers.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
@@ -154,7 +154,7 @@ impl Overlap {
         self.touched.clear();
     }
 
-    /// Lets a die take up what it can.
+    /// Lets a die take what it can.
     fn serve(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let Die { groups, front, suspended, .. } = &self.dies[die as usize];
         let (front, suspended) = (*front, *suspended);
@@ -178,7 +178,7 @@ impl Overlap {
         };
         if overlaps && let Some(slot) = self.choose(frame, die, suspended.map(|suspended| suspended.before)) {
             let step = &frame.steps[slot].step;
-            // Without anything to send, a cached program would gain nothing and keep reads away.
+            // Without anything to send, a cached program would gain nothing and would keep reads away.
             if step.operation == operation && (operation == Operation::Read || step.in_ns > 0) {
                 self.overlaps.cached[operation as usize] += 1;
                 return self.begin(frame, die, 1 - front, slot, now_ns);
@@ -189,7 +189,7 @@ impl Overlap {
         }
     }
 
-    /// Begins an operation with a step, and with those of other planes that fit.
+    /// Begins an operation with a step, and with matching steps of other planes.
     fn begin(&mut self, frame: &mut Frame, die: u32, index: usize, slot: u32, now_ns: u64) {
         let before = self.dies[die as usize].suspended.map(|suspended| suspended.before);
         let operation = frame.steps[slot].step.operation;
@@ -203,7 +203,7 @@ impl Overlap {
         self.go_in(frame, die, index, now_ns);
     }
 
-    /// Sends the next command, with its data, of an operation; when all are in, the cells may work.
+    /// Sends the next command of an operation, with its data; when all are in, the cells may work.
     fn go_in(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let mut at = self.dies[die as usize].groups[index].at;
         while at != NONE && frame.steps[at].step.in_ns == 0 {
@@ -239,7 +239,7 @@ impl Overlap {
         frame.clock.add(die, now_ns + ns);
     }
 
-    /// The bus is wanted for the step an operation is at.
+    /// Requests the bus for the current step of an operation.
     fn ask_bus(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let Die { channel, groups, .. } = &self.dies[die as usize];
         let (channel, Group { at, phase, .. }) = (*channel, groups[index]);
@@ -334,7 +334,7 @@ impl Overlap {
         }
     }
 
-    /// Sends the data of the next step of an operation out; ends those that have none.
+    /// Sends the data of the next step of an operation out; ends steps that have none.
     fn go_out(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let mut at = self.dies[die as usize].groups[index].at;
         while at != NONE && frame.steps[at].step.out_ns == 0 {
@@ -356,7 +356,7 @@ impl Overlap {
         }
     }
 
-    /// A transfer has ended; the die it was for.
+    /// A transfer has ended; returns the die it was for.
     fn transfer_ends(&mut self, frame: &mut Frame, channel: u32, now_ns: u64) -> u32 {
         let (who, next) = frame.channels[channel as usize].release();
         let (die, index) = (who / 2, who as usize % 2);
@@ -381,7 +381,7 @@ impl Overlap {
         die
     }
 
-    /// Ends a step; the one behind it in its operation.
+    /// Ends a step; returns the one behind it in its operation.
     fn finish(&mut self, frame: &mut Frame, slot: u32) -> u32 {
         let &Queued { step, owner, behind, awaited, .. } = frame.steps.finish(slot);
         self.awaited |= awaited;

@@ -1,4 +1,4 @@
-//! What is kept of dies, their LUNs and their operations, where things overlap.
+//! What is stored of dies, their LUNs and their operations, if they can overlap.
 
 use super::frame::Busy;
 use super::lines::Lines;
@@ -12,7 +12,7 @@ use crate::util::NONE;
 pub struct Overlaps {
     /// Operations on more than one plane: reads, programs, erasures.
     pub multi_plane: [u64; 3],
-    /// Operations that began while the one before was under way: reads, programs.
+    /// Operations that began while the previous one was in progress: reads, programs.
     pub cached: [u64; 2],
     /// Suspensions of programs and of erasures.
     pub suspensions: [u64; 2],
@@ -20,7 +20,7 @@ pub struct Overlaps {
     pub passed: u64,
 }
 
-/// What is kept of a step beside the step.
+/// What is stored of a step in addition to the step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     /// Grows with every step.
@@ -32,7 +32,7 @@ pub(super) struct Extra {
     pub next: u32,
     /// The first read that was put aside until this step has finished, or [`NONE`].
     pub waiting: u32,
-    /// Where reads may pass: the last program or erasure of the same block before it.
+    /// If reads may pass: the previous program or erasure of the same block.
     pub change: Reference,
     /// It belongs to a request that reads.
     pub urgent: bool,
@@ -49,21 +49,21 @@ pub(super) const NO_EXTRA: Extra = Extra {
     urgent: false,
 };
 
-/// How far an operation has come.
+/// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// There is none.
+    /// There is no operation.
     Idle,
-    /// Commands and data go in.
+    /// Commands and data are going in.
     In,
-    /// They are in; the cells work on another one.
+    /// They are in; the cells work on another operation.
     Ready,
     Cells,
     Suspending,
     Resuming,
-    /// The cells have worked; the cache register has the data of another one.
+    /// The cells have worked; the cache register holds another operation's data.
     Held,
-    /// Data go out.
+    /// Data are going out.
     Out,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Group {
     pub operation: Operation,
     /// The first step; the others are linked behind it.
     pub head: u32,
-    /// The step that uses the bus next.
+    /// The next step to use the bus.
     pub at: u32,
     /// When the cells began to work, or to be suspended, and when they end.
     pub since_ns: u64,
@@ -101,19 +101,19 @@ pub(super) struct Suspended {
     pub before: u64,
 }
 
-/// A die, or a chip whose dies do not work on their own.
+/// A die, or a chip if its dies do not work on their own.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
-    /// Number of the die, chip by chip; of the chip where dies do not work on their own.
+    /// Number of the die, counted chip by chip; of the chip if dies do not work on their own.
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
     /// First and end of its LUNs in `Overlap::order`.
     pub luns: (u32, u32),
     pub groups: [Group; 2],
-    /// Which of the groups is the older.
+    /// Which of the two operations is older.
     pub front: usize,
-    /// Which of them its cells work on.
+    /// Which of them the cells work on.
     pub cells: Option<usize>,
     pub suspended: Option<Suspended>,
     /// Reads served ahead of the oldest waiting program or erasure.
@@ -123,7 +123,7 @@ pub(super) struct Die {
 }
 
 impl Die {
-    /// An idle one, which gets its LUNs later.
+    /// Makes an idle one, which gets its LUNs later.
     pub fn new(number: u32, place: &Place) -> Die {
         Die {
             number,
@@ -141,11 +141,11 @@ impl Die {
     }
 }
 
-/// A LUN, with the steps that wait for it.
+/// A LUN, with its waiting steps.
 #[derive(Clone, Debug)]
 pub(super) struct Lun {
     pub die: u32,
-    /// The real die: planes of one work together.
+    /// The physical die: its planes work together.
     pub package: u32,
     pub lines: Lines,
     /// Unfinished steps: reads, and others.
@@ -153,7 +153,7 @@ pub(super) struct Lun {
 }
 
 impl Lun {
-    /// An idle one of a die.
+    /// Makes an idle one of a die.
     pub fn new(die: u32, package: u32) -> Lun {
         Lun { die, package, lines: Lines::default(), held: [0; 2] }
     }

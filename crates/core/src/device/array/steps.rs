@@ -3,7 +3,8 @@
 use crate::flash::{Label, Step};
 use crate::util::NONE;
 
-/// A slot and its version: the step that was there then. It has finished once the version differs.
+/// A slot and its version, which identify the step that was there. The step has finished once the version
+/// differs.
 pub(super) type Reference = (u32, u32);
 
 /// No step.
@@ -30,7 +31,7 @@ pub(super) struct Queued {
 pub(super) struct Steps {
     steps: Vec<Queued>,
     free: Vec<u32>,
-    /// Loads under way: number, and the slot of the step.
+    /// Loads in progress: number, and the slot of the step.
     loads: Vec<(u32, u32)>,
     /// Slots of the steps being started, by index in their work.
     started: Vec<u32>,
@@ -46,14 +47,14 @@ impl Steps {
         }
     }
 
-    /// The steps of another work are coming.
+    /// Begins another work's steps.
     #[inline]
     pub fn begin(&mut self) {
         self.started.clear();
     }
 
-    /// Stores the next step of the work, with its times for bus, cells and bus; its slot. They have just been
-    /// written one by one: read two at once, they would be waited for.
+    /// Stores the next step of the work, with its times for bus, cells and bus; returns its slot. The fields
+    /// have just been written one by one: reading two at once would wait for the stores.
     #[inline(always)] // called in two places, for every step
     pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
@@ -68,7 +69,7 @@ impl Steps {
         slot
     }
 
-    /// Notes what a step waits for, and what others may wait for it to load.
+    /// Notes what a step waits for, and which load others may wait for.
     #[inline(never)] // keeps the path of all other steps short
     fn link(&mut self, slot: u32, step: &Step) {
         let after = match step.after {
@@ -86,7 +87,7 @@ impl Steps {
         }
     }
 
-    /// Another slot.
+    /// Makes another slot.
     #[cold]
     fn grow(&mut self, step: &Step) -> u32 {
         let (step, owner, behind, awaited) = (*step, NONE, NONE, false);
@@ -95,7 +96,7 @@ impl Steps {
         self.steps.len() as u32 - 1
     }
 
-    /// A step and those behind it in its queue or operation.
+    /// Iterates over a step and those behind it in its queue or operation.
     pub fn line(&self, head: u32) -> impl Iterator<Item = u32> + '_ {
         let some = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(some(head), move |&slot| some(self[slot].behind))
@@ -106,13 +107,13 @@ impl Steps {
         (slot, self.steps[slot as usize].version)
     }
 
-    /// Whether there is a step that has not finished.
+    /// Whether there is an unfinished step.
     #[inline]
     pub fn unfinished(&self, (slot, version): Reference) -> bool {
         slot != NONE && self.steps[slot as usize].version == version
     }
 
-    /// Ends a step and frees its slot; until another is stored it stays readable there.
+    /// Ends a step and frees its slot, where it stays readable until another is stored.
     #[inline]
     pub fn finish(&mut self, slot: u32) -> &Queued {
         let queued = &mut self.steps[slot as usize];
@@ -158,9 +159,9 @@ pub enum Part {
 pub struct Span {
     /// LUN the step ran on: [`crate::flash::parallel`].
     pub lun: u32,
-    /// What the step is.
+    /// The meaning of the step.
     pub label: Label,
-    /// Whose it is.
+    /// Its owner.
     pub(in crate::device) owner: u32,
     /// What worked.
     pub part: Part,
@@ -175,7 +176,7 @@ pub struct Span {
 /// What is kept for a timeline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
-    /// What the steps are, by slot.
+    /// Labels of the steps, by slot.
     labels: Vec<Label>,
     /// What has ended.
     pub spans: Vec<Span>,
@@ -191,14 +192,14 @@ impl Kept {
         }
     }
 
-    /// What was kept last has not ended.
+    /// The activity kept last has not ended.
     pub fn suspend_last(&mut self) {
         if let Some(span) = self.spans.last_mut() {
             span.suspended = true;
         }
     }
 
-    /// Keeps what has just ended.
+    /// Keeps an activity that has just ended.
     pub fn add(&mut self, steps: &Steps, slot: u32, part: Part, [begin_ns, end_ns]: [u64; 2]) {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];

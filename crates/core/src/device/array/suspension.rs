@@ -1,8 +1,7 @@
-//! **Suspension**: a read of a read request interrupts the cells of another request's program or
-//! erasure, unless they concern the same block, they end no later than the suspension would take
-//! effect, a cached program waits, or the operation has been interrupted
-//! `flash.max_suspensions` times. The reads that have come when it takes effect are served, later ones
-//! interrupt anew.
+//! **Suspension**: a read request's read interrupts the cells of another request's program or erasure, unless
+//! they concern the same block, the operation ends no later than the suspension would take effect, a cached
+//! program waits, or the operation has been interrupted `flash.max_suspensions` times. Reads that have come
+//! by the time it takes effect are served; later ones interrupt again.
 
 use super::frame::Frame;
 use super::overlap::Overlap;
@@ -18,8 +17,8 @@ impl Overlap {
         !at_work && !die.stalled && die.suspended.is_none()
     }
 
-    /// Whether a LUN could begin a program now: its die rests, but for what other planes were given at this
-    /// instant, or its cells program and its register is free for the data of the next one.
+    /// Whether a LUN could begin a program now: its die is idle, except for what other planes received at
+    /// this instant, or its cells program and its register is free for the data of the next program.
     pub(super) fn is_free(&self, frame: &Frame, lun: u32) -> bool {
         let Lun { held, die, lines, .. } = &self.luns[lun as usize];
         if *held == [0; 2] && self.is_resting(lun) {
@@ -35,7 +34,7 @@ impl Overlap {
             && lines.are_empty()
     }
 
-    /// Whether a LUN can take up a read, or else a write, before it has nothing else to do.
+    /// Whether a LUN can accept a read, or else a write, before it has run out of other work.
     #[cold]
     pub(super) fn takes(&self, lun: u32, read: bool) -> bool {
         let Lun { held: [reads, others], die, .. } = self.luns[lun as usize];
@@ -75,7 +74,7 @@ impl Overlap {
         frame.clock.set(die, now_ns + self.options.suspend_ns);
     }
 
-    /// Takes a suspended operation up again.
+    /// Resumes a suspended operation.
     pub(super) fn resume(&mut self, frame: &mut Frame, die: u32, suspended: Suspended, now_ns: u64) {
         let state = &mut self.dies[die as usize];
         let until_ns = now_ns + self.options.resume_ns + suspended.left_ns;

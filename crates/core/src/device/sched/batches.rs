@@ -1,28 +1,27 @@
 //! The queue that PIQ and VIOS share: batches of requests without a chip conflict.
 //!
-//! Source: Cui et al., NPC 2016, section 3.3 and eq. (3); Gao et al., MSST 2014. Chips and channels
-//! are bit sets, a conflict is an intersection. Reads and writes (with trims and flushes) are batched
-//! apart; batches of both are numbered from 1 by one counter, channel batches from 1 within their
-//! chip batch.
+//! Source: Cui et al., NPC 2016, section 3.3 and eq. (3); Gao et al., MSST 2014. Chips and channels are bit
+//! sets, a conflict is an intersection. Reads and writes (with trims and flushes) are batched separately;
+//! batches of both are numbered from 1 by one counter, channel batches from 1 within their chip batch.
 //!
-//! Read into them:
-//! - A batch keeps the chips of the members that have issued until all have, so that its sets only
-//!   grow; then it is gone, and a request without a place opens a new one.
-//! - No chip idles for the order's sake: of all waiting requests whose chips are idle, that of the
-//!   oldest read batch issues, inside it that of the first channel batch (VIOS), then the oldest; a
-//!   write issues when no read can.
-//! - Starvation is bounded: when `device.max_passed` requests have issued since the oldest waiting
-//!   request, read or write, became the oldest, it is due: nothing else may take its chips until it
-//!   issues. So a request waits for at most so many issues as there were requests before it, and
-//!   itself, times the bound, and for as many times the longest work of a chip.
+//! Interpretation:
+//! - A batch keeps the chips of members that have issued until all have, so that its sets only grow; then it
+//!   is gone, and a request without a place opens a new one.
+//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, the one of the oldest
+//!   read batch issues, within it the one of the first channel batch (VIOS), then the oldest; a write issues
+//!   when no read can.
+//! - Starvation is bounded: when `device.max_passed` requests have issued since the oldest waiting request,
+//!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So a
+//!   request waits for at most the number of requests before it and itself, times the bound, issues, and for
+//!   as many times the longest work of a chip.
 //! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can
 //!   be behind it: with all chips idle any older write would issue first.
 //!
-//! **Cost.** Neither arrival nor choice looks at all requests. Requests with the same window of chips have
-//! one queue ([`super::windows`]), in which batches and arrivals ascend alike. Arrival: since sets only
-//! grow, the first batch that may have room for a window only moves on; while something waits in the
-//! window, a hint keeps the search from beginning anew. Choice: only windows that begin at an idle chip
-//! with something waiting are looked at. Memory is linear in chips and in requests held.
+//! **Cost.** Neither arrival nor choice looks at all requests. Requests with the same window of chips share
+//! one queue ([`super::windows`]), in which both batches and arrivals ascend. Arrival: since sets only grow,
+//! the first batch that may have room for a window only moves forward; while something waits in the window, a
+//! hint keeps the search from starting over. Choice: only windows that begin at an idle chip with something
+//! waiting are considered. Memory is linear in chips and in requests held.
 
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
@@ -34,28 +33,28 @@ use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
 
-/// Most chips: every choice and every arrival looks at sets of them.
+/// The most chips: every choice and every arrival looks at sets of them.
 pub(super) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    /// Where the queue of its chips is kept.
+    /// Where the queue of its chips is stored.
     window: u32,
-    /// Next request with the same chips.
+    /// The next request with the same chips.
     behind: u32,
     /// Channel batch, from 1; 0 without channel batches.
     channel: u32,
     /// Number of its batch, from 1.
     number: u64,
-    /// Place of its batch in the half's list.
+    /// Its batch's place in the half's list.
     batch: u64,
     arrival: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ChipBatch {
-    /// From 1, one counter for both halves.
+    /// Its number, from 1, with one counter for both halves.
     number: u64,
     /// Members that have not issued.
     waiting: u32,
@@ -67,7 +66,7 @@ struct ChipBatch {
 #[derive(Clone, Debug)]
 struct HalfQueue {
     windows: Windows,
-    /// Live batches and the gone ones between and shortly before them, in order of creation.
+    /// Live batches, and gone ones between and shortly before them, in order of creation.
     batches: Vec<ChipBatch>,
     /// Chips of each of `batches`; all ones when it is gone.
     sets: Vec<u64>,
@@ -85,17 +84,17 @@ pub(super) struct ChipBatches<const CHANNELS: bool> {
     halves: [HalfQueue; 2],
     entries: Vec<Waiter>,
     ages: Ages,
-    /// Requests issued since the oldest became the oldest.
+    /// Requests issued since the oldest waiting request became the oldest.
     passed: u32,
     most_passed: u32,
     arrived: u64,
     created: u64,
-    /// Nothing could issue when chips had come to rest so many times, and nothing has arrived since.
+    /// The count of idle chips at which nothing could issue, if nothing has arrived since.
     nothing_since: Option<u64>,
     channel_batches: ChannelBatches,
     /// Scratch: the chips of a request.
     mask: Vec<u64>,
-    /// The chips that may not be taken, at the last choice and at the one before.
+    /// The chips that may not be taken, at the last choice and at the one before it.
     taken: Bits,
     before: Bits,
 }
@@ -111,8 +110,8 @@ impl HalfQueue {
         }
     }
 
-    /// Place of the first live batch from `from` on that has none of the chips in `mask`, or the
-    /// place behind the last.
+    /// Returns the place of the first live batch at or after `from` that has none of the chips in `mask`, or
+    /// the place after the last.
     #[inline]
     fn find(&self, from: u64, mask: &[u64]) -> u64 {
         let from = from.max(self.first);
@@ -121,7 +120,7 @@ impl HalfQueue {
         from + found.unwrap_or(rest.len() / mask.len()) as u64
     }
 
-    /// Takes a batch out of which everything has issued; forgets those gone at the front.
+    /// Removes a batch of which everything has issued; forgets gone ones at the front.
     fn remove(&mut self, place: u64, words: usize) {
         let at = (place - self.base) as usize;
         self.sets[at * words..(at + 1) * words].fill(u64::MAX);
@@ -208,12 +207,13 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
 }
 
 impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
-    /// Place of the first batch without a chip conflict, which gets the chips; of a new one, if none.
+    /// Returns the place of the first batch without a chip conflict, which gets the chips; of a new one, if
+    /// there is none.
     fn join_batch(&mut self, half: usize, window: u32, chips: Window) -> u64 {
         fill(&mut self.mask, chips, self.chips);
         let queue = &mut self.halves[half];
         let place = queue.find(queue.windows[window].first_free, &self.mask);
-        // Where no chip is touched, any batch has room, an earlier one too.
+        // If no chip is touched any batch has room, an earlier one too.
         if chips.width > 0 {
             queue.windows[window].first_free = place;
         }
@@ -228,7 +228,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
         place
     }
 
-    /// The request that may issue now, if any, when these chips are at work.
+    /// Returns the request that may issue now, if any, while these chips are busy.
     fn choose(&mut self, busy: &Bits, pool: &Pool) -> Option<u32> {
         let oldest = self.ages.head();
         if oldest == NONE {
@@ -251,7 +251,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
         goes.or_else(|| self.first(0)).or_else(|| self.first(1))
     }
 
-    /// Tells the windows which chips have come free since the last choice.
+    /// Tells the windows which chips have become free since the last choice.
     #[inline]
     fn note_free(&mut self) {
         let mut from = 0;
@@ -261,7 +261,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
         }
     }
 
-    /// The first request of a half, in the order of batch, channel batch and arrival, none of whose
+    /// Returns the first request of a half, in the order of batch, channel batch and arrival, none of whose
     /// chips is taken.
     #[inline]
     fn first(&mut self, half: usize) -> Option<u32> {
@@ -278,7 +278,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
         (best != NONE).then_some(best)
     }
 
-    /// Takes a request out that is the oldest with its chips.
+    /// Removes a request that is the oldest with its chips.
     fn take(&mut self, id: u32, pool: &mut Pool) -> u32 {
         let half = pool[id].half() as usize;
         let Waiter { window, behind, batch: place, .. } = self.entries[id as usize];

@@ -1,4 +1,4 @@
-//! Channel batches (VIOS): inside a chip batch, the first one without a channel conflict.
+//! Channel batches (VIOS): within a chip batch, the first one without a channel conflict.
 
 use super::sets::{fill, join, meet};
 use crate::request::Window;
@@ -8,7 +8,7 @@ use crate::util::NONE;
 #[derive(Clone, Debug)]
 pub(super) struct ChannelBatches {
     channels: u32,
-    /// Channel of each chip, where it is not chip mod channels.
+    /// Channel of each chip, if it is not chip mod channels.
     channel_of: Option<Vec<u32>>,
     /// Words of a set of channels.
     words: usize,
@@ -36,8 +36,8 @@ impl ChannelBatches {
         }
     }
 
-    /// Number, from 1, of the first one without a channel conflict in the list that begins at `head`,
-    /// which gets the channels of these chips; of a new one, if none.
+    /// Returns the number, from 1, of the first channel batch without a channel conflict in the list that
+    /// begins at `head`, which gets the channels of these chips; of a new one, if there is none.
     pub fn join(&mut self, head: &mut u32, window: Window, chips: u32) -> u32 {
         self.fill_mask(window, chips);
         let words = self.words;
@@ -71,7 +71,7 @@ impl ChannelBatches {
         }
     }
 
-    /// A new one with the channels of the mask.
+    /// Makes a new one with the channels of the mask.
     fn store(&mut self) -> u32 {
         if let Some(free) = self.free.pop() {
             let from = free as usize * self.words;
@@ -81,12 +81,12 @@ impl ChannelBatches {
         }
         self.next.push(NONE);
         self.sets.extend_from_slice(&self.mask);
-        // Giving them back must not allocate.
+        // Freeing them must not allocate.
         self.free.reserve(self.next.len());
         self.next.len() as u32 - 1
     }
 
-    /// Gives back the list that begins at `head`.
+    /// Frees the list that begins at `head`.
     pub fn release(&mut self, mut head: u32) {
         while head != NONE {
             self.free.push(head);

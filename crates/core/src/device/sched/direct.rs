@@ -1,11 +1,11 @@
-//! No queue of requests at all: the chips hold it.
+//! No queue of requests at all: the chips hold them.
 //!
-//! Source: the transaction queues of SSDSim (Hu et al., ICS 2011) and MQSim (Tavakkol et al., FAST
-//! 2018): every request is taken apart when it arrives, and its operations wait at their chips. Which
-//! of them a die serves next is the die's to say: in the order of arrival, unless
-//! `flash.out_of_order`. Under dynamic allocation writes wait until a die is free ([`super::unbound`]).
+//! Source: the transaction queues of SSDSim (Hu et al., ICS 2011) and MQSim (Tavakkol et al., FAST 2018):
+//! every request is divided when it arrives, and its operations wait at their chips. The die decides which of
+//! them it serves next: in order of arrival, unless `flash.out_of_order`. Under dynamic allocation writes
+//! wait until a die is free ([`super::unbound`]).
 //!
-//! Read into it: a flush, and what came after it, waits until all before it has completed.
+//! Interpretation: a flush, and what came after it, waits until everything before it has completed.
 
 use super::unbound::Unbound;
 use super::{Part, Scheduler, Space};
@@ -20,11 +20,11 @@ pub(super) const NAME: &str = "direct";
 pub(super) const DOC: &str = "every request issues at once and waits at its chips (SSDSim, MQSim)";
 pub type Keys = ();
 
-/// What waits for a flush, and the flush.
+/// A flush that waits, and what waits behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Direct {
     waiting: Ages,
-    /// What waits for a die, where allocation is dynamic.
+    /// What waits for a die, if allocation is dynamic.
     unbound: Option<Box<Unbound>>,
 }
 

@@ -1,12 +1,12 @@
 //! Schedulers of the device's own queue: which waiting request issues next.
 //!
-//! A scheduler sees the requests the device holds, the chips each touches, and which chips are at
-//! work. To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements
-//! [`Scheduler`], and one line in the registry below.
+//! A scheduler sees the requests that the device holds, the chips that each touches, and which chips are
+//! busy. To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Scheduler`], and one
+//! line in the registry below.
 //!
-//! No order is kept between requests that wait at the same time, as in NVMe: a read may pass a write
-//! of the same page. What must come after something else is sent after its completion, or after a
-//! flush, which every scheduler issues only when the writes before it have completed.
+//! Requests that wait at the same time are in no particular order, as in NVMe: a read may pass a write of the
+//! same page. A request that must follow another is sent after its completion, or after a flush, which every
+//! scheduler issues only when the writes before it have completed.
 
 mod batches;
 mod channels;
@@ -32,7 +32,7 @@ use crate::util::Stat;
 pub struct Needs {
     /// It orders by the chips of eq. (1), and so needs static allocation.
     pub chips: bool,
-    /// Where blocks differ, writes that others wait for take the fastest writable block of their chip, all
+    /// If blocks differ, writes that others wait for take the fastest writable block of their chip, all
     /// others as `device.unhurried` says (Cui et al., NPC 2016, section 3.3).
     pub speeds: bool,
 }
@@ -42,7 +42,7 @@ impl Needs {
     pub const NOTHING: Needs = Needs { chips: false, speeds: false };
 }
 
-/// What issues of a request that does not issue whole.
+/// What issues of a request that does not issue as a whole.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
     /// Nothing yet: it has left the queue, and its pages will issue.
@@ -109,19 +109,19 @@ dispatch! {
     /// A request enters the queue. A flush touches every chip.
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, chips: Window, pool: &mut Pool);
-    /// Takes out a request that may issue now; one that issues in parts comes out as often as it has parts.
+    /// Removes a request that may issue now; one that issues in parts is returned once for each part.
     #[inline]
     fn next(self: &mut Self, array: &Array, ftl: @Locate, pool: &mut Pool) -> Option<u32>;
     /// Whether requests may issue in parts.
     fn divides(self: &Self) -> bool = { false };
-    /// Which part of the request that `next` took out last issues; `None`: the whole. Tells the work which
-    /// dies are taken, where it has looked.
+    /// Returns which part of the request that `next` returned last issues; `None`: the whole. Tells the work
+    /// which dies are taken, if it has looked.
     fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
-    /// Batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
+    /// Returns batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
     /// without batches.
     #[inline]
     fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
-    /// Batches created so far.
+    /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
     /// Figures of its own; asked for when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };

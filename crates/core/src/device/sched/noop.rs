@@ -1,14 +1,13 @@
 //! The device's first-in first-out queue.
 //!
-//! Source: the baseline of Cui et al., NPC 2016 (VIOS): a request may issue when no chip it touches
-//! serves another request, and only the oldest request may issue, so that it blocks those behind it.
-//! [`super::noop_busy`] is another reading.
+//! Source: the baseline of Cui et al., NPC 2016 (VIOS): a request may issue when no chip it touches serves
+//! another request, and only the oldest request may issue, so that it blocks those behind it.
+//! [`super::noop_busy`] is another interpretation.
 //!
-//! Read into it: a flush touches every chip, so that what was issued before has completed. With the
-//! options of [`crate::flash::parallel`] a chip (die, plane) at work may still take up the request: a
-//! read where reads are served out of order or where it would interrupt what goes on, and the next
-//! operation of the same kind where cache operations overlap two. Under dynamic allocation a
-//! write may issue when any chip is idle.
+//! Interpretation: a flush touches every chip, so everything issued before has completed. With the options of
+//! [`crate::flash::parallel`] a busy chip (die, plane) may still accept the request: a read if reads are
+//! served out of order or it would interrupt the present operation, and the next operation of the same kind
+//! if cache operations overlap two. Under dynamic allocation a write may issue when any chip is idle.
 
 use super::{Scheduler, Space};
 use crate::device::Array;
@@ -25,7 +24,7 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
     pub(super) waiting: Ages,
-    /// Under dynamic allocation, how many chips (dies, planes) there are.
+    /// Under dynamic allocation, the number of LUNs.
     dynamic: Option<u64>,
 }
 
@@ -72,7 +71,8 @@ impl Noop {
     }
 }
 
-/// Whether something holds for each page of a request. Most have one, for which a loop costs more than the question.
+/// Whether a condition holds for each page of a request. Most have one, for which a loop costs more than the
+/// question.
 #[inline(always)]
 fn each(request: &Request, holds: impl Fn(u32) -> bool) -> bool {
     match request.pages.pages {

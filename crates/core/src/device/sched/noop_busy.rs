@@ -1,15 +1,15 @@
-//! The device's first-in first-out queue, of requests that find a chip busy.
+//! The device's first-in first-out queue, only for requests that find a chip busy.
 //!
 //! Source: Cui et al., NPC 2016 (VIOS). Section 1 counts NOOP among the schedulers "designed to mitigate the
 //! high seek and rotational costs in mechanical disks", section 4 has "baseline NOOP scheduling", section 4.1
-//! conflicts "collected under the P/E cycling of 12K with NOOP scheduler". How it works in a device of many
-//! chips the paper does not say; [`super::noop`] is another reading.
+//! conflicts "collected under the P/E cycling of 12K with NOOP scheduler". The paper does not say how it
+//! works in a device of many chips; [`super::noop`] is another interpretation.
 //!
-//! Read into it: a request whose chips are idle when it arrives has nothing to wait for and issues at once.
+//! Interpretation: a request whose chips are idle when it arrives has nothing to wait for and issues at once.
 //! All others wait in one queue, and only the oldest of it may issue, as under [`super::noop`]. So:
-//! - A request that arrives may pass waiting ones, even where it takes a chip that one of them is to have: NOOP
-//!   knows which chips are busy. How many requests wait for a chip is known to VIOS's chip-state vector alone
-//!   (section 3.2). Nothing bounds how often the oldest is passed.
+//! - An arriving request may pass waiting ones, even if it takes a chip that one of them needs: NOOP knows
+//!   which chips are busy, but only VIOS's chip-state vector knows how many requests wait for a chip (section
+//!   3.2). Nothing bounds how often the oldest is passed.
 //! - At an instant the oldest goes first, then those that have arrived, in the order of arrival.
 //! - What came after a flush waits behind it.
 
@@ -26,13 +26,13 @@ pub(super) const DOC: &str =
     "a request whose chips are idle on arrival issues at once, the others as under noop";
 pub type Keys = ();
 
-/// The queue, and at its end what has just arrived.
+/// The queue, with what has just arrived at its end.
 #[derive(Clone, Debug)]
 pub(super) struct NoopBusy {
     queue: Noop,
-    /// The first of the queue whose chips have not been looked at since it arrived, or [`NONE`].
+    /// The first in the queue whose chips have not been checked since it arrived, or [`NONE`].
     arrived: u32,
-    /// Flushes that wait.
+    /// Number of waiting flushes.
     flushes: u32,
 }
 
@@ -60,7 +60,7 @@ impl Scheduler for NoopBusy {
         while self.arrived != NONE {
             let id = self.arrived;
             self.arrived = pool.younger(id);
-            // With all chips idle the oldest would have issued: a flush gets ahead of nothing here.
+            // If all chips were idle the oldest would have issued: a flush passes nothing here.
             if self.flushes == 0 && self.queue.may_issue(&pool[id], array, ftl) {
                 self.queue.waiting.unlink(id, pool);
                 return Some(id);

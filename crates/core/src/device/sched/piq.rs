@@ -1,8 +1,8 @@
 //! PIQ: batches of requests that share no chip.
 //!
-//! Source: Gao et al., MSST 2014, as the baseline of Cui et al., NPC 2016. A request joins the first
-//! batch of its half without a chip conflict, else opens one; read batches go first; any request of
-//! the oldest batch may issue. What both papers leave open stands in [`super::batches`].
+//! Source: Gao et al., MSST 2014, as the baseline of Cui et al., NPC 2016. A request joins the first batch of
+//! its half without a chip conflict, or else opens one; read batches go first; any request of the oldest
+//! batch may issue. [`super::batches`] has the interpretation of what both papers leave open.
 
 use super::batches::ChipBatches;
 

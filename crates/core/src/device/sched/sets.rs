@@ -1,4 +1,4 @@
-//! Sets of chips, or of channels, as rows of words.
+//! Sets of chips, or of channels, as rows of machine words.
 
 use crate::request::Window;
 

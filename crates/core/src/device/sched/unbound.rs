@@ -1,11 +1,11 @@
-//! Writes that no die has yet, under `direct` with dynamic allocation.
+//! Writes that have no die yet, under `direct` with dynamic allocation.
 //!
-//! A write comes apart into its logical pages, which wait in the order of arrival. While a die is free the
-//! oldest of them is bound to it and begins. A page of a read, or of a trim, whose logical page is to be
-//! written by a write that came before it waits until that one is bound, and goes right behind it; its other
-//! pages do not wait. What waits is not in the FTL: its mapping is as it was.
+//! A write is divided into its logical pages, which wait in order of arrival. While a die is free the oldest
+//! of them is bound to it and begins. A page of a read or a trim, whose logical page an earlier write is to
+//! write, waits until that write is bound, and goes right behind it; its other pages do not wait. What waits
+//! has not reached the FTL: its mapping is unchanged.
 //!
-//! What has waited longest goes first: pages to bind, then requests that have arrived.
+//! What has waited longest goes first: pages to be bound, then requests that have arrived.
 
 use super::{Array, Part, Space};
 use crate::flash::Work;
@@ -14,11 +14,11 @@ use crate::request::{Ages, Pages, Pool};
 use crate::util::{Bits, NONE, Slab};
 use crate::workload::Op;
 
-/// A page that waits: of a write for a die, of another request for a page of a write.
+/// A waiting page: of a write for a die, or of another request for a page of a write.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     request: u32,
-    /// Which of the request's pages.
+    /// Its index in the request.
     at: u32,
     /// The page behind it in its list.
     behind: u32,
@@ -59,15 +59,15 @@ impl List {
 #[derive(Clone, Debug)]
 pub(super) struct Unbound {
     pages: Slab<Page>,
-    /// Pages to write that no die has.
+    /// Pages to be written that have no die.
     writes: List,
     /// Pages of other requests whose writes have just been bound.
     released: List,
-    /// By LPN, the newest of `writes` that writes it, or [`NONE`].
+    /// By LPN, the newest page in `writes` that writes it, or [`NONE`].
     newest: Vec<u32>,
-    /// A request that is no write, from its first page on that has not gone, nor been made to wait.
+    /// A request that is not a write, from its first page that neither has gone nor waits.
     divided: Option<(u32, u32)>,
-    /// Dies (planes) that are not free, when that was looked at last.
+    /// LUNs that were not free when last checked.
     taken: Bits,
     luns: u32,
     part: Option<Part>,
@@ -88,7 +88,7 @@ impl Unbound {
         }
     }
 
-    /// The part of the request that `next` handed out; `None`: the whole. Work hears which dies are free.
+    /// The part of the request that `next` returned; `None`: the whole. The work is told which dies are free.
     pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
         work.set_busy(&self.taken);
         self.part
@@ -146,7 +146,7 @@ impl Unbound {
         self.newest[lpn as usize] = page;
     }
 
-    /// Takes the oldest page that waits for a die; those that waited for it go next.
+    /// Takes the oldest page that waits for a die; pages that waited for it go next.
     fn bind(&mut self, pool: &Pool) -> u32 {
         let page = self.writes.head;
         let Page { request, at, readers, .. } = self.writes.pop(&mut self.pages);
@@ -158,7 +158,7 @@ impl Unbound {
         self.hand_out(request, Part::Pages { at, count: 1 })
     }
 
-    /// The next pages of the request being divided that wait for nothing, if there are any.
+    /// Returns the next pages of the request being divided that wait for nothing, if there are any.
     fn divide(&mut self, pool: &Pool) -> Option<u32> {
         let (id, mut at) = self.divided?;
         let Pages { first, pages, .. } = pool[id].pages;

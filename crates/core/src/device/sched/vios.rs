@@ -1,12 +1,12 @@
 //! VIOS: chip batches, in them channel batches, and blocks chosen by their speed.
 //!
-//! Source: Cui et al., NPC 2016, section 3.3. The chip batch is found as in PIQ; inside it a request
-//! joins the first channel batch without a channel conflict, and the chip batch issues channel batch
-//! by channel batch. A write to a chip that more requests wait for takes the chip's fastest writable
-//! block, any other write the next one in order (where `flash.variation` makes blocks differ): see
-//! [`crate::ftl::log`]. What the paper leaves open stands in [`super::batches`].
+//! Source: Cui et al., NPC 2016, section 3.3. The chip batch is found as in PIQ; within it a request joins
+//! the first channel batch without a channel conflict, and the chip batch issues channel batch by channel
+//! batch. A write to a chip that more requests wait for takes the chip's fastest writable block, any other
+//! write the next one in order (if `flash.variation` makes blocks differ): see [`crate::ftl::log`].
+//! [`super::batches`] has the interpretation of what the paper leaves open.
 //!
-//! Read into it: the paper's unhurried write takes "a slower block", which need not be the slowest there is.
+//! Interpretation: the paper's unhurried write takes "a slower block", which need not be the slowest one.
 
 use super::batches::ChipBatches;
 use crate::config::section;

@@ -1,24 +1,24 @@
 //! Waiting requests by the chips they touch.
 //!
-//! A request's chips are a [`Window`] of consecutive chips. Requests with the same window conflict, so
-//! that only the first of them can issue. Only windows in which something waits are kept: for each first
-//! chip a list of them, the narrowest first. Memory grows with chips and waiting requests, and finding a
-//! window costs at most a look at each narrower one.
+//! A request's chips are a [`Window`] of consecutive chips. Requests with the same window conflict, so only
+//! the first of them can issue. Only windows in which something waits are stored: for each first chip a list
+//! of them, narrowest first. Memory grows with chips and waiting requests, and finding a window costs at most
+//! a look at each narrower one.
 //!
-//! A first chip at which all windows met a taken chip is not looked at again before a chip of one of them
-//! has come free, or something new waits there.
+//! A first chip at which all windows met a taken chip is not considered again until a chip of one of them has
+//! become free, or something new waits there.
 
 use crate::request::Window;
 use crate::util::{Bits, NONE, Slab};
 
-/// The waiting requests with the same chips, in the order of arrival.
+/// The waiting requests with the same chips, in order of arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Same {
     pub chips: Window,
     /// First and last request.
     pub head: u32,
     pub tail: u32,
-    /// Every batch before this one has one of these chips, or is gone. Forgotten with the window.
+    /// Every batch before this one has one of these chips, or is gone. Forgotten together with the window.
     pub first_free: u64,
     /// The next narrower and the next wider window with the same first chip, or [`NONE`].
     narrower: u32,
@@ -29,9 +29,9 @@ pub(super) struct Same {
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     slots: Slab<Same>,
-    /// Narrowest window of each first chip; behind them that of requests that touch no chip.
+    /// Narrowest window of each first chip; then that of requests that touch no chip.
     narrowest: Vec<u32>,
-    /// First chips at which something waits, and those of them at which it may be free to go.
+    /// First chips at which something waits, and those of them that may be ready.
     starts: Bits,
     hopeful: Bits,
     /// The widest window so far.
@@ -49,12 +49,12 @@ impl Windows {
         }
     }
 
-    /// Number of chips, which is also where requests that touch none are kept.
+    /// Number of chips, which is also the index of requests that touch none.
     fn chips(&self) -> u32 {
         self.narrowest.len() as u32 - 1
     }
 
-    /// The slot of a window, which gets a request at once.
+    /// Returns the slot of a window, which gets a request at once.
     pub fn slot(&mut self, chips: Window) -> u32 {
         let row = if chips.width == 0 { self.chips() } else { chips.first };
         if chips.width > 0 {
@@ -113,7 +113,7 @@ impl Windows {
         }
     }
 
-    /// Calls with the first request of each window none of whose chips is taken.
+    /// Calls back with the first request of each window none of whose chips is taken.
     #[inline]
     pub fn each_free(&mut self, taken: &Bits, mut found: impl FnMut(u32)) {
         let chips = self.chips();
@@ -124,7 +124,7 @@ impl Windows {
         while let Some(start) = self.hopeful.next_clear_of(taken, from, chips) {
             from = start + 1;
             let mut any = false;
-            // Chips from `start` on known not to be taken.
+            // Chips from `start` on that are known not to be taken.
             let mut reach = 1;
             let mut slot = self.narrowest[start as usize];
             while let Some(same) = self.slots.get(slot) {

@@ -1,4 +1,4 @@
-//! Erased blocks kept by their speed, and which of them a write takes that is in no hurry.
+//! Erased blocks sorted by speed, and which of them an unhurried write takes.
 
 use super::pool::{BlockPool, EMPTY, List};
 use crate::config::choice;
@@ -16,7 +16,7 @@ choice! {
     }
 }
 
-/// The order in which erased blocks came back to the pool.
+/// The order in which erased blocks returned to the pool.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     /// By block, its number; 0: it was never in the pool.
@@ -25,7 +25,7 @@ pub(super) struct Order {
 }
 
 impl BlockPool {
-    /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them so.
+    /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them sorted.
     pub(crate) fn sort_by_speed(&mut self, unhurried: Unhurried, cells: &Cells) {
         self.speeds = cells.speeds().map_or(1, Speeds::classes);
         let lists = vec![EMPTY; self.lists.len() * self.speeds as usize];
@@ -43,30 +43,30 @@ impl BlockPool {
         }
     }
 
-    /// Classes of speed in which a chip has erased blocks, as a bit set; only where they are kept by
-    /// speed. Class 0 is the fastest.
+    /// Returns the classes of speed in which a LUN has erased blocks, as a bit set; only if they are sorted
+    /// by speed. Class 0 is the fastest.
     pub(crate) fn free_classes(&self, chip: u32) -> u64 {
         self.classes[chip as usize]
     }
 
-    /// Whether blocks are kept by speed, and a write in no hurry takes the slowest.
+    /// Whether blocks are sorted by speed and an unhurried write takes the slowest.
     pub(crate) fn slowest_first(&self) -> bool {
         self.speeds > 1 && self.order.is_none()
     }
 
-    /// The place of a block in the order in which blocks came back; blocks that were in use when the run
-    /// began come first.
+    /// Returns the place of a block in the order in which blocks returned; blocks that were in use when the
+    /// run began come first.
     #[inline]
     pub(crate) fn place_in_order(&self, block: u32) -> u32 {
         self.order.as_ref().map_or(0, |order| order.numbers[block as usize])
     }
 
-    /// The block of a chip and class that was erased first; there must be one.
+    /// Returns the block of a LUN and class that was erased first; there must be one.
     pub(crate) fn first_of_class(&self, chip: u32, class: u32) -> u32 {
         self.lists[self.list(chip, class)].head
     }
 
-    /// A block comes back.
+    /// A block returns.
     #[inline]
     pub(super) fn note_order(&mut self, block: u32) {
         if let Some(order) = &mut self.order {
@@ -75,7 +75,7 @@ impl BlockPool {
         }
     }
 
-    /// The class of the block that a write in no hurry takes, among those of a chip's erased blocks.
+    /// Returns the class of the block that an unhurried write takes, among those of a LUN's erased blocks.
     pub(super) fn next_class(&self, chip: u32, classes: u64) -> u32 {
         if self.order.is_none() {
             return classes.ilog2();

@@ -1,16 +1,15 @@
 //! Wear-out: blocks past their limit are retired, spare blocks replace them.
 //!
-//! As drives do it (NVMe's available spare, the reserved blocks of eMMC and UFS): each chip withholds
-//! `ftl.spare_blocks`. A block's limit is a number of erasures, or (`ecc`) the error rate that the ECC
-//! corrects, once the smallest ISPP step exceeds it ([`crate::flash::variation`]). It is looked at
-//! when the block has been erased, so a retired block holds no data; it is never programmed again and
-//! a spare takes its place, whoever had it.
+//! As in drives (NVMe's available spare, the reserved blocks of eMMC and UFS), each LUN withholds
+//! `ftl.spare_blocks`. A block's limit is a number of erasures or (`ecc`) the error rate that the ECC
+//! corrects, once the smallest ISPP step exceeds it ([`crate::flash::variation`]). It is checked when the
+//! block has been erased, so a retired block holds no data; it is never programmed again and a spare block
+//! takes its place, whichever log had it.
 //!
-//! Without a spare the device turns read-only: it could go on with less over-provisioning, but the
-//! capacity it has to keep is what decides, drives count spare blocks for that, and whoever wants
-//! more of them configures more. The block that could not be replaced serves to the end of what is
-//! under way (the page in hand, a step in the background, and the mappings that are then written back),
-//! so that everything promised is kept and nothing stops half-way.
+//! Without a spare the device turns read-only: it could go on with less over-provisioning, but it has to keep
+//! its capacity, and drives have spare blocks for that; users who want more of them configure more. The block
+//! that could not be replaced serves until the current work ends (the present page, a background step, and
+//! the mappings that are then written back), so that every promise is kept and nothing stops half-way.
 
 use super::pool::BlockPool;
 use crate::config::Contradiction;
@@ -27,12 +26,12 @@ pub struct Lives {
     limit: u32,
     /// The same of each block, where it goes by their errors.
     limits: Vec<u32>,
-    /// Spare blocks each chip began with.
+    /// Number of spare blocks with which each LUN began.
     per_chip: u32,
-    /// Spare blocks of each chip, the next one last.
+    /// Spare blocks of each LUN, the next one last.
     spares: Vec<Vec<u32>>,
     retired: Bits,
-    /// A chip needed a spare block and had none.
+    /// A LUN needed a spare block and had none.
     exhausted: bool,
 }
 
@@ -41,20 +40,20 @@ pub struct Lives {
 pub struct Life {
     /// Blocks in all, retired and spare ones included.
     pub blocks: u64,
-    /// Erased blocks that no log has.
+    /// Erased blocks that belong to no log.
     pub erased: u64,
     /// Retired blocks.
     pub retired: u64,
-    /// Spare blocks there were, and are.
+    /// Spare blocks at the beginning, and now.
     pub spares: (u64, u64),
-    /// Spare blocks that each chip had, and those left to the chip that has fewest.
+    /// Spare blocks that each LUN had, and those left on the LUN with the fewest.
     pub fewest: (u32, u32),
-    /// Erases of all blocks over what they last, 1 and more: worn out; `None` without a limit.
+    /// Erases of all blocks over their endurance, 1 or more: worn out; `None` without a limit.
     pub used: Option<f64>,
 }
 
 impl Lives {
-    /// No limit and no spare blocks.
+    /// Makes one without limit and spare blocks.
     pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: u32::MAX,
@@ -79,7 +78,7 @@ impl Lives {
         }
     }
 
-    /// The spare blocks, chip by chip.
+    /// Returns the spare blocks, LUN by LUN.
     pub(super) fn spares(&self) -> Vec<u32> {
         self.spares.concat()
     }
@@ -97,8 +96,8 @@ fn lasts(settings: &Settings) -> Option<Vec<u32>> {
 }
 
 impl BlockPool {
-    /// Takes the spare blocks of a full pool out of it, and the blocks that are past their limit at
-    /// time 0, which spare blocks replace.
+    /// Removes the spare blocks from a full pool, and the blocks that are past their limit at time 0, which
+    /// spare blocks replace.
     ///
     /// # Panics
     /// If the settings were not checked.
@@ -128,8 +127,8 @@ impl BlockPool {
         }
     }
 
-    /// Withholds blocks of a pool that holds all that are erased after a power cut. The limit alone tells
-    /// which are retired, as it did before; erased blocks being alike, the least worn are the spare ones.
+    /// Withholds blocks of a pool that holds everything erased after a power cut. The limit alone tells which
+    /// are retired, as before the cut; since erased blocks are alike, the least worn become the spare ones.
     pub(crate) fn withhold_found(&mut self, settings: &Settings) {
         let per_chip = settings.ftl.spare_blocks;
         if settings.flash.endurance == Endurance::Unlimited && per_chip == 0 {
@@ -157,7 +156,7 @@ impl BlockPool {
         }
     }
 
-    /// These are the spare blocks of a saved state, chip by chip.
+    /// Sets the spare blocks of a saved state, LUN by LUN.
     pub(super) fn set_spares(&mut self, spares: &[u32]) -> Result<(), Damage> {
         let per_chip = self.blocks_per_chip();
         let of_chips = &mut self.lives_mut().spares;
@@ -171,7 +170,7 @@ impl BlockPool {
         Ok(())
     }
 
-    /// Retires every block past its limit: those of a saved state.
+    /// Retires every block past its limit, for a saved state.
     pub(super) fn retire_worn(&mut self) -> Result<(), Damage> {
         for chip in 0..self.lives().spares.len() as u32 {
             let worn: Vec<u32> = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).collect();
@@ -184,14 +183,14 @@ impl BlockPool {
         Ok(())
     }
 
-    /// Whether a block has come to its limit.
+    /// Whether a block has reached its limit.
     #[inline]
     pub(super) fn is_past_limit(&self, block: u32) -> bool {
         self.erase_count(block) >= self.lives().lasts(block)
     }
 
-    /// What serves in the place of a block just erased: itself; or, if it is past its limit, a spare
-    /// block of its chip, and the block is retired.
+    /// Returns what takes the place of a block just erased: itself or, if it is past its limit, a spare block
+    /// of its LUN, and the block is retired.
     #[inline]
     pub(crate) fn successor(&mut self, chip: u32, block: u32) -> u32 {
         if !self.is_past_limit(block) {
@@ -210,12 +209,12 @@ impl BlockPool {
         }
     }
 
-    /// Blocks of each chip but the spare and the retired ones: always as many.
+    /// Returns the blocks of each LUN except spare and retired ones: always the same number.
     pub(crate) fn in_service(&self) -> u32 {
         self.blocks_per_chip() - self.lives().per_chip
     }
 
-    /// Whether a chip has needed a spare block and had none.
+    /// Whether a LUN has needed a spare block and had none.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
         self.lives().exhausted
@@ -233,7 +232,7 @@ impl BlockPool {
         spares.is_some_and(|spares| spares.contains(&block))
     }
 
-    /// Wear of the blocks.
+    /// Returns the wear of the blocks.
     pub fn life(&self) -> Life {
         let lives = self.lives();
         let left = lives.spares.iter().map(Vec::len);

@@ -14,7 +14,7 @@ pub(super) struct Block {
     free: bool,
 }
 
-/// Erased blocks of a chip (of one speed, where they are kept by speed), in the order of erasure.
+/// Erased blocks of a LUN (of one speed, if they are sorted by speed), in the order of erasure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     pub(super) head: u32,
@@ -30,27 +30,27 @@ pub struct BlockPool {
     pub(super) blocks: Vec<Block>,
     /// By chip and class of speed.
     pub(super) lists: Vec<List>,
-    /// Classes of each chip whose list has a block.
+    /// Classes of each LUN whose list has a block.
     pub(super) classes: Vec<u64>,
-    /// Erased blocks of each chip.
+    /// Number of erased blocks of each LUN.
     pub(super) free: Vec<u32>,
     blocks_per_chip: u32,
     /// Classes of speed by which blocks are kept, more than 1 only in a run, so never in a saved state.
     pub(super) speeds: u32,
-    /// Where blocks are kept by speed and yet taken in order, which came back as the how manieth.
+    /// If blocks are sorted by speed but taken in order: the order in which they returned.
     pub(super) order: Option<Order>,
-    /// Erase count of each chip's least worn block that could be moved, when that was looked at last.
+    /// Erase count of each LUN's least worn movable block, when it was last checked.
     floors: Vec<u32>,
-    /// Under wear levelling, by how much the erase counts of a chip may differ.
+    /// Under wear levelling, by how much the erase counts of a LUN may differ.
     threshold: Option<u32>,
     uneven: Option<u32>,
-    /// Spare blocks and retired ones.
+    /// Spare and retired blocks.
     lives: Lives,
 }
 
 impl BlockPool {
-    /// All blocks erased, with `flash.pe_cycles` erasures behind each. With a `threshold` the pool watches
-    /// for chips whose erase counts differ by more.
+    /// Makes a pool of all blocks, erased, with `flash.pe_cycles` erasures each. With a `threshold` it
+    /// watches for LUNs whose erase counts differ by more.
     pub(crate) fn new(settings: &Settings, threshold: Option<u32>) -> BlockPool {
         let flash = &settings.flash;
         let (chips, blocks_per_chip) = (flash.luns(), flash.blocks_per_lun() as u32);
@@ -73,8 +73,8 @@ impl BlockPool {
         pool
     }
 
-    /// Makes this the pool of flash found after a power cut, or saved, where blocks have been erased so
-    /// often and these are erased, in this order.
+    /// Makes this the pool of flash that was found after a power cut, or saved, with these erase counts and
+    /// these erased blocks, in this order.
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in (0..).zip(&mut self.blocks) {
             *state = Block { next: NONE, erases: erases(block), free: false };
@@ -85,38 +85,38 @@ impl BlockPool {
         erased.iter().for_each(|&block| self.push(block));
     }
 
-    /// Spare blocks and retired ones.
+    /// Returns the spare and retired blocks.
     pub(super) fn lives(&self) -> &Lives {
         &self.lives
     }
 
-    /// The spare and the retired blocks, to be changed.
+    /// Returns the spare and retired blocks, mutable.
     pub(super) fn lives_mut(&mut self) -> &mut Lives {
         &mut self.lives
     }
 
-    /// Blocks on each chip.
+    /// Returns the number of blocks on each LUN.
     pub(crate) fn blocks_per_chip(&self) -> u32 {
         self.blocks_per_chip
     }
 
-    /// Blocks in all.
+    /// Returns the number of all blocks.
     pub(crate) fn count(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Erased blocks of a chip that no log has.
+    /// Returns the erased blocks of a LUN that belong to no log.
     #[inline]
     pub(crate) fn free(&self, chip: u32) -> u32 {
         self.free[chip as usize]
     }
 
-    /// Whether a block is erased and no log has it.
+    /// Whether a block is erased and belongs to no log.
     pub(crate) fn is_free(&self, block: u32) -> bool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the block of a chip that was erased first or, where the slowest goes first, that.
+    /// Takes the block of a LUN that was erased first or, if the slowest goes first, that.
     pub(crate) fn take(&mut self, chip: u32) -> Option<u32> {
         match self.classes[chip as usize] {
             0 => None,
@@ -124,7 +124,7 @@ impl BlockPool {
         }
     }
 
-    /// Takes the block of a chip and class that was erased first; there must be one.
+    /// Takes the block of a LUN and class that was erased first; there must be one.
     #[inline]
     pub(crate) fn take_class(&mut self, chip: u32, class: u32) -> u32 {
         let list = self.list(chip, class);
@@ -144,7 +144,7 @@ impl BlockPool {
         (chip * self.speeds + class) as usize
     }
 
-    /// Class of a block's speed, 0 the fastest, where blocks are kept by speed; else 0.
+    /// Returns the class of a block's speed, 0 the fastest, if blocks are sorted by speed; else 0.
     #[inline]
     pub(crate) fn class(&self, block: u32, cells: &Cells) -> u32 {
         cells.speeds().filter(|_| self.speeds > 1).map_or(0, |speeds| speeds.class(block))
@@ -162,38 +162,38 @@ impl BlockPool {
         }
     }
 
-    /// Under wear levelling, by how much the erase counts of a chip may differ.
+    /// Returns by how much the erase counts of a LUN may differ under wear levelling.
     pub(crate) fn threshold(&self) -> Option<u32> {
         self.threshold
     }
 
-    /// The chip whose erase counts were last seen to differ too much.
+    /// Returns the LUN whose erase counts were last seen to differ too much.
     #[inline]
     pub(crate) fn uneven(&self) -> Option<u32> {
         self.uneven
     }
 
-    /// Sets the erase count that the chip's blocks are measured against, and forgets what was seen.
+    /// Sets the erase count against which the LUN's blocks are measured, and forgets what was seen.
     pub(crate) fn set_floor(&mut self, chip: u32, floor: u32) {
         self.uneven = None;
         self.floors[chip as usize] = floor;
     }
 
-    /// Blocks of a chip.
+    /// Returns the blocks of a LUN.
     pub(crate) fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
         chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
     }
 
-    /// Erasures of a block.
+    /// Returns the erase count of a block.
     #[inline]
     pub(crate) fn erase_count(&self, block: u32) -> u32 {
         self.blocks[block as usize].erases
     }
 
-    /// Takes an erased block out of the pool and puts another into its place.
+    /// Removes an erased block from the pool and puts another in its place.
     ///
     /// # Panics
-    /// If `out` is not in the pool, or blocks are kept by speed.
+    /// If `out` is not in the pool, or blocks are sorted by speed.
     pub(crate) fn exchange(&mut self, out: u32, into: u32) {
         assert!(self.speeds == 1, "blocks are kept by speed");
         assert!(self.blocks[out as usize].free, "block {out} is not in the pool");
@@ -243,10 +243,10 @@ impl BlockPool {
     }
 }
 
-/// Most erasures that a saved block may have behind it, so that a run can erase it on.
+/// The most erasures that a saved block may have, so that a run can erase it further.
 const MOST_ERASES: u32 = u32::MAX / 2;
 
-/// Which blocks of a saved state are somebody's: each is one part's alone.
+/// Which blocks of a saved state are claimed: each belongs to one part only.
 #[derive(Debug)]
 pub(crate) struct Claims {
     taken: Bits,
@@ -254,7 +254,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// A block is this part's.
+    /// Claims a block for this part.
     pub(crate) fn claim(&mut self, block: u32) -> Result<(), Damage> {
         if block >= self.blocks || self.taken.get(block) {
             return Damage::impossible(format!("block {block} is not there, or in two places"));
@@ -280,8 +280,8 @@ impl BlockPool {
         out.value(&(erases, erased, &self.floors, self.uneven, self.lives.spares()))
     }
 
-    /// Makes a new pool the saved one. The blocks that are not in it are still to be claimed, then
-    /// [`BlockPool::retire`] those nobody has.
+    /// Makes a new pool the saved one. Blocks that are not in it have yet to be claimed; then
+    /// [`BlockPool::retire`] retires the unclaimed ones.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<Claims, Damage> {
         type Saved = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
         let (erases, erased, floors, uneven, spares): Saved = from.value()?;
@@ -303,7 +303,7 @@ impl BlockPool {
         Ok(claims)
     }
 
-    /// Retires the blocks of a loaded pool that nobody has.
+    /// Retires the unclaimed blocks of a loaded pool.
     pub(crate) fn retire(&mut self, claims: &Claims) -> Result<(), Damage> {
         match (0..self.count()).find(|&block| claims.taken.get(block) == self.is_past_limit(block)) {
             Some(block) if claims.taken.get(block) => {

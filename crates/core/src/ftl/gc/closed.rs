@@ -1,16 +1,16 @@
-//! The closed blocks of each chip as an array, to draw from in constant time.
+//! The closed blocks of each LUN as an array, so that draws take constant time.
 
 use super::{Need, Space};
 use crate::util::below;
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Closed blocks by chip, in no particular order.
+/// Closed blocks by LUN, in no particular order.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
     space: Space,
     blocks: Vec<u32>,
-    /// Where in `blocks` a closed block stands.
+    /// The index of a closed block in `blocks`.
     place: Vec<u32>,
     len: Vec<u32>,
     pub(super) rng: Xoshiro256PlusPlus,
@@ -48,7 +48,7 @@ impl Closed {
         &self.blocks[first..first + self.len[chip as usize] as usize]
     }
 
-    /// A closed block, each as likely as any other.
+    /// Draws a closed block, each with equal probability.
     #[inline]
     fn draw(&mut self, chip: u32) -> u32 {
         let len = self.len[chip as usize];
@@ -57,8 +57,8 @@ impl Closed {
         self.blocks[(chip * self.space.blocks_per_chip + at) as usize]
     }
 
-    /// The fewest valid slots among `count` draws with replacement, the first of equals; after as
-    /// many gainless collections as there are closed blocks, among all of them.
+    /// Returns the block with the fewest valid slots among `count` draws with replacement, the first of
+    /// equals; after as many gainless collections as there are closed blocks, among all of them.
     pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: &dyn Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.chip as usize] {
             let all = self.of(need.chip).iter().copied();

@@ -1,17 +1,16 @@
-//! Cost-benefit: the block with the greatest (1 - u) / 2u x age, u the share of valid slots.
+//! Cost-benefit: the block with the greatest (1 - u) / 2u x age, where u is the share of valid slots.
 //!
 //! Source: Kawaguchi, Nishioka, Motoda, "A Flash-Memory Based File System", USENIX 1995, after
 //! Rosenblum and Ousterhout's log-structured file system (SOSP 1991), which divides by 1 + u.
 //!
-//! Read into it: age is the time since the block was last modified, that is since the latest of
-//! its slots became invalid or, if none has, since it was closed; and time is counted in writes
-//! to the log (copies not counted), so that the choice does not depend on how fast requests
-//! arrive. A block without valid slots is taken before all others, one whose collection gains
-//! no page never.
+//! Interpretation: age is the time since the block was last modified, that is, since the latest of its slots
+//! became invalid or, if none has, since it was closed. Time is counted in writes to the log (without
+//! copies), so that the choice does not depend on how fast requests arrive. A block without valid slots is
+//! taken before all others, and one whose collection gains no page never.
 //!
-//! The search is exact and looks at one block per number of valid slots: among blocks with the
-//! same number the oldest has the greatest value, and since every modification moves a block
-//! to the end of another list, it stands at the head of its list.
+//! The search is exact and looks at one block per number of valid slots: among blocks with the same number
+//! the oldest has the greatest value, and since every modification moves a block to the end of another list,
+//! it is at the head of its list.
 
 use super::lists::{Buckets, Links};
 use super::{Need, Own, Space, Victims};

@@ -1,10 +1,10 @@
-//! Cyclic: the closed blocks of a chip by their numbers, round and round, whatever they hold.
+//! Cyclic: the closed blocks of a LUN by their numbers, round and round, whatever they hold.
 //!
-//! Source: none; one of two readings that fit the amounts of Kim and Lee, ICSOFT 2020, section 4.3, which does not
-//! say how user blocks are chosen (docs/msftl.md).
+//! Source: none; it is one of two interpretations that fit the amounts of Kim and Lee, ICSOFT 2020, section
+//! 4.3, which does not say how user blocks are chosen (docs/msftl.md).
 //!
-//! Unlike `fifo` it does not follow the log: a block is due when its number is. The next victim is settled
-//! when the one before it leaves, so that a block closed in between waits for the next round.
+//! Unlike `fifo` it does not follow the log: a block is due when its number is. The next victim is determined
+//! when the one before it leaves, so a block closed in between waits for the next round.
 
 use super::{Need, Own, Space, Victims};
 use crate::util::{Bits, NONE};
@@ -18,12 +18,12 @@ pub type Keys = ();
 pub(super) struct Cyclic {
     space: Space,
     closed: Bits,
-    /// The closed block of each chip that is due, or [`NONE`] where none is closed.
+    /// The closed block of each LUN that is due, or [`NONE`] if none is closed.
     due: Vec<u32>,
 }
 
 impl Cyclic {
-    /// The first closed block of a chip from a number on, then those before it.
+    /// Returns the first closed block of a LUN at or after a number, then those before it.
     fn next_from(&self, chip: u32, number: u32) -> Option<u32> {
         let first = chip * self.space.blocks_per_chip;
         let end = first + self.space.blocks_per_chip;

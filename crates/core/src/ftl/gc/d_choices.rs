@@ -1,9 +1,9 @@
 //! d-choices: the fewest valid slots among `ftl.gc_choices` blocks drawn at random, with
 //! replacement; of equals, the one drawn first.
 //!
-//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in
-//! flash-based solid state drives", SIGMETRICS 2013. A block whose pages are all valid is
-//! collected if it is drawn, as there (see [`super`] for the end of it).
+//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
+//! state drives", SIGMETRICS 2013. As there, a block whose pages are all valid is collected if it is drawn
+//! ([`super`] says how that ends).
 
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};

@@ -1,8 +1,8 @@
 //! FIFO: the block that was closed first, whatever it holds.
 //!
-//! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are
-//! moved on as well. Its closed form assumes exactly that (Xiang and Kurkoski 2012; Desnoyers,
-//! SYSTOR 2012); skipping full blocks would make it another policy.
+//! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are moved too. Its
+//! closed form assumes exactly that (Xiang and Kurkoski 2012; Desnoyers, SYSTOR 2012); skipping full blocks
+//! would make it another policy.
 
 use super::lists::{Ends, Links};
 use super::{Need, Own, Space, Victims};
@@ -16,7 +16,7 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Fifo {
     links: Links,
-    /// Closed blocks of each chip, oldest first.
+    /// Closed blocks of each LUN, oldest first.
     queues: Vec<Ends>,
 }
 

@@ -63,11 +63,11 @@ impl Links {
     }
 }
 
-/// Blocks by chip and number of valid slots, in the order in which they came to that number.
+/// Blocks by LUN and number of valid slots, in the order in which they reached that number.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     ends: Vec<Ends>,
-    /// By chip: no block has fewer valid slots.
+    /// By LUN: no block has fewer valid slots.
     least: Vec<u32>,
     slots_per_block: u32,
 }
@@ -100,13 +100,13 @@ impl Buckets {
         links.unlink(&mut self.ends[at], block);
     }
 
-    /// The block that came first to a number of valid slots, or [`NONE`].
+    /// Returns the block that first reached a number of valid slots, or [`NONE`].
     #[inline]
     pub(crate) fn head(&self, chip: u32, valid: u32) -> u32 {
         self.ends[self.at(chip, valid)].head
     }
 
-    /// The fewest valid slots that a block of the chip has.
+    /// Returns the fewest valid slots that a block of the LUN has.
     #[inline]
     pub(crate) fn least(&mut self, chip: u32) -> u32 {
         let mut valid = self.least[chip as usize];

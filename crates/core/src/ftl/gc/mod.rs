@@ -1,23 +1,23 @@
-//! Victim selection of garbage collection: which closed block of a chip is collected next.
+//! Victim selection of garbage collection: which closed block of a LUN is collected next.
 //!
 //! A [`crate::ftl::log::Log`] tells its policy of every block that closes, loses a valid
 //! slot or leaves, and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`,
 //! `Keys` and a type that implements [`Victims`], and one line in the registry below. A saved device state
 //! holds the closed blocks in the order of [`Victims::each`], and closes them in that order when it is loaded.
 //!
-//! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains
-//! nothing when it is collected; call any other *gainful*. When a chip is collected, at least
-//! one of its `C` closed blocks is gainful (see [`crate::ftl::log`]), and collecting one block
-//! changes no other closed block, so a gainful block stays gainful until it is the victim.
-//! Every policy takes one within `C + 1` collections, or as many as the log has blocks:
+//! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains nothing when it is
+//! collected; call any other *gainful*. When a LUN is collected, at least one of its `C` closed blocks is
+//! gainful (see [`crate::ftl::log`]), and collecting one block changes no other closed block, so a gainful
+//! block stays gainful until it is the victim. Every policy takes one within `C + 1` collections, or as many
+//! as the log has blocks:
 //!
-//! - `greedy` takes a block with the fewest valid slots, which is gainful if any is;
-//!   `cost-benefit` looks at gainful blocks alone.
+//! - `greedy` takes a block with the fewest valid slots, which is gainful if any is; `cost-benefit` considers
+//!   only gainful blocks.
 //! - `fifo` takes the oldest block, gainful or not: that is the policy the closed form of FIFO
 //!   cleaning describes. A gainless victim's data goes into the youngest block, so each
 //!   collection brings the first gainful block one place nearer to the head.
-//! - `cyclic` goes round the blocks by number. A round passes at most the closed blocks and those that
-//!   were open or erased when it began, and meets the first gainful one.
+//! - `cyclic` goes round the blocks by number. A round passes at most the closed blocks and those that were
+//!   open or erased when it began, and meets the first gainful one.
 //! - `windowed-greedy` takes the fewest valid slots among the `W` oldest. While none of them is
 //!   gainful, each collection removes one of them and the next oldest block enters, so a
 //!   gainful block enters within `C - W` collections and is taken at once.
@@ -41,9 +41,9 @@ pub use rand_xoshiro::Xoshiro256PlusPlus;
 /// The blocks a policy chooses from.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
-    /// Chips; victims are chosen on one chip.
+    /// LUNs; victims are chosen on one LUN.
     pub chips: u32,
-    /// Blocks of each chip; blocks are numbered chip by chip.
+    /// Blocks of each LUN; blocks are numbered LUN by LUN.
     pub blocks_per_chip: u32,
     /// Slots of a block.
     pub slots_per_block: u32,
@@ -57,7 +57,7 @@ impl Space {
         self.chips * self.blocks_per_chip
     }
 
-    /// Whether collecting a block with so many valid slots gains a page.
+    /// Whether collecting a block with this many valid slots gains a page.
     #[inline]
     pub fn gainful(&self, valid: u32) -> bool {
         valid + self.slots_per_page <= self.slots_per_block
@@ -67,9 +67,9 @@ impl Space {
 /// The occasion of a choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
-    /// Chip to collect.
+    /// LUN to be collected.
     pub chip: u32,
-    /// Writes of the log so far, its copies not counted.
+    /// Writes of the log so far, without its copies.
     pub now: u64,
     /// Collections in succession that gained nothing.
     pub gainless: u32,
@@ -102,18 +102,19 @@ dispatch! {
     /// A closed block lost a valid slot at `now`; `valid` are left.
     #[inline]
     fn invalidate(self: &mut Self, chip: u32, block: u32, valid: u32, now: u64) = {};
-    /// The block to collect, which stays until it is removed. There is a gainful one. `erases` counts a block's.
+    /// Returns the block to collect, which stays until it is removed. There is a gainful one. `erases` gives
+    /// a block's erase count.
     #[inline]
     fn choose(self: &mut Self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
     /// A closed block leaves.
     #[inline]
     fn remove(self: &mut Self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32);
-    /// Visits every block held of a chip, with the number of valid slots it is filed under, if it is.
+    /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if it is.
     /// Closed again in this order, the blocks are chosen in the same order as now.
     fn each(self: &Self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
-    /// When a block held was last modified, if that counts.
+    /// Returns when a held block was last modified, if that matters.
     fn modified(self: &Self, block: u32) -> u64 = { 0 };
-    /// The random stream, of a policy that draws.
+    /// Returns the random stream, of a policy that draws.
     fn random(self: &mut Self) -> Option<&mut Xoshiro256PlusPlus> = { None };
     /// Figures of its own; asked for when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };

@@ -1,8 +1,8 @@
-//! Random: any closed block, each as likely as any other.
+//! Random: any closed block, each with equal probability.
 //!
-//! Under uniform random writes its write amplification is 1 / (1 - rho) (the closed form of
-//! d-choices with d = 1), for which blocks without an invalid slot must be collected too when
-//! they are drawn, as they are here (see [`super`] for the end of it).
+//! Under uniform random writes its write amplification is 1 / (1 - rho) (the closed form of d-choices with d
+//! = 1). For that, blocks without an invalid slot must be collected too when they are drawn, as they are here
+//! ([`super`] says how that ends).
 
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};

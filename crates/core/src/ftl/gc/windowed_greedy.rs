@@ -1,9 +1,9 @@
-//! Windowed greedy: the fewest valid slots among the `ftl.gc_window` oldest blocks of the chip;
-//! of equals, the one that came to that number (or into the window) first.
+//! Windowed greedy: the fewest valid slots among the `ftl.gc_window` oldest blocks of the LUN; of equals, the
+//! one that reached that number (or entered the window) first.
 //!
-//! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based
-//! Solid State Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy.
-//! Constant time: the window is kept in lists by valid slots, younger blocks wait in a queue.
+//! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
+//! Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy. Constant time: the window
+//! is kept in lists by valid slots, younger blocks wait in a queue.
 
 use super::lists::{Buckets, Ends, Links};
 use super::{Need, Own, Space, Victims};
@@ -30,10 +30,10 @@ pub(super) struct WindowedGreedy {
     window: u32,
     links: Links,
     buckets: Buckets,
-    /// Blocks in the window, by chip and each for itself.
+    /// Blocks in the window, by LUN, and whether a block is in it.
     len: Vec<u32>,
     inside: Bits,
-    /// Blocks of each chip that are younger than the window, oldest first.
+    /// Blocks of each LUN that are younger than the window, oldest first.
     younger: Vec<Ends>,
 }
 
@@ -58,7 +58,7 @@ impl Victims for WindowedGreedy {
     }
 
     fn close(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
-        // Whenever the window has room no younger block waits.
+        // As long as the window has room no younger block waits.
         if self.len[chip as usize] < self.window {
             self.enter(chip, block, valid);
         } else {

@@ -1,7 +1,7 @@
 //! Check mode of a hybrid FTL: what the medium does not know, and the FTL's part in power cuts.
 //!
-//! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract). Pages of a data block may be
-//! left out, where there is no data.
+//! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract). Pages of a data block may
+//! be skipped where there is no data.
 
 use super::store::{Role, Store};
 use crate::flash::media::{Media, Page, Tape};
@@ -9,7 +9,7 @@ use crate::flash::moves::Moves;
 use crate::util::NONE;
 
 impl Store {
-    /// Turns check mode on, the present state being what was done so far.
+    /// Turns check mode on; the present state counts as what was done so far.
     pub(super) fn police(&mut self) {
         self.keep_medium(true);
     }
@@ -19,7 +19,7 @@ impl Store {
         self.slots.keep_medium((self.shape.pages_per_block, 1), true, programmed, versions);
     }
 
-    /// Tells whoever follows the user's data.
+    /// Reports the user's data to a follower.
     pub(super) fn follow(&mut self, moves: &Moves) {
         if self.slots.medium().is_none() {
             self.keep_medium(false);
@@ -27,10 +27,10 @@ impl Store {
         self.slots.follow(moves, self.shape.lpns);
     }
 
-    /// Writes programs and erases on a tape as they are decided; check mode only.
+    /// Records programs and erases on a tape as they are decided; check mode only.
     ///
     /// # Panics
-    /// Outside check mode.
+    /// If not in check mode.
     pub(crate) fn keep_tape(&mut self, tape: &Tape, media: &Media) {
         let lpns = self.shape.lpns;
         for (owner, page) in self.slots.mapped().filter(|&(owner, _)| owner >= lpns) {
@@ -42,7 +42,7 @@ impl Store {
         self.slots.record(tape, lpns, media);
     }
 
-    /// Version on the media that an LPN resolves to.
+    /// Returns the version on the media to which an LPN resolves.
     pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         match self.page(lpn) {
             NONE => Ok(None),
@@ -53,11 +53,11 @@ impl Store {
         }
     }
 
-    /// Puts what was programmed on the media; the largest sequence number. Pages whose versions do not count
-    /// hold nothing.
+    /// Puts what was programmed on the media; returns the largest sequence number. Pages whose versions do
+    /// not count hold nothing.
     ///
     /// # Panics
-    /// Outside check mode.
+    /// If not in check mode.
     pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
         let medium = self.slots.medium().expect("in check mode");
         let owner = |page| self.slots.valid.get(page).then(|| self.slots.spare[page as usize]);
@@ -74,10 +74,10 @@ impl Store {
 }
 
 impl Store {
-    /// Checks a logical page and the block it lies in.
+    /// Checks a logical page and the block that holds it.
     ///
     /// # Errors
-    /// The first broken invariant, in words. Always `Ok` outside check mode.
+    /// A message about the first broken invariant. Always `Ok` outside check mode.
     pub(crate) fn verify_lpn(&self, lpn: u32) -> Result<(), String> {
         self.verify_mapping(lpn)?;
         match self.page(lpn) {
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// A page lies where block-level mapping and the log blocks would find it.
+    /// A page is where block-level mapping and the log blocks would find it.
     pub(super) fn verify_place(&self, lpn: u32, page: u32) -> Result<(), String> {
         let (logical, block) = (self.logical_of(lpn), self.block_of(page));
         let at = self.block(block);
@@ -165,7 +165,7 @@ impl Store {
     /// Checks everything.
     ///
     /// # Errors
-    /// The first broken invariant, in words. Always `Ok` outside check mode.
+    /// A message about the first broken invariant. Always `Ok` outside check mode.
     pub(crate) fn verify(&self) -> Result<(), String> {
         if self.slots.medium().is_none() {
             return Ok(());

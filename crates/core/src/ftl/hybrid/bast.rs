@@ -4,16 +4,16 @@
 //! for CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014,
 //! section 2.2.1 tell it; COOP_Query is their Algorithm 3.
 //!
-//! A page is appended to its logical block's log block. A log block whose last page is programmed is
-//! merged at once: a switch merge if page i holds offset i for all i, else a full merge. When a log
-//! block is needed and the chip has all it may have, the one written least recently is merged: in order
-//! from offset 0 so far, a partial merge, else a full one. Readings: recency counts writes, not reads;
-//! a log block in which nothing is valid (all trimmed) is erased, which is no merge.
+//! A page is appended to its logical block's log block. A log block whose last page is programmed is merged
+//! at once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is
+//! needed and the LUN has all it may have, the least recently written one is merged: if it is in order from
+//! offset 0 so far, by a partial merge, else by a full one. Interpretation: recency counts writes, not reads;
+//! a log block in which nothing is valid (all trimmed) is erased, which is not a merge.
 //!
-//! **COOP_Query** (Algorithm 3): where it is silent, for as many pages as the log block has left and
-//! not in order, it names the block itself, since filling the log starts a full merge; with no log
-//! block allocated and one left to take, nothing. A victim without valid pages needs no merge, so
-//! nothing is named for it.
+//! **COOP_Query** (Algorithm 3): where it is silent, for as many pages as the log block has left and not in
+//! order, it names the block itself, since filling the log starts a full merge; with no log block allocated
+//! and one left to take, it names nothing. A victim without valid pages needs no merge, so nothing is named
+//! for it.
 
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
@@ -27,17 +27,17 @@ use crate::util::{List, Lru, NONE};
 pub const NAME: &str = "bast";
 /// One line for `ftlab components`.
 pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
-/// Keys it reads beside those of all hybrid FTLs.
+/// Its keys besides those of all hybrid FTLs.
 pub type Keys = ();
 
 /// BAST.
 pub type Bast = Hybrid<Pairs>;
 
-/// Log blocks by their logical block, in the order in which they were written last.
+/// Log blocks by their logical block, in the order of their last writes.
 #[derive(Clone, Debug)]
 pub struct Pairs {
     logs: Lru<u32>,
-    /// The list of each chip's log blocks, and how many the chip may have.
+    /// The list of each LUN's log blocks, and how many the LUN may have.
     chips: Vec<(List, u32)>,
 }
 
@@ -62,7 +62,7 @@ impl Pairs {
         id
     }
 
-    /// Takes the log block of a logical block out of the list.
+    /// Removes the log block of a logical block from the list.
     fn detach(&mut self, logical: u32, store: &Store) -> u32 {
         let id = self.logs.find(logical);
         let log = *self.logs.value(id);
@@ -88,12 +88,12 @@ impl Pairs {
         store.drop_log(log, MergeKind::Full, work);
     }
 
-    /// The id of the log block that takes a logical block's next page.
+    /// Returns the id of the log block that takes a logical block's next page.
     #[inline]
     fn ready(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
         match self.logs.find(logical) {
             NONE => self.allocate(logical, store, work),
-            // A power cut had the merge of a full one still ahead.
+            // After a power cut, the merge of a full one may not have been done yet.
             id if store.block(*self.logs.value(id)).next == store.shape.pages_per_block => {
                 self.merge(logical, store, work);
                 self.allocate(logical, store, work)
@@ -201,7 +201,7 @@ impl Logs for Pairs {
                 let (logical, log) = (self.logs.key(id), *self.logs.value(id));
                 let at = store.block(log);
                 let sound = at.role == Role::Log && at.owner == logical && store.chip(logical) == chip;
-                // Full ones are merged at once, but for what a power cut left.
+                // Full ones are merged at once, except what a power cut left.
                 let full = at.next == store.shape.pages_per_block;
                 if !sound || (full && !store.shape.power_safe) || at.next == 0 {
                     return Err(format!(

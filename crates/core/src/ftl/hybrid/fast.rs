@@ -4,22 +4,22 @@
 //! translation layer using fully-associative sector translation", ACM TECS, 2007, as Shim et al., TC
 //! 2014, section 2.2.2 tell it; COOP_Query is their Algorithm 4.
 //!
-//! A write request is sequential if it begins at offset 0 of a logical block, or continues from the last
-//! page of the SW log block; it is written there. At offset 0 a SW log block in use is reclaimed first,
-//! by a partial merge; a full one is merged at once, by a switch merge. All other requests go to the RW
-//! log blocks, one after another. When a page needs a new one and the chip has all it may have, the one
-//! that was filled first (least recently written) is reclaimed: every logical block with a valid page in
-//! it is merged, fully, and the log block is erased.
+//! A write request is sequential if it begins at offset 0 of a logical block, or continues from the last page
+//! of the SW log block; it is written there. At offset 0 a SW log block in use is first reclaimed by a
+//! partial merge; a full one is merged at once, by a switch merge. All other requests go to the RW log
+//! blocks, one after another. When a page needs a new one and the LUN has all it may have, the one that was
+//! filled first (least recently written) is reclaimed: every logical block with a valid page in it is merged,
+//! fully, and the log block is erased.
 //!
-//! Readings: each chip has a SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
-//! the newest version of each page it copies, from wherever it lies; pages of the SW log block that were
-//! since written to a RW log block stay stale in the data block that it becomes. A victim's logical block
-//! that owns the SW log block is merged with it, partially; if pages in that have been superseded, fully,
-//! and the SW log block is erased. A log block in which nothing is valid is erased, which is no merge.
+//! Interpretation: each LUN has a SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
+//! the newest version of each page it copies, from wherever it is; pages of the SW log block that have since
+//! been written to a RW log block stay stale in the data block that it becomes. A victim's logical block that
+//! owns the SW log block is merged with it, partially; if pages in that have been superseded, fully, and the
+//! SW log block is erased. A log block in which nothing is valid is erased, which is not a merge.
 //!
-//! **COOP_Query** (Algorithm 4): victims are as many as the pages beyond the free ones need, at least
-//! one. **Under cooperation** (`Mark::coop`) the host tells what is sequential by the size of its block
-//! issues, so that everything not part of a cooperative switch merge goes to RW log blocks.
+//! **COOP_Query** (Algorithm 4): it names as many victims as the pages beyond the free ones need, at least
+//! one. **Under cooperation** (`Mark::coop`) the size of its block issues tells what is sequential, so
+//! everything that is not part of a cooperative switch merge goes to RW log blocks.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ pub const NAME: &str = "fast";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
-/// Keys it reads beside those of all hybrid FTLs.
+/// Its keys besides those of all hybrid FTLs.
 pub type Keys = ();
 
 /// FAST.
@@ -51,12 +51,12 @@ struct Chip {
     sequential: u32,
 }
 
-/// The log blocks of each chip.
+/// The log blocks of each LUN.
 #[derive(Clone, Debug)]
 pub struct Shared(Vec<Chip>);
 
 impl Shared {
-    /// Reclaims a chip's SW log block, as it is.
+    /// Reclaims a LUN's SW log block as it is.
     fn merge_sequential(&mut self, chip: u32, store: &mut Store, work: &mut Work) {
         let log = self.0[chip as usize].sequential;
         if store.merging() == store.block(log).owner {
@@ -68,13 +68,13 @@ impl Shared {
         } else if store.block(log).in_order {
             store.merge_in_order(log, work);
         } else {
-            // A page of it was cut.
+            // One of its pages was cut.
             store.merge_full(store.block(log).owner, work);
             store.drop_log(log, MergeKind::Full, work);
         }
     }
 
-    /// Merges a logical block: nothing of it is in a log block any more.
+    /// Merges a logical block: none of it is in a log block afterwards.
     fn merge(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
         if store.merging() == logical {
             return complete(self, store, work);
@@ -93,7 +93,7 @@ impl Shared {
         }
     }
 
-    /// Reclaims the RW log block of a chip that was filled first.
+    /// Reclaims the RW log block of a LUN that was filled first.
     fn reclaim(&mut self, chip: u32, store: &mut Store, work: &mut Work) {
         let victim = self.0[chip as usize].random.pop_front().expect("all log blocks are in use");
         while let Some(logical) = store.first_associated(victim) {
@@ -116,7 +116,7 @@ impl Shared {
         log
     }
 
-    /// The RW log block that takes the next page of a chip.
+    /// Returns the RW log block that takes the next page of a LUN.
     #[inline]
     fn current(&mut self, chip: u32, store: &mut Store, work: &mut Work) -> u32 {
         match self.0[chip as usize].random.back() {
@@ -253,7 +253,7 @@ impl Logs for Shared {
             let mut count = chip.random.len();
             if chip.sequential != NONE {
                 let at = store.block(chip.sequential);
-                // One that a power cut left out of order waits for its merge.
+                // A power cut may have left one out of order, which waits for its merge.
                 let sound = (at.in_order && at.next < full) || (!at.in_order && store.shape.power_safe);
                 if at.role != Role::Log || at.owner == NONE || !sound {
                     return Err(format!("block {} is no SW log block: {at:?}", chip.sequential));

@@ -5,22 +5,23 @@
 //! there are and when they are merged is [`super::bast`]'s and [`super::fast`]'s; here is what they
 //! share: the blocks ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch merge.
 //!
-//! **A write goes to a log block**, the first one of a page too; a logical page has its fixed offset in
-//! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write
-//! request of its own.
+//! **A write goes to a log block**, even the first one of a page; a logical page has its fixed offset in the
+//! data block. Requests are cut at the ends of logical blocks, and each part counts as a write request of its
+//! own.
 //!
-//! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block,
-//! CSM_Log; writes of FBN go there at their offset, the pages they leave out are copied as they are
-//! passed; COOP_Complete(FBN) copies the rest and makes it the data block. The old data block is erased,
-//! and the log blocks that hold nothing valid any more. Readings: there is one CSM_Log, so that the issue
-//! of another block completes the one under way; a write behind the next free page ends the issue early
-//! (completes it), and goes the ordinary way, as do those after it; so does a merge of FBN that an
-//! ordinary write needs meanwhile, which the completion then is. A COOP_Complete of another block than
-//! the one under way does nothing. Offsets without data are left out. If neither the host nor an older block
-//! has any data for CSM_Log, the block goes back to the pool.
+//! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log;
+//! writes of FBN go there at their offset, and pages they skip are copied on the way; COOP_Complete(FBN)
+//! copies the rest and makes it the data block. The old data block is erased, and so are log blocks that no
+//! longer hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes
+//! the present one; a write behind the next free page ends the issue early (completes it), and goes the
+//! ordinary way, as do those after it; so does a merge of FBN that an ordinary write needs meanwhile, and the
+//! completion then is that merge. A COOP_Complete of another block than the present one does nothing. Offsets
+//! without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block
+//! returns to the pool.
 //!
-//! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been erased. Without
-//! a spare block the device turns read-only once the page in hand, with the merges it needs, is done.
+//! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been
+//! erased. Without a spare block the device turns read-only once the present page, with the merges it needs,
+//! is done.
 
 use std::io;
 
@@ -39,7 +40,7 @@ use crate::request::{BlockSize, Mark, Pages};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 
-/// Ends the cooperative switch merge under way.
+/// Ends the present cooperative switch merge.
 pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
     let block = std::mem::replace(&mut store.cooperative, NONE);
     let logical = store.block(block).owner;
@@ -68,14 +69,16 @@ pub struct Hybrid<L> {
     pub(super) store: Store,
     pub(super) logs: L,
     pub(super) stats: MapStats,
-    /// Logical pages whose entries would share a translation page, for schedulers that group by them.
+    /// Returns the number of logical pages whose entries would share a translation page, for schedulers that
+    /// group by them.
     pub(super) by_entries: Divider,
     read_modify_write: bool,
     refused: u64,
 }
 
 impl<L: Logs> Hybrid<L> {
-    /// Writes the pages of one logical block, up to LPN `end`; false if the device has turned read-only.
+    /// Writes the pages of one logical block, up to LPN `end`; returns false if the device has turned
+    /// read-only.
     fn write_part(&mut self, part: Part, end: u32, request: Pages, cause: Cause, work: &mut Work) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
@@ -107,8 +110,8 @@ impl<L: Logs> Hybrid<L> {
 }
 
 impl<L: Logs> Hybrid<L> {
-    /// Trims pages of one logical block; where trims are durable, their page is written at once, so that
-    /// nothing older can come back.
+    /// Trims pages of one logical block; if trims are durable, their page is written at once, so that nothing
+    /// older can come back.
     fn trim_part(&mut self, first: u32, end: u32, work: &mut Work) {
         let Hybrid { store, logs, .. } = self;
         work.chain_for(first);
@@ -124,7 +127,7 @@ impl<L: Logs> Hybrid<L> {
     }
 }
 
-/// Writes a page into CSM_Log, after the pages before it; false if it is behind them already.
+/// Writes a page into CSM_Log, after the pages before it; returns false if it is past them already.
 fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
     let (block, offset) = (store.cooperative, store.offset(lpn));
     if offset < store.block(block).next {
@@ -298,7 +301,7 @@ impl<L: Logs> Hybrid<L> {
         }
     }
 
-    /// Padding is the cost of padded switch merges ("The cost of PSM includes the padding overhead").
+    /// Padding is part of the cost of padded switch merges ("The cost of PSM includes the padding overhead").
     #[inline]
     fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {
         let busy_ns = work.counts().busy_ns[Cause::Pad as usize] - since_ns;

@@ -1,22 +1,21 @@
 //! How a hybrid FTL divides the flash: data blocks, log blocks, erased blocks for merges.
 //!
-//! Logical block `b` lies on chip `b mod chips`, and so do its log pages, so that merges stay within a
-//! chip and sequential data spreads over the chips block by block. `ftl.log_blocks` is a share of all
-//! erase blocks, rounded up, dealt out over the chips; what the user has (`ftl.over_provisioning`) is
-//! mapped in whole blocks. (A chip here is a LUN of [`crate::flash::parallel`]: a die or plane where those
-//! work on their own.) Each chip needs besides two erased blocks: one for a full merge, and one
-//! that a cooperative switch merge may hold meanwhile.
+//! Logical block `b` is on LUN `b mod LUNs`, and so are its log pages, so that merges stay within a LUN and
+//! sequential data is spread over the LUNs block by block. `ftl.log_blocks` is a share of all erase blocks,
+//! rounded up, distributed over the LUNs; the user's space (`ftl.over_provisioning`) is mapped in whole
+//! blocks. Each LUN also needs two erased blocks: one for a full merge, and one that a cooperative switch
+//! merge may hold meanwhile.
 
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 
-/// Erased blocks for merges on each chip.
+/// Erased blocks for merges on each LUN.
 const ERASED: u64 = 2;
 
 /// Sizes of a hybrid FTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Chips.
+    /// LUNs.
     pub chips: u32,
     /// Erase blocks of each.
     pub blocks_per_chip: u32,
@@ -35,7 +34,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The sizes that checked settings come to.
+    /// Returns the sizes that follow from checked settings.
     pub(crate) fn new(settings: &Settings) -> Shape {
         let flash = &settings.flash;
         let threshold = u64::from(flash.pages_per_block) * settings.ftl.csm_threshold_ppm / 1_000_000;
@@ -51,22 +50,22 @@ impl Shape {
         }
     }
 
-    /// Logical blocks; the last may have fewer pages.
+    /// Returns the number of logical blocks; the last may have fewer pages.
     pub(crate) fn logical_blocks(&self) -> u32 {
         self.lpns.div_ceil(self.pages_per_block)
     }
 
-    /// What pages can belong to: the logical pages and, behind them, each logical block's trims.
+    /// Returns the number of owners: the logical pages and, after them, each logical block's trims.
     pub(crate) fn owners(&self) -> u32 {
         self.lpns + if self.power_safe { self.logical_blocks() } else { 0 }
     }
 
-    /// Erase blocks in all.
+    /// Returns the number of all erase blocks.
     pub(crate) fn blocks(&self) -> u32 {
         self.chips * self.blocks_per_chip
     }
 
-    /// Log blocks of a chip.
+    /// Returns the log blocks of a LUN.
     pub(crate) fn logs_of(&self, chip: u32) -> u32 {
         self.log_blocks / self.chips + u32::from(chip < self.log_blocks % self.chips)
     }
@@ -78,7 +77,7 @@ fn log_blocks(settings: &Settings) -> u64 {
     (blocks * u128::from(settings.ftl.log_blocks_ppm)).div_ceil(1_000_000) as u64
 }
 
-/// Blocks that the fullest chip needs, as (data, log).
+/// Returns the blocks that the fullest LUN needs, as (data, log).
 fn needed(settings: &Settings) -> (u64, u64) {
     let chips = u64::from(settings.flash.luns());
     let data = settings.user_pages().div_ceil(u64::from(settings.flash.pages_per_block)).div_ceil(chips);
@@ -91,7 +90,7 @@ fn fits(settings: &Settings) -> bool {
     settings.user_pages() > 0 && data + log + ERASED + spare <= settings.flash.blocks_per_lun()
 }
 
-/// Checks that the geometry has the blocks that `name` needs, at least `least` log blocks on each chip.
+/// Checks that the geometry has the blocks that `name` needs, with at least `least` log blocks on each LUN.
 pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
     let flash = &settings.flash;

@@ -12,51 +12,52 @@ pub struct Part {
     pub logical: u32,
     /// First LPN.
     pub first: u32,
-    /// The host cooperates: no guess at what is sequential.
+    /// The host cooperates, so what is sequential need not be guessed.
     pub coop: bool,
 }
 
-/// The log blocks of a hybrid FTL; BAST and FAST differ in nothing else.
+/// The log blocks of a hybrid FTL; this is all that distinguishes BAST and FAST.
 pub trait Logs: Sized + Clone {
     /// Registered name.
     const NAME: &'static str;
-    /// Log blocks that a chip needs.
+    /// Log blocks that a LUN needs.
     const LEAST: u64;
 
     /// No log block in use.
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page.
     fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
-    /// Writes a page of such a part to a log block, merging before and after as it must.
+    /// Writes a page of such a part to a log block, with the merges needed before and after it.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
     /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Writes a page of a logical block's trims there.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Visits the log blocks in an order in which they are found again ([`Logs::found`]).
+    /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));
-    /// After a power cut, or in a saved state: the log blocks found, in the order of their last programs.
+    /// Takes the log blocks found after a power cut, or in a saved state, in the order of their last
+    /// programs.
     ///
     /// # Errors
-    /// In words, if there are more than there may be.
+    /// A message, if there are more than allowed.
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
     /// After a cooperative switch merge of a logical block: erases log blocks that hold nothing valid.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// COOP_Query (Algorithms 3 and 4): the logical blocks that a block issue has merged, fully or
-    /// partially; in ascending order, into `set`, which is empty.
+    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which is empty, the logical blocks that a block
+    /// issue would have merged, fully or partially, in ascending order.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
     /// Figures of its own; asked for when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
-    /// Check mode: the log blocks in use.
+    /// Check mode: verifies the log blocks in use.
     ///
     /// # Errors
-    /// The first that is not as it should be, in words.
+    /// A message about the first that is wrong.
     fn verify(&self, store: &Store) -> Result<(), String>;
 }
 
-/// A log block found after a power cut.
+/// A log block that was found after a power cut.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundLog {
     /// Block.

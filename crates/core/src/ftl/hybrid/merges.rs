@@ -1,4 +1,4 @@
-//! Merges of hybrid FTLs: how they go, and how many there were of each kind.
+//! Merges of hybrid FTLs: how they proceed, and how many there were of each kind.
 
 use super::store::{Block, Role, Store};
 use crate::flash::{Cause, Work};
@@ -27,8 +27,8 @@ pub struct MergeCount {
     pub count: u64,
     /// Pages copied by them; of padded switch merges the padding pages.
     pub pages_copied: u64,
-    /// Time of their flash operations, erasures included, ns; of padded switch merges also of reading
-    /// and programming the padding.
+    /// Time of their flash operations, including erasures, ns; of padded switch merges also of reading and
+    /// programming the padding.
     pub busy_ns: u64,
 }
 
@@ -53,14 +53,14 @@ impl MergeStats {
         since
     }
 
-    /// Merges of one kind, to be counted on.
+    /// Returns the merges of one kind, mutable.
     pub(crate) fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]
     }
 }
 
 impl Store {
-    /// Full merge, but for its log block: all valid pages of a logical block go into an erased block.
+    /// Full merge, without its log block: all valid pages of a logical block go into an erased block.
     pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let block = self.take(self.chip(logical), Role::Data, logical);
@@ -68,7 +68,7 @@ impl Store {
         if copies > 0 {
             self.adopt(block, work);
         } else {
-            // Nothing but its trims was in a log block.
+            // Only its trims were in a log block.
             self.give_back(block);
             let old = std::mem::replace(&mut self.data[logical as usize], NONE);
             if old != NONE {
@@ -78,7 +78,7 @@ impl Store {
         self.record(MergeKind::Full, copies, since_ns, work);
     }
 
-    /// Switch or partial merge: a log block that was written in order becomes the data block, with
+    /// Switch or partial merge: a log block that was written in order becomes the data block, completed with
     /// what it lacks.
     pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
@@ -93,20 +93,20 @@ impl Store {
         self.record(kind, copies, since_ns, work);
     }
 
-    /// Counts a merge that copied so many pages.
+    /// Counts a merge that copied this many pages.
     fn record(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
         self.merges.of_mut(kind).count += 1;
         self.charge(kind, copies, since_ns, work);
     }
 
-    /// Charges copies, and the time of merging since then, to merges of a kind.
+    /// Charges copies, and the merging time since then, to merges of a kind.
     pub(crate) fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
         let count = self.merges.of_mut(kind);
         count.pages_copied += u64::from(copies);
         count.busy_ns += merge_ns(work) - since_ns;
     }
 
-    /// Erases a log block without valid pages; its time is that of merges of this kind.
+    /// Erases a log block without valid pages; its time counts as that of merges of this kind.
     pub(crate) fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
         let since_ns = merge_ns(work);
         self.erase(log, work);
@@ -114,7 +114,7 @@ impl Store {
     }
 }
 
-/// Time of merging so far, ns.
+/// Returns the time of merging so far, ns.
 #[inline]
 pub(crate) fn merge_ns(work: &Work) -> u64 {
     work.counts().busy_ns[Cause::Merge as usize]

@@ -1,35 +1,35 @@
-//! A hybrid FTL made anew from what a power cut left on flash.
+//! Rebuilds a hybrid FTL from what a power cut left on flash.
 //!
-//! Source: none of the papers says how. Block-mapped FTLs keep in each spare area what they need to
-//! rebuild their tables (Kim et al., TCE 2002, write the logical number there): here, of every page,
-//! the logical page, the sequence number of its write (copies keep it), the number of the program, and
-//! what its block was taken as ([`Kind`]): data block, log block of one logical block, shared log block,
-//! CSM_Log. What became of a block later is not written anywhere, as a switch merge programs nothing;
-//! it follows from what else there is.
+//! Source: none of the papers describes it. Block-mapped FTLs keep in each spare area what they need to
+//! rebuild their tables (Kim et al., TCE 2002, write the logical number there): here, for every page, the
+//! logical page, the sequence number of its write (copies keep it), the number of the program, and the use
+//! for which its block was taken ([`Kind`]): data block, log block of one logical block, shared log block,
+//! CSM_Log. What became of a block later is not recorded anywhere, since a switch merge programs nothing; it
+//! follows from what else there is.
 //!
-//! All blocks of a logical block lie on one chip, and a chip runs its steps in the order in which the
-//! FTL decided them: a cut leaves a prefix of these, the next one torn at most. A merge erases nothing
-//! before its destination is complete, so:
+//! All blocks of a logical block are on one LUN, and a LUN runs its steps in the order in which the FTL
+//! decided them: a cut leaves a prefix of these, and at most the next one torn. A merge erases nothing before
+//! its destination is complete, so:
 //!
-//! 1. The highest sequence number of each logical page counts; of a copy and its original the one
-//!    programmed last; nothing of what was trimmed after it ([`super::trims`]).
-//! 2. **A full merge that was cut** left a block taken as data block beside an older one that still has
-//!    pages that count. It holds nothing but copies of what is still there (if not, the older is no data
-//!    block any more): it is erased, the originals count again. If it is complete, nothing in the old
-//!    blocks counts.
-//! 3. Blocks in which nothing counts are erased: torn ones, the sources of a merge that was complete.
-//!    An erased block is so back without a copy.
-//! 4. A logical block's data block is the one taken as that; else the oldest that was written in order
-//!    (a switch or partial merge made it one, or it might as well: what it lacks lies in log blocks).
-//! 5. What else was taken as log block is one. It is in order only if no page of the data block belongs
-//!    where it has gone on already, a torn page say; else it gets a full merge when its turn comes. A full
-//!    one whose merge had not begun gets it when its next page is written.
-//! 6. **A cooperative switch merge under way** is completed, as COOP_Complete would: the host that announced
-//!    it is gone. If a page of it was torn that has an older version, a full merge takes its place, for
-//!    which the layout has its second erased block.
+//! 1. The highest sequence number of each logical page counts; of a copy and its original the one programmed
+//!    last; nothing counts that was trimmed after it ([`super::trims`]).
+//! 2. **A full merge that was cut** left a block taken as data block and an older one that still has pages
+//!    that count. It holds nothing but copies of what is still there (if not, the older one is no longer a
+//!    data block): it is erased, and the originals count again. If it is complete, nothing in the old blocks
+//!    counts.
+//! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
+//!    there is an erased block again without a copy.
+//! 4. A logical block's data block is the one taken as that; else the oldest that was written in order (a
+//!    switch or partial merge made it one, or could have: what it lacks is in log blocks).
+//! 5. Everything else that was taken as log block is one. It is in order only if no page of the data block
+//!    belongs where it has already gone on (for example a torn page); otherwise it gets a full merge when its
+//!    turn comes. A full one whose merge had not begun gets it when its next page is written.
+//! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
+//!    announced it is gone. If one of its pages was torn that has an older version, a full merge takes its
+//!    place, for which the layout has its second erased block.
 //!
-//! Each step can be cut; what it leaves is found by the next recovery like anything else. Pages without
-//! data are left out when blocks are merged, so that only a scan of all pages finds all.
+//! Each step can be cut; the next recovery finds what it leaves like anything else. Pages without data are
+//! skipped when blocks are merged, so only a scan of all pages finds everything.
 
 use super::frame::{Hybrid, complete};
 use super::logs::{FoundLog, Logs};
@@ -52,7 +52,7 @@ struct Scan<'a> {
     ordered: Vec<bool>,
     /// Pages of each block that count.
     live: Vec<u32>,
-    /// The newest trims of each logical block, with a bit for each offset that they make void.
+    /// The newest trims of each logical block, with a bit for each offset that they void.
     trims: Vec<Option<(Version, Box<[u32]>)>>,
     /// Version of each owner that counts.
     best: Vec<Option<Version>>,
@@ -90,7 +90,7 @@ impl<'a> Scan<'a> {
         scan
     }
 
-    /// A logical block's newest trims, if anything older outside their block still needs them.
+    /// Returns a logical block's newest trims, if anything older outside their block still needs them.
     fn trims_of(&self, logical: u32, tape: &Tape) -> Option<(Version, Box<[u32]>)> {
         let newest = self.found.versions(self.store.shape.lpns + logical).first()?;
         let Page::Programmed { kind, .. } = self.media.page(newest.page) else { return None };
@@ -98,7 +98,7 @@ impl<'a> Scan<'a> {
         Some((*newest, bits.iter().copied().collect()))
     }
 
-    /// Whether a logical block's trims make a version void.
+    /// Whether a logical block's trims void a version.
     fn is_void(&self, version: &Version) -> bool {
         let logical = self.store.logical_of(version.owner);
         let offset = self.store.offset(version.owner);
@@ -135,8 +135,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Blocks with pages that count, by logical block, each one's in the order of their first programs; shared
-    /// ones are left out.
+    /// Returns blocks with pages that count, by logical block, those of each in the order of their first
+    /// programs; shared ones are left out.
     fn by_logical(&self) -> Vec<(u32, Vec<u32>)> {
         let mut blocks: Vec<u32> = (0..self.media.blocks())
             .filter(|&block| self.live[block as usize] > 0 && !self.is(block, Kind::Shared))
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
         blocks.chunk_by(|one, other| of(one) == of(other)).map(|all| (of(&all[0]), all.to_vec())).collect()
     }
 
-    /// Erases the destinations of full merges that were cut, and what holds nothing that counts.
+    /// Erases the destinations of full merges that were cut, and blocks that hold nothing that counts.
     fn settle(&mut self) {
         let mut undone = false;
         for (_, blocks) in self.by_logical() {
@@ -182,7 +182,7 @@ impl<'a> Scan<'a> {
         !self.is(block, Kind::Log) || self.ordered[block as usize]
     }
 
-    /// Whether all that counts in a block is elsewhere too.
+    /// Whether everything that counts in a block is elsewhere too.
     fn is_copied(&self, block: u32) -> bool {
         let inside = |version: &&Version| self.found.block_of(version) == block;
         self.best.iter().flatten().filter(inside).all(|version| {
@@ -197,7 +197,8 @@ impl<'a> Scan<'a> {
         (0..self.media.blocks()).filter(|&block| self.found.blocks[block as usize].given_up).collect()
     }
 
-    /// What each block that is not erased is now; those whose cooperative switch merge is under way last.
+    /// Returns what each block that is not erased is now; those of a cooperative switch merge in progress
+    /// come last.
     fn roles(&self) -> Result<Vec<(u32, Role)>, String> {
         let mut roles = Vec::new();
         for (logical, blocks) in self.by_logical() {
@@ -244,14 +245,14 @@ impl<'a> Scan<'a> {
         Ok(store)
     }
 
-    /// Whether a log block can become the data block with what it lacks behind its last page.
+    /// Whether a log block can become the data block, with what it lacks behind its last page.
     fn in_order(&self, log: u32, store: &Store) -> bool {
         store.block(log).owner != NONE && self.ordered[log as usize] && store.continues(log)
     }
 }
 
-/// The FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
-/// `work`, the changes of the media on the tape; later ones too.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
+/// `work`, the changes of the media on the tape; so do later ones.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

@@ -1,4 +1,5 @@
-//! A hybrid FTL's saved state: its blocks and the map. What follows from these is counted anew, as after a power cut.
+//! A hybrid FTL's saved state: its blocks and the map. What follows from these is counted again, as after a
+//! power cut.
 
 use std::io;
 
@@ -10,7 +11,7 @@ use crate::util::NONE;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
 impl Store {
-    /// Writes the blocks and the map of a device in which no merge is under way.
+    /// Writes the blocks and the map of a device in which no merge is in progress.
     pub(super) fn save(&self, logs: &impl Logs, out: &mut Encoder) -> io::Result<()> {
         debug_assert!(self.cooperative == NONE, "a merge is under way");
         self.pool.save(out)?;

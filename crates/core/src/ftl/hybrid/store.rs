@@ -1,8 +1,8 @@
-//! The blocks of a hybrid FTL and what lies in them: what BAST and FAST have in common.
+//! The blocks of a hybrid FTL and their contents: what BAST and FAST have in common.
 //!
-//! `map` names for each logical page the physical page with its newest version, whether that lies at
-//! its offset in the data block or anywhere in a log block. A real device keeps such a map of its log
-//! blocks alone, and finds the rest through the data blocks; check mode verifies that this would do.
+//! `map` gives for each logical page the physical page with its newest version, whether that is at its offset
+//! in the data block or anywhere in a log block. A real device keeps such a map only of its log blocks, and
+//! finds the rest through the data blocks; check mode verifies that this would be enough.
 
 use super::layout::Shape;
 use crate::flash::media::Kind;
@@ -13,14 +13,14 @@ use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 use crate::util::{Divider, NONE};
 
-/// What a block is used as.
+/// The use of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Erased, in the pool.
     Free,
     /// Data block of its owner.
     Data,
-    /// Log block: of its owner, or of all logical blocks of its chip.
+    /// Log block: of its owner, or of all logical blocks of its LUN.
     Log,
     /// Takes a cooperative switch merge of its owner (CSM_Log).
     Cooperative,
@@ -29,17 +29,17 @@ pub enum Role {
 /// An erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it is used as.
+    /// Its use.
     pub role: Role,
     /// Logical block it belongs to, or [`NONE`].
     pub owner: u32,
-    /// First page not programmed yet; pages before it that were skipped stay empty.
+    /// First page not programmed yet; skipped pages before it stay empty.
     pub next: u32,
     /// Pages that hold the newest version of a logical page.
     pub valid: u32,
-    /// A log block in which page i holds offset i of its owner, for all pages programmed.
+    /// A log block in which page i holds offset i of its owner, for all programmed pages.
     pub in_order: bool,
-    /// Has pages that the host wrote as padding.
+    /// It has pages that the host wrote as padding.
     pub padded: bool,
 }
 
@@ -48,7 +48,7 @@ impl Block {
     pub(super) const FREE: Block =
         Block { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
 
-    /// What its pages' spare areas say that it was taken as.
+    /// The use for which it was taken, as its pages' spare areas record it.
     pub(super) fn kind(&self) -> Kind {
         match self.role {
             Role::Free | Role::Data => Kind::Data,
@@ -67,13 +67,13 @@ pub struct Store {
     by_block: Divider,
     chip_of: Divider,
     by_chip: Divider,
-    /// What lies where: of each logical page, and behind them of each logical block's trims.
+    /// What is where: for each logical page, and after them for each logical block's trims.
     pub(super) slots: Slots,
     /// Data block of each logical block, or [`NONE`].
     pub(super) data: Vec<u32>,
     pub(super) blocks: Vec<Block>,
     pub(super) pool: BlockPool,
-    /// Block of the cooperative switch merge under way, or [`NONE`].
+    /// Block of the present cooperative switch merge, or [`NONE`].
     pub(super) cooperative: u32,
     /// Merges so far.
     pub merges: MergeStats,
@@ -82,10 +82,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Erased flash.
+    /// Makes erased flash.
     pub(crate) fn new(settings: &Settings, check: bool) -> Store {
         let shape = Shape::new(settings);
-        // Static wear levelling is the page-mapped FTLs'.
+        // Only page-mapped FTLs have static wear levelling.
         let mut pool = BlockPool::new(settings, None);
         pool.withhold(settings);
         let pages = shape.blocks() * shape.pages_per_block;
@@ -108,49 +108,49 @@ impl Store {
         store
     }
 
-    /// Logical block of a logical page, or block of a physical one.
+    /// Returns the logical block of a logical page, or the block of a physical one.
     #[inline]
     pub(crate) fn block_of(&self, page: u32) -> u32 {
         self.by_block.div(page)
     }
 
-    /// Logical block of what a page can belong to: of a logical page, or whose trims it holds.
+    /// Returns the logical block of an owner: of a logical page, or whose trims it holds.
     #[inline]
     pub(crate) fn logical_of(&self, owner: u32) -> u32 {
         if owner < self.shape.lpns { self.by_block.div(owner) } else { owner - self.shape.lpns }
     }
 
-    /// Offset of a page in its block.
+    /// Returns the offset of a page in its block.
     #[inline]
     pub(crate) fn offset(&self, page: u32) -> u32 {
         self.by_block.rem(page)
     }
 
-    /// Chip of a logical block.
+    /// Returns the LUN of a logical block.
     #[inline]
     pub(crate) fn chip(&self, logical: u32) -> u32 {
         self.chip_of.rem(logical)
     }
 
-    /// Chip of an erase block.
+    /// Returns the LUN of an erase block.
     #[inline]
     pub(crate) fn chip_of_block(&self, block: u32) -> u32 {
         self.by_chip.div(block)
     }
 
-    /// An erase block.
+    /// Returns an erase block.
     #[inline]
     pub(crate) fn block(&self, block: u32) -> &Block {
         &self.blocks[block as usize]
     }
 
-    /// Physical page of a logical one, or [`NONE`].
+    /// Returns the physical page of a logical one, or [`NONE`].
     #[inline]
     pub(crate) fn page(&self, lpn: u32) -> u32 {
         self.slots.of(lpn)
     }
 
-    /// Logical block whose cooperative switch merge is under way, or [`NONE`].
+    /// Returns the logical block whose cooperative switch merge is in progress, or [`NONE`].
     #[inline]
     pub(crate) fn merging(&self) -> u32 {
         match self.cooperative {
@@ -159,14 +159,14 @@ impl Store {
         }
     }
 
-    /// Takes an erased block of a chip.
+    /// Takes an erased block of a LUN.
     pub(crate) fn take(&mut self, chip: u32, role: Role, owner: u32) -> u32 {
         let block = self.pool.take(chip).expect("the layout leaves erased blocks for merges");
         self.blocks[block as usize] = Block { role, owner, ..Block::FREE };
         block
     }
 
-    /// Gives a block back in which nothing was programmed.
+    /// Returns a block in which nothing was programmed.
     pub(crate) fn give_back(&mut self, block: u32) {
         self.slots.tell(|medium| medium.rewind(block, 0));
         self.blocks[block as usize] = Block::FREE;
@@ -217,7 +217,7 @@ impl Store {
         self.write(log, next, lpn, cause, work);
     }
 
-    /// Puts a page at its offset in the data block, before time 0, in whatever order.
+    /// Puts a page at its offset in the data block before time 0, in any order.
     pub(crate) fn lay(&mut self, lpn: u32, work: &mut Work) {
         let (logical, offset) = (self.block_of(lpn), self.offset(lpn));
         if self.data[logical as usize] == NONE {
@@ -231,7 +231,8 @@ impl Store {
         self.slots.tell(|medium| medium.leave_out(block, next));
     }
 
-    /// Reads the newest version of a logical page; without one, where static allocation would put it.
+    /// Reads the newest version of a logical page; without one, the place where static allocation would put
+    /// it.
     #[inline]
     pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
         work.read_part(self.chip(self.block_of(lpn)), self.page(lpn), cause, 1);
@@ -287,7 +288,7 @@ impl Store {
         work.erase(chip, block * self.shape.pages_per_block, Cause::Merge);
     }
 
-    /// Makes a block the data block of its owner, and erases the one before it.
+    /// Makes a block the data block of its owner, and erases the previous one.
     pub(crate) fn adopt(&mut self, block: u32, work: &mut Work) {
         let at = &mut self.blocks[block as usize];
         at.role = Role::Data;
@@ -297,8 +298,8 @@ impl Store {
         }
     }
 
-    /// Whether a log block that was written in order can become its owner's data block, with what it lacks behind
-    /// its last page.
+    /// Whether a log block that was written in order can become its owner's data block, with what it lacks
+    /// behind its last page.
     pub(super) fn continues(&self, log: u32) -> bool {
         let Block { owner, next, .. } = self.blocks[log as usize];
         let first = owner * self.shape.pages_per_block;
@@ -307,7 +308,7 @@ impl Store {
         (first..first + next.min(self.shape.lpns - first)).all(|lpn| elsewhere(self.page(lpn)))
     }
 
-    /// Puts the logical blocks that have valid pages in a block into `set`, in ascending order.
+    /// Stores in `set`, in ascending order, the logical blocks that have valid pages in a block.
     pub(crate) fn associated(&self, block: u32, set: &mut Vec<u32>) {
         let first = block * self.shape.pages_per_block;
         let valid = self.slots.valid.members(first, first + self.shape.pages_per_block);
@@ -316,8 +317,8 @@ impl Store {
         set.dedup();
     }
 
-    /// Whether a page of a block with an owner has a newer version elsewhere or, where trims are
-    /// durable, may have been trimmed.
+    /// Whether a page of a block with an owner has a newer version elsewhere or, if trims are durable, may
+    /// have been trimmed.
     pub(crate) fn superseded(&self, block: u32) -> bool {
         let Block { owner, next, .. } = self.blocks[block as usize];
         let [first, page] = [owner, block].map(|block| block * self.shape.pages_per_block);
@@ -328,12 +329,12 @@ impl Store {
         })
     }
 
-    /// Log blocks of a chip, counted one by one.
+    /// Returns the log blocks of a LUN, counted one by one.
     pub(crate) fn logs_in_use(&self, chip: u32) -> u32 {
         self.pool.of_chip(chip).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }
 
-    /// Logical block of the first valid page of a block.
+    /// Returns the logical block of the first valid page of a block.
     pub(crate) fn first_associated(&self, block: u32) -> Option<u32> {
         let first = block * self.shape.pages_per_block;
         let page = self.slots.valid.next_set(first, first + self.shape.pages_per_block)?;

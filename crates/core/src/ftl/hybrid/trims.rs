@@ -1,29 +1,28 @@
 //! Trims that power cuts do not take back (`ftl.power_safe`).
 //!
 //! A trim leaves its data on flash. It is therefore a write of one page, for each logical block that it
-//! concerns, into the log block that takes the block's writes: a bit for each offset that has no data
-//! (cause pad). The newest such page of a logical block counts; whatever was written before it, of the
-//! offsets it names, is void. It is a valid page: what counts in a log block that is reclaimed is its
-//! logical block, which is merged. After that nothing is left of what it makes void, and it is not
-//! needed any more:
+//! concerns, into the log block that takes the block's writes: a bit for each offset that has no data (cause
+//! pad). The newest such page of a logical block counts; whatever was written before it, of the offsets it
+//! names, is void. It is a valid page: what counts in a log block that is reclaimed is its logical block,
+//! which is merged. After that nothing is left of what it voids, and it is no longer needed:
 //!
 //! - BAST: it lies in the log block of its logical block, which is not in order then. A full merge
 //!   leaves neither that nor the old data block.
-//! - FAST: it lies in a RW log block. When that is reclaimed it is the one filled first, so that older
-//!   versions lie in the same block, in the data block, in a SW log block or CSM_Log: the merge leaves
-//!   none of those. (It is full where the SW log block or CSM_Log may hold what was trimmed.)
+//! - FAST: it is in a RW log block. When that is reclaimed it is the one filled first, so older versions are
+//!   in the same block, in the data block, in a SW log block or CSM_Log: the merge leaves none of those. (It
+//!   is a full merge if the SW log block or CSM_Log may hold what was trimmed.)
 
 use super::store::Store;
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
 impl Store {
-    /// Owner of the pages that hold a logical block's trims.
+    /// Returns the owner of the pages that hold a logical block's trims.
     fn trims(&self, logical: u32) -> u32 {
         self.shape.lpns + logical
     }
 
-    /// Page that holds a logical block's trims, or [`NONE`].
+    /// Returns the page that holds a logical block's trims, or [`NONE`].
     pub(crate) fn trims_page(&self, logical: u32) -> u32 {
         match self.shape.power_safe {
             true => self.slots.of(self.trims(logical)),
@@ -37,7 +36,7 @@ impl Store {
         self.trims_page(logical) != NONE
     }
 
-    /// Offsets of a logical block without data, a bit each.
+    /// Returns the offsets of a logical block without data, a bit for each.
     pub(super) fn trimmed(&self, logical: u32) -> Vec<u32> {
         let pages = self.shape.pages_per_block;
         let first = logical * pages;
@@ -61,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Nothing is left of what a logical block's trims make void.
+    /// Nothing is left of what a logical block's trims void.
     pub(crate) fn forget_trims(&mut self, logical: u32) {
         let page = self.trims_page(logical);
         if page != NONE {

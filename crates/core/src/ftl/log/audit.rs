@@ -9,7 +9,7 @@ use crate::flash::moves::Moves;
 use crate::util::NONE;
 
 impl Log {
-    /// Turns check mode on, the log's present state being what was done so far.
+    /// Turns check mode on; the log's present state counts as what was done so far.
     pub(super) fn police(&mut self) {
         self.keep_medium(true);
     }
@@ -21,7 +21,7 @@ impl Log {
         self.slots.keep_medium(shape, false, programmed, versions);
     }
 
-    /// Tells whoever follows the data of owners below `lpns`.
+    /// Reports the data of owners below `lpns` to a follower.
     pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
         if self.slots.medium().is_none() {
             self.keep_medium(false);
@@ -29,15 +29,15 @@ impl Log {
         self.slots.follow(moves, lpns);
     }
 
-    /// What its blocks are taken as.
+    /// Returns the use for which its blocks are taken.
     pub(super) fn kind(&self) -> Kind {
         if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }
 
-    /// Puts what the log has programmed on the media; the largest sequence number.
+    /// Puts what the log has programmed on the media; returns the largest sequence number.
     ///
     /// # Panics
-    /// Outside check mode.
+    /// If not in check mode.
     pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
         let medium = self.slots.medium().expect("in check mode");
         let used =
@@ -49,10 +49,10 @@ impl Log {
 }
 
 impl Log {
-    /// Checks one owner's mapping and the block it points into.
+    /// Checks one owner's mapping and the block that it points into.
     ///
     /// # Errors
-    /// The first broken invariant, in words. Always `Ok` outside check mode.
+    /// A message about the first broken invariant. Always `Ok` outside check mode.
     pub(crate) fn verify_owner(&self, owner: u32) -> Result<(), String> {
         self.slots.verify(owner)?;
         match self.slots.of(owner) {
@@ -112,7 +112,7 @@ impl Log {
     /// Checks every owner, every block and every list.
     ///
     /// # Errors
-    /// The first broken invariant, in words. Always `Ok` outside check mode.
+    /// A message about the first broken invariant. Always `Ok` outside check mode.
     pub(crate) fn verify(&self) -> Result<(), String> {
         if self.slots.medium().is_none() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Log {
         (0..self.chips.len() as u32).try_for_each(|group| self.verify_lists(group))
     }
 
-    /// Reserve, open and closed blocks of a chip are all the log has of it, each in its list.
+    /// Reserve, open and closed blocks of a LUN are everything the log has there, each in its list.
     fn verify_lists(&self, chip: u32) -> Result<(), String> {
         let at = &self.chips[chip as usize];
         let walk = |mut block: u32, wanted: State| {
@@ -142,7 +142,7 @@ impl Log {
             Ok(count)
         };
         let reserve = walk(at.reserve, State::Reserve)?;
-        // The copies of a victim that is begun may fill one of them.
+        // The copies of a victim that was begun may fill one of them.
         let begun = u32::from(self.is_collecting(chip));
         let whole = reserve == self.shape.reserve || reserve + begun == self.shape.reserve;
         if reserve != at.reserve_len || !whole {
@@ -166,7 +166,7 @@ impl Log {
         Ok(())
     }
 
-    /// The policy holds every closed block of the chip once, under its number of valid slots.
+    /// The policy holds every closed block of the LUN once, under its number of valid slots.
     fn verify_closed(&self, chip: u32) -> Result<u32, String> {
         let mut held = Vec::new();
         let mut fault = None;

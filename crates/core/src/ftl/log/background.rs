@@ -1,14 +1,14 @@
 //! Garbage collection in the background, in steps that requests can pass.
 //!
-//! What firmware calls background or idle collection: while a chip has nothing to do, one of its
-//! victims is copied some pages at a time, and erased in a step of its own, as long as the chip has
-//! fewer erased blocks than a normal threshold; a chip that runs out of blocks all the same collects at
-//! once, in the foreground, the reserve being the urgent threshold.
+//! What firmware calls background or idle collection: while a LUN has nothing to do, one of its victims is
+//! copied a few pages at a time, and erased in a step of its own, as long as the LUN has fewer erased blocks
+//! than a normal threshold. A LUN that runs out of blocks nevertheless collects at once, in the foreground;
+//! the reserve is the urgent threshold.
 //!
-//! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins.
-//! Until it is erased its slots stay readable, and the host may invalidate them: they are then not
-//! copied. Copies go where a collection in the foreground puts them (the frontier, the block set
-//! aside), then, as there may be some, to an erased block of the pool, and only then to the reserve.
+//! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it
+//! is erased its slots stay readable, and the host may invalidate them; those are then not copied. Copies go
+//! where a foreground collection puts them, then, as there may be some, to an erased block of the pool, and
+//! only then to the reserve.
 //!
 //! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a
 //! victim's copies fill that block: so a log whose reserve is short ends the victim before anything
@@ -23,8 +23,8 @@ use crate::flash::Work;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
-/// What is collected in the background: of each chip the victim, if one is begun, and how many
-/// victims in succession gained nothing.
+/// What is collected in the background: for each LUN the victim, if one was begun, and how many victims in
+/// succession gained nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Background {
     victims: Vec<u32>,
@@ -38,7 +38,7 @@ impl Log {
         self.background = Some(Box::new(Background { victims: vec![NONE; chips], gainless: vec![0; chips] }));
     }
 
-    /// The block of a chip whose collection was begun in the background, or [`NONE`].
+    /// Returns the block of a LUN whose collection was begun in the background, or [`NONE`].
     #[inline]
     pub(super) fn begun(&self, chip: u32) -> u32 {
         self.background.as_ref().map_or(NONE, |background| background.victims[chip as usize])
@@ -49,7 +49,7 @@ impl Log {
         self.blocks[block as usize].state == State::Begun
     }
 
-    /// Whether a victim of a chip is begun.
+    /// Whether a victim of a LUN was begun.
     pub(crate) fn is_collecting(&self, chip: u32) -> bool {
         self.begun(chip) != NONE
     }
@@ -60,13 +60,13 @@ impl Log {
         self.chips[chip as usize].reserve_len < self.shape.reserve
     }
 
-    /// Whether the log can have fewer than `blocks` erased blocks of a chip, its reserve included,
-    /// before it reaches its limit.
+    /// Whether the log can have fewer than `blocks` erased blocks of a LUN, including its reserve, before it
+    /// reaches its limit.
     pub(crate) fn nears_limit(&self, chip: u32, blocks: u32) -> bool {
         self.shape.limit - self.chips[chip as usize].held + self.shape.reserve < blocks
     }
 
-    /// Whether some closed block of a chip gains a page for sure.
+    /// Whether some closed block of a LUN certainly gains a page.
     pub(crate) fn has_gainful(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
         let begun = u32::from(self.is_collecting(chip));
@@ -74,7 +74,7 @@ impl Log {
         closed * sure_slots(self.shape.pages_per_block, self.shape.slots_per_page) > u64::from(at.live)
     }
 
-    /// Ends the collection begun in the background; whether there was one.
+    /// Ends the collection that was begun in the background; returns whether there was one.
     pub(super) fn end_begun(
         &mut self,
         chip: u32,
@@ -90,11 +90,11 @@ impl Log {
         victim != NONE
     }
 
-    /// One step of a chip's collection: begins a victim if none is begun, and copies its live slots
-    /// into up to `pages` pages, or erases it if it has none left. `moved` hears of every owner that moved.
+    /// Performs one step of a LUN's collection: begins a victim if none is begun, and copies its live slots
+    /// into up to `pages` pages, or erases it if it has none left. `moved` is told of every owner that moved.
     ///
     /// # Panics
-    /// If the log does not collect in the background, or has no closed block on the chip.
+    /// If the log does not collect in the background, or has no closed block on the LUN.
     pub(crate) fn background_step(
         &mut self,
         chip: u32,
@@ -114,8 +114,8 @@ impl Log {
         } else {
             self.background.as_mut().expect("a victim is begun").victims[chip as usize] = NONE;
             if self.trims.is_some() || self.superseded.contains(&victim) {
-                // Something else may have to be on flash first. Trim pages go with the last copies, and
-                // the erasure with them: until then nothing may rely on them.
+                // Something else may have to be on flash first. Trim pages go with the last copies, and the
+                // erasure with them: until then nothing may rely on them.
                 self.empty(chip, victim, self.shape.gc, pool, work, moved);
             } else {
                 self.erase(victim, self.shape.gc, pool, work);
@@ -135,8 +135,8 @@ impl Log {
         victim
     }
 
-    /// Copies live slots of a victim until so many pages are full, or none is left; then the last page
-    /// is padded.
+    /// Copies live slots of a victim until this many pages are full, or none is left; then the last page is
+    /// padded.
     fn copy_some(
         &mut self,
         chip: u32,
@@ -156,7 +156,7 @@ impl Log {
             let owner = self.slots.spare[live as usize];
             self.slots.tell(|medium| medium.copy(live, owner));
             self.slots.valid.clear(live);
-            // The copy answers for what is trimmed from now on.
+            // The copy is responsible for what is trimmed from now on.
             self.slots.spare[live as usize] = NONE;
             self.blocks[victim as usize].valid -= 1;
             self.chips[chip as usize].live -= 1;
@@ -187,7 +187,7 @@ impl Log {
         }
     }
 
-    /// Whether copies on a chip fill a page that the host has begun.
+    /// Whether copies on a LUN fill a page that the host has begun.
     pub(super) fn fills_page_of_host(&self, chip: u32) -> bool {
         chip == self.cursor && self.page_begun()
     }

@@ -1,4 +1,4 @@
-//! Garbage collection and relocation: how a log gets erased blocks back.
+//! Garbage collection and relocation: how a log regains erased blocks.
 
 use super::{Block, Log, State};
 use crate::flash::{Cause, Work};
@@ -7,7 +7,7 @@ use crate::ftl::gc::Need;
 use crate::util::NONE;
 
 impl Log {
-    /// Collects garbage on a chip until the pool has a block of it.
+    /// Collects garbage on a LUN until the pool has a block of it.
     pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
         self.end_begun(chip, pool, work, &mut |_| ());
@@ -26,8 +26,8 @@ impl Log {
         }
     }
 
-    /// Moves a victim's live slots on and erases it. `gainless` counts the victims in succession
-    /// that gained nothing.
+    /// Moves a victim's live slots and erases it. `gainless` counts the victims in succession that gained
+    /// nothing.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
@@ -47,8 +47,8 @@ impl Log {
         self.empty(chip, victim, self.shape.gc, pool, work, moved);
     }
 
-    /// The block of a chip that is collected next, which stays with the policy. `gainless` counts the victims in
-    /// succession that gained nothing.
+    /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts the
+    /// victims in succession that gained nothing.
     pub(super) fn choose_victim(&mut self, chip: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
         let blocks = &self.blocks;
         let need = Need { chip, now: self.writes, gainless: *gainless };
@@ -71,7 +71,7 @@ impl Log {
     ) {
         let mut here = 0;
         if self.superseded.contains(&victim) {
-            // What takes the place of its slots is in a page buffer, and would be lost with them.
+            // What replaces its slots is in a page buffer, and would be lost with them.
             self.flush(work);
         }
         let hosts = self.fills_page_of_host(chip);
@@ -99,8 +99,8 @@ impl Log {
         self.leaving = leaving;
         self.note_copies(chip, &mut here, work);
         let programs = work.has_targets();
-        // Copies are programmed before the block they come from is erased. Where there are none, a page
-        // that the host has begun in the background's way stays begun.
+        // Copies are programmed before the block they come from is erased. If there are none, a page that the
+        // host has begun stays begun.
         if programs && self.pad(chip) {
             self.close_if_full(chip);
         }
@@ -117,7 +117,7 @@ impl Log {
         }
     }
 
-    /// Takes the live slots of a block, with their owners, whose entries of the map begin to load.
+    /// Takes the live slots of a block, with their owners, whose map entries begin to load.
     fn take_live(&mut self, victim: u32) -> Vec<(u32, u32)> {
         let first = victim * self.slots_per_block;
         let end = first + self.slots_per_block;
@@ -174,7 +174,7 @@ impl Log {
         }
     }
 
-    /// Erases a block; one that is past its limit is retired, and a spare block stands in for it.
+    /// Erases a block; if it is past its limit it is retired, and a spare block replaces it.
     pub(super) fn erase(&mut self, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         let first = block * self.slots_per_block;
         let (chip, group) = (self.slot_chip(first), self.by_group.div(first));
@@ -209,12 +209,12 @@ impl Log {
         self.blocks[block as usize].state == State::Reserve
     }
 
-    /// A reserve block of a chip, no matter which.
+    /// Returns any reserve block of a LUN.
     pub(crate) fn any_reserve(&self, chip: u32) -> u32 {
         self.chips[chip as usize].reserve
     }
 
-    /// Gives the reserve block `out` away for the erased block `into`.
+    /// Exchanges the reserve block `out` for the erased block `into`.
     pub(crate) fn exchange_reserve(&mut self, chip: u32, out: u32, into: u32) {
         self.reserve_remove(chip, out);
         self.blocks[out as usize] = Block::new(State::Absent);

@@ -1,4 +1,4 @@
-//! The frontier: which chip and which block take the next slot, and the erased blocks of the reserve.
+//! The frontier: which LUN and which block take the next slot, and the erased blocks of the reserve.
 
 use super::{Block, Chip, Log, Shape, State, shape::sure_slots};
 use crate::flash::{Cause, Work};
@@ -6,7 +6,7 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::util::{Bits, NONE};
 
 impl Log {
-    /// Whether the page buffer that writes fill is part-full, where slots are smaller than pages.
+    /// Whether the page buffer that writes fill is part-full, if slots are smaller than pages.
     #[inline]
     pub(crate) fn page_begun(&self) -> bool {
         self.shape.slots_per_page > 1 && self.by_page.rem(self.chips[self.cursor as usize].next) != 0
@@ -22,8 +22,8 @@ impl Log {
         self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
     }
 
-    /// Chip where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)), unless
-    /// another order is set.
+    /// Returns the LUN where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)),
+    /// unless another order is set.
     #[inline]
     pub(crate) fn home(&self, owner: u32) -> u32 {
         let page = self.by_page.div(owner);
@@ -35,15 +35,15 @@ impl Log {
         self.cycle[self.cycle_of.rem(page) as usize]
     }
 
-    /// Chip the next write of this owner goes to; under dynamic allocation, once [`Log::aim`] has
-    /// been called for it. Where slots are smaller than pages, pages go round the chips as they fill
-    /// (model, "The stack").
+    /// Returns the LUN of the next write of this owner; under dynamic allocation, once [`Log::aim`] has been
+    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The
+    /// stack").
     #[inline]
     pub(crate) fn write_chip(&self, owner: u32) -> u32 {
         if self.by_cursor { self.cursor } else { self.home(owner) }
     }
 
-    /// Under dynamic allocation, chooses the chip of the next page.
+    /// Under dynamic allocation, chooses the LUN of the next page.
     #[inline(always)]
     pub(crate) fn aim(&mut self, work: &mut Work) {
         if self.shape.dynamic {
@@ -51,8 +51,8 @@ impl Log {
         }
     }
 
-    /// Turns to the next idle chip, or just the next if none is, that can take data and still collect
-    /// its garbage. A page buffer is filled first.
+    /// Turns to the next idle LUN, or just the next if none is idle, that can take data and still collect its
+    /// garbage. A page buffer is filled first.
     #[cold]
     fn take_aim(&mut self, work: &mut Work) {
         if self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
@@ -64,13 +64,13 @@ impl Log {
         }
     }
 
-    /// Whether the next page goes to a chip that is not busy, or into the page buffer begun.
+    /// Whether the next page goes to a LUN that is not busy, or into the page buffer that was begun.
     pub(crate) fn finds_room(&self, busy: &Bits) -> bool {
         self.page_begun() || (0..self.shape.chips).any(|chip| !busy.get(chip) && self.has_room(chip))
     }
 
-    /// Chip that the write of an owner goes to after `ahead` other slots have been written, as far as
-    /// that is known now.
+    /// Returns the LUN of an owner's write after `ahead` other slots have been written, as far as that is
+    /// known now.
     #[inline]
     pub(crate) fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
         if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
@@ -81,7 +81,7 @@ impl Log {
         self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
     }
 
-    /// Whether the next write of an owner on this chip needs another block, which the log may take.
+    /// Whether the next write of an owner on this LUN needs another block, which the log may take.
     #[inline]
     pub(crate) fn wants_block(&self, chip: u32) -> bool {
         let at = &self.chips[chip as usize];
@@ -95,7 +95,7 @@ impl Log {
         u32::from(!at.is_full()) + self.fronts.waiting(chip).count_ones()
     }
 
-    /// Skips the rest of a part-full page; whether there was one.
+    /// Skips the rest of a part-full page; returns whether there was one.
     pub(super) fn pad(&mut self, chip: u32) -> bool {
         let kind = self.kind();
         let at = &mut self.chips[chip as usize];
@@ -109,12 +109,12 @@ impl Log {
         true
     }
 
-    /// Whether a chip can take a page of data and still collect its garbage.
+    /// Whether a LUN can take a page of data and still collect its garbage.
     pub(super) fn has_room(&self, chip: u32) -> bool {
         u64::from(self.chips[chip as usize].live + self.shape.slots_per_page) <= self.room()
     }
 
-    /// Slots of data with which a chip can still collect its garbage.
+    /// Returns how many slots of data a LUN can have and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
         let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
@@ -123,7 +123,7 @@ impl Log {
         u64::from(limit - reserve) * sure - u64::from(slots_per_page + trim_pages)
     }
 
-    /// Moves the cursor to the next chip that can take data and still collect its garbage.
+    /// Moves the cursor to the next LUN that can take data and still collect its garbage.
     pub(super) fn advance_cursor(&mut self) {
         for _ in 0..self.shape.chips {
             self.cursor = (self.cursor + 1) % self.shape.chips;
@@ -134,8 +134,9 @@ impl Log {
         unreachable!("the user capacity leaves room on some chip");
     }
 
-    /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an owner that
-    /// has a version already, or whose place is not just the next of an open block; `owners` begins there then.
+    /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
+    /// owner that already has a version, or whose place is not the next one of an open block; `owners` then
+    /// begins there.
     pub(crate) fn lay(&mut self, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
         while let Some(&first) = owners.first().filter(|_| !self.by_cursor) {
@@ -145,7 +146,7 @@ impl Log {
                 break;
             }
             let laid = if self.shape.chips > 1 {
-                // The one behind it goes elsewhere.
+                // The next owner goes elsewhere.
                 self.slots.tell(|medium| medium.write(first, NONE));
                 self.place(chip, first);
                 1
@@ -180,7 +181,7 @@ impl Log {
         slot
     }
 
-    /// Programs the page that a slot is the last of, and closes the block if it was the last page.
+    /// Programs the page that a slot completes, and closes the block if it was the last page.
     pub(super) fn program_page(&mut self, slot: u32, cause: Cause, work: &mut Work) {
         work.program(self.slot_chip(slot), self.slot_page(slot), cause);
         self.close_if_full(self.by_group.div(slot));
@@ -217,7 +218,7 @@ impl Log {
         }
     }
 
-    /// Takes an erased block, of a chip or of all where they count as one, if there is one and the log may have
+    /// Takes an erased block, of a LUN or of all if they count as one, if there is one and the log may have
     /// another.
     pub(super) fn take_block(&mut self, chip: u32, pool: &mut BlockPool) -> Option<u32> {
         if self.chips[chip as usize].held >= self.shape.limit {
@@ -228,7 +229,7 @@ impl Log {
         Some(block)
     }
 
-    /// Where free blocks are those of the withheld space alone: takes erased blocks until each chip has those of
+    /// If free blocks are only those of the withheld space: takes erased blocks until each LUN has those of
     /// the user's data, and counts them as closed and empty. Collecting one costs an erasure like any other.
     pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
         for chip in 0..self.chips.len() as u32 {
@@ -241,8 +242,8 @@ impl Log {
         }
     }
 
-    /// Gives a chip whose frontier is full another one for copies: in the background an erased block of the pool,
-    /// if there is one, before one of the reserve.
+    /// Gives a LUN whose frontier is full another one for copies: in the background an erased block of the
+    /// pool, if there is one, before one of the reserve.
     pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool, work: &Work) {
         self.choose_frontier(chip, false, false, pool, work);
         if self.chips[chip as usize].is_full() && !self.resume(chip) {
@@ -282,7 +283,7 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes the reserve block erased last or, under wear levelling, the least worn; where the slowest goes
+    /// Takes the reserve block erased last or, under wear levelling, the least worn; if the slowest goes
     /// first, that.
     pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.chips[chip as usize].reserve;

@@ -80,8 +80,8 @@ struct Block {
     state: State,
     /// Closed and empty without ever having been written ([`Log::close_unwritten`]).
     unwritten: bool,
-    /// What must have finished before it is erased: what takes the place of its invalid slots may be
-    /// under way on another chip ([`Work::mark`]). Only in a run.
+    /// What must have finished before it is erased: the data that replaces its invalid slots may still be on
+    /// its way to another LUN ([`Work::mark`]). Only in a run.
     after: u32,
 }
 
@@ -91,7 +91,7 @@ impl Block {
     }
 }
 
-/// What the log has on one chip.
+/// What the log has on one LUN.
 #[derive(Clone, Copy, Debug)]
 struct Chip {
     /// First of the reserve blocks.
@@ -99,7 +99,7 @@ struct Chip {
     reserve_len: u32,
     /// Blocks of the log.
     held: u32,
-    /// Next slot of the frontier, and one past its last; equal when there is no frontier.
+    /// Next slot of the frontier, and one past its last; equal if there is no frontier.
     next: u32,
     end: u32,
     live: u32,
@@ -123,44 +123,44 @@ pub struct Log {
     slots_per_block: u32,
     by_block: Divider,
     by_chip: Divider,
-    /// Slots that share an entry of `chips`: a chip's, or all where one block is filled at a time.
+    /// Slots that share an entry of `chips`: those of a LUN, or all if one block is filled at a time.
     by_group: Divider,
     by_page: Divider,
     chip_of: Divider,
-    /// Chip of each page of a cycle, where the chips do not take turns page by page.
+    /// LUN of each page of a cycle, if the LUNs do not take turns page by page.
     cycle: Vec<u32>,
     cycle_of: Divider,
-    /// What lies where.
+    /// What is where.
     pub(crate) slots: Slots,
     blocks: Vec<Block>,
     chips: Vec<Chip>,
     /// The closed blocks.
     pub(crate) victims: Policy,
     space: Space,
-    /// Writes, copies not counted.
+    /// Writes, without copies.
     writes: u64,
     /// Writes go where the cursor is: slots are smaller than pages, or allocation is dynamic.
     by_cursor: bool,
-    /// Chip whose page buffer is filled next, where slots are smaller than pages; or that dynamic
-    /// allocation looks at first.
+    /// LUN whose page buffer is filled next, if slots are smaller than pages; or where dynamic allocation
+    /// looks first.
     cursor: u32,
     serial: Option<Serial>,
     /// Open blocks besides the frontiers.
     fronts: Fronts,
     /// Writes choose their block by speed: only in a run, so never in a saved state.
     by_speed: Option<Filled>,
-    /// What is collected in the background: likewise only in a run.
+    /// What is collected in the background: also only in a run.
     background: Option<Box<Background>>,
     /// The live slots of the block that is collected, with their owners.
     leaving: Vec<(u32, u32)>,
-    /// Blocks with a slot whose owner has a newer version in a page buffer, on another chip maybe.
+    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN.
     superseded: Vec<u32>,
     /// What was trimmed and would not survive a power cut.
     trims: Option<Box<Trims>>,
 }
 
 impl Log {
-    /// An empty log, its reserve taken from the pool; with `check`, every operation is policed.
+    /// Makes an empty log, with its reserve from the pool; with `check`, every operation is policed.
     pub(crate) fn new(shape: Shape, settings: &Settings, pool: &mut BlockPool, check: bool) -> Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let blocks = pool.count();
@@ -214,17 +214,17 @@ impl Log {
         log
     }
 
-    /// Shape it was made with.
+    /// Returns the shape it was made with.
     pub(crate) fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Blocks of the flash, the log's or not.
+    /// Returns the number of blocks of the flash, of this log or not.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Slot of an owner, or [`NONE`].
+    /// Returns the slot of an owner, or [`NONE`].
     #[inline]
     pub(crate) fn slot(&self, owner: u32) -> u32 {
         self.slots.of(owner)
@@ -236,7 +236,7 @@ impl Log {
         self.slots.fetch(owner);
     }
 
-    /// Begins to load what a new version of an owner will invalidate. Its entry of the map is at hand.
+    /// Begins to load what a new version of an owner will invalidate. Its entry of the map has been loaded.
     #[inline]
     pub(crate) fn fetch_slot(&self, owner: u32) {
         let slot = self.slots.of(owner);
@@ -246,25 +246,25 @@ impl Log {
         }
     }
 
-    /// Chip of a slot.
+    /// Returns the LUN of a slot.
     #[inline]
     pub(crate) fn slot_chip(&self, slot: u32) -> u32 {
         self.by_chip.div(slot)
     }
 
-    /// NAND page of a slot.
+    /// Returns the NAND page of a slot.
     #[inline]
     pub(crate) fn slot_page(&self, slot: u32) -> u32 {
         self.by_page.div(slot)
     }
 
-    /// Blocks the log has on a chip, its reserve included.
+    /// Returns the blocks that the log has on a LUN, including its reserve.
     pub(crate) fn held(&self, chip: u32) -> u32 {
         self.chips[chip as usize].held
     }
 
-    /// Ends the collection begun in the background on the chip that the next write of an owner goes to,
-    /// if the reserve is short; whether it was. To be called before [`Log::append`].
+    /// Ends the background collection on the LUN of an owner's next write, if the reserve is short; returns
+    /// whether it was. To be called before [`Log::append`].
     #[inline]
     pub(crate) fn end_short(
         &mut self,
@@ -280,8 +280,8 @@ impl Log {
         self.is_short(chip) && self.end_begun(chip, pool, work, moved)
     }
 
-    /// Writes the owner's new version on its [`Log::write_chip`] and invalidates the old one, collecting garbage
-    /// first if needed. `moved` hears of every owner that collection moved.
+    /// Writes the owner's new version on its [`Log::write_chip`] and invalidates the old one, after
+    /// collecting garbage if necessary. `moved` is told of every owner that collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
@@ -350,7 +350,7 @@ impl Log {
         }
     }
 
-    /// A new version of an owner comes into being; the slot of the one before, or [`NONE`].
+    /// An owner gets a new version; gives the slot of the previous one, or [`NONE`].
     #[inline(always)] // for every write
     fn renew(&mut self, owner: u32) -> u32 {
         self.writes += 1;

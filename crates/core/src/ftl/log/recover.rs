@@ -1,25 +1,25 @@
-//! A log made anew from what a power cut left on flash.
+//! A log rebuilt from what a power cut left on flash.
 
 use super::{Block, Log, Shape, State};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::settings::Settings;
 
-/// A block of the log as it was found.
+/// A block of the log, as it was found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundBlock {
     /// Block.
     pub block: u32,
-    /// Number of its first pages that cannot be programmed any more.
+    /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
     /// Number of its last program.
     pub number: u64,
 }
 
 impl Log {
-    /// The log with these blocks, in the order of their last programs, and this map. The reserve comes
-    /// from the pool, which must have it. On each chip the part-written block with the most room left goes on
-    /// as the frontier (a serial log has one for all chips). All others are closed; the room left in them is
-    /// lost until they are collected.
+    /// Makes the log with these blocks, in the order of their last programs, and this map. The reserve comes
+    /// from the pool, which must have it. On each LUN the part-written block with the most room left
+    /// continues as the frontier (a serial log has one for all LUNs). All others are closed; the room left in
+    /// them is lost until they are collected.
     pub(crate) fn recover(
         shape: Shape,
         settings: &Settings,
@@ -71,14 +71,14 @@ impl Log {
         Ok(log)
     }
 
-    /// An empty log that has no block yet.
+    /// Makes an empty log that has no blocks yet.
     pub(super) fn without_reserve(shape: Shape, settings: &Settings, pool: &mut BlockPool) -> Log {
         let mut log = Log::new(Shape { reserve: 0, ..shape }, settings, pool, false);
         log.shape = shape;
         log
     }
 
-    /// Counts what follows from the map: which slots are valid, whose they are, and how many there are.
+    /// Counts what follows from the map: which slots are valid, their owners, and how many there are.
     pub(super) fn count_map(&mut self) -> Result<(), String> {
         self.slots.count_map()?;
         for (_, slot) in self.slots.mapped() {

@@ -1,14 +1,14 @@
-//! A log that fills one block at a time, whichever chip it lies on: the update-block scheme.
+//! A log that fills one block at a time, on any LUN: the update-block scheme.
 //!
-//! Source: Kim and Lee, ICSOFT 2020, section 3.4: translation data goes page by page into one
-//! update block; when the log has no other block left, the translation block with the fewest
-//! up-to-date units, of all chips, is collected, and its live units are gathered into full pages.
+//! Source: Kim and Lee, ICSOFT 2020, section 3.4: translation data goes page by page into one update block;
+//! when the log has no other block left, the translation block with the fewest up-to-date units, of all
+//! chips, is collected, and its live units are gathered into full pages.
 //!
-//! Read into it: the blocks go round the chips, so that updates of the mapping do not always meet the
-//! same chip. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each chip gives up to its
-//! equal part of the limit, which the owner of the log keeps free for it, so a block can always be
-//! taken below the limit. Within the log all blocks count as one chip's, so the argument of [`super`]
-//! against deadlock holds unchanged.
+//! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always meet the
+//! same LUN. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each LUN contributes up to
+//! its equal part of the limit, which the owner of the log keeps free for it, so a block can always be taken
+//! below the limit. Within the log all blocks count as one LUN's, so the argument of [`super`] against
+//! deadlock holds unchanged.
 
 use super::Log;
 use crate::flash::{Cause, Work};
@@ -18,11 +18,11 @@ use crate::util::NONE;
 /// Where the blocks of such a log come from.
 #[derive(Clone, Debug)]
 pub(super) struct Serial {
-    /// Blocks held of each chip.
+    /// Blocks held of each LUN.
     pub(super) held: Vec<u32>,
-    /// Most of each chip.
+    /// The most of each LUN.
     most: u32,
-    /// Chip that is asked first for the next block.
+    /// LUN that is asked first for the next block.
     pub(super) next_chip: u32,
 }
 
@@ -31,14 +31,14 @@ impl Serial {
         Serial { held: vec![0; chips as usize], most: limit / chips, next_chip: 0 }
     }
 
-    /// A block of a chip was found after a power cut.
+    /// A block of a LUN was found after a power cut.
     pub(crate) fn found(&mut self, chip: u32) {
         self.held[chip as usize] += 1;
     }
 }
 
 impl Log {
-    /// Takes an erased block from the next chip round that may give one.
+    /// Takes an erased block from the next LUN in turn that may give one.
     pub(super) fn take_next(&mut self, pool: &mut BlockPool) -> u32 {
         let serial = self.serial.as_mut().expect("a log of one open block");
         let chips = serial.held.len() as u32;
@@ -55,7 +55,7 @@ impl Log {
         unreachable!("below its limit the log finds an erased block");
     }
 
-    /// Whether the log is one that fills one block at a time.
+    /// Whether the log fills one block at a time.
     pub(crate) fn is_serial(&self) -> bool {
         self.serial.is_some()
     }
@@ -66,15 +66,15 @@ impl Log {
         self.by_page.rem(self.chips[0].next) == 0
     }
 
-    /// Whether the open block is full and the next one is the last the log may have: garbage
-    /// collection is due.
+    /// Whether the open block is full and the next one is the last that the log may have: garbage collection
+    /// is due.
     #[inline]
     pub(crate) fn takes_last(&self) -> bool {
         let at = &self.chips[0];
         at.is_full() && at.held + 1 >= self.shape.limit
     }
 
-    /// Opens a block behind a full one.
+    /// Opens a block after a full one.
     pub(crate) fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
         while self.chips[0].is_full() {
@@ -93,7 +93,7 @@ impl Log {
         }
     }
 
-    /// Writes an owner's new version behind the last one written; its page is programmed once full.
+    /// Writes an owner's new version after the last one written; its page is programmed once full.
     pub(crate) fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         if self.chips[0].is_full() {
             self.open_next(pool, work);
@@ -109,14 +109,14 @@ impl Log {
         }
     }
 
-    /// Programs the page begun, part-full, if there is one.
+    /// Programs the page that was begun, part-full, if there is one.
     pub(crate) fn finish_page(&mut self, cause: Cause, work: &mut Work) {
         if self.pad(0) {
             self.program_page(self.chips[0].next - 1, cause, work);
         }
     }
 
-    /// Owners whose newest versions lie in the NAND page of a slot.
+    /// Returns the owners whose newest versions are in the NAND page of a slot.
     pub(crate) fn owners_beside(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.by_page.div(slot) * self.shape.slots_per_page;
         (first..first + self.shape.slots_per_page)
@@ -160,7 +160,7 @@ impl Log {
         self.erase(victim, cause, pool, work);
     }
 
-    /// Check mode: the blocks counted of each chip are those there are.
+    /// Check mode: the block counts of each LUN are correct.
     pub(super) fn verify_serial(&self) -> Result<(), String> {
         let Some(serial) = &self.serial else { return Ok(()) };
         let mut held = vec![0; serial.held.len()];

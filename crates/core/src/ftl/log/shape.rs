@@ -7,12 +7,11 @@ use crate::ftl::settings::Settings;
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Chips it spans: LUNs of [`crate::flash::parallel`], which are dies or planes where those work
-    /// on their own.
+    /// LUNs it spans ([`crate::flash::parallel`]).
     pub chips: u32,
-    /// Pages go to the next idle chip, not where their number says.
+    /// Pages go to the next idle LUN, not where their number says.
     pub dynamic: bool,
-    /// Most blocks it may have on each chip, the reserve included.
+    /// The most blocks it may have on each LUN, including the reserve.
     pub limit: u32,
     /// NAND pages per erase block.
     pub pages_per_block: u32,
@@ -24,11 +23,12 @@ pub struct Shape {
     pub trim_pages: u32,
     /// LPNs of a trim page.
     pub lpns_per_trim_page: u32,
-    /// An erase waits for what replaces the block's slots on other chips.
+    /// An erase waits for what replaces the block's slots on other LUNs.
     pub power_safe: bool,
-    /// Blocks of each chip that hold user data from the start, written or not; 0: those that were written.
+    /// Blocks of each LUN that hold user data from the start, written or not; 0: only those that were
+    /// written.
     pub user_blocks: u32,
-    /// Erased blocks kept on each chip.
+    /// Erased blocks kept on each LUN.
     pub reserve: u32,
     /// Cause of a copy.
     pub gc: Cause,
@@ -44,33 +44,33 @@ impl Shape {
     }
 }
 
-/// Slots of a block that collection can count on.
+/// Returns the slots of a block that collection can rely on.
 pub(super) fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
     u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
 }
 
-/// Logical pages of the user that one chip must have room for, at most.
+/// Returns the most logical pages of the user for which one LUN must have room.
 pub(crate) fn live_most(settings: &Settings) -> u64 {
     let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
     let (user, chips) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One more keeps a chip with room for the next page in reach, see `Log::aim`.
+        // One more keeps a LUN with room for the next page in reach, see `Log::aim`.
         Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
-        // Pages go round the chips as they fill.
+        // Pages go to the LUNs in turn as they fill.
         _ => user.div_ceil(chips),
     }
 }
 
-/// Blocks below which a chip with `live` slots could not collect garbage.
+/// Returns the number of blocks below which a LUN with `live` slots could not collect garbage.
 pub(crate) fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
     // One page more than the live slots, see `Log::room`.
     let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
     slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve)
 }
 
-/// Blocks with which the oldest block of a sequential overwrite holds nothing valid when it is
-/// collected: one block of slack beyond the live ones.
+/// Returns the number of blocks with which the oldest block of a sequential overwrite holds nothing valid
+/// when it is collected: one block of slack beyond the live ones.
 pub(crate) fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
     live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
 }

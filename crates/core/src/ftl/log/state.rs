@@ -1,7 +1,7 @@
-//! A log's saved state: which blocks it has, in the order in which they go on, and the map.
+//! A log's saved state: its blocks, in the order in which they continue, and the map.
 //!
-//! Everything else follows from these and is counted anew, so that a state cannot contradict itself in it;
-//! what they could still get wrong is looked at here. Which slots are valid, and who owns them, follows from the
+//! Everything else follows from these and is counted again, so that a state cannot contradict itself there;
+//! what they could still get wrong is checked here. Which slots are valid, and their owners, follows from the
 //! map. Stale owners of invalid slots are not kept: nothing reads them.
 
 use std::io;
@@ -14,18 +14,18 @@ use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-/// What is kept beside the map.
+/// What is saved besides the map.
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     writes: u64,
     cursor: u32,
-    /// Chip that is asked first for the next block, where one block is filled at a time.
+    /// LUN that is asked first for the next block, if one block is filled at a time.
     turn: u32,
     /// Reserve blocks, the first to be used last.
     reserve: Vec<u32>,
     /// Next slots of each frontier and of the block set aside, or [`NONE`].
     open: Vec<[u32; 2]>,
-    /// Closed blocks, in the order in which the policy closes them again, and when they were modified.
+    /// Closed blocks, in the order in which the policy closes them again, with their times of modification.
     closed: Vec<(u32, u64)>,
     /// Those of them that were never written.
     unwritten: Vec<u32>,
@@ -60,7 +60,7 @@ impl Log {
         self.slots.save(out)
     }
 
-    /// Reads the log of this shape that was saved. In check mode every owner's version counts from 1 again.
+    /// Reads a saved log of this shape. In check mode every owner's version counts from 1 again.
     pub(crate) fn load(
         shape: Shape,
         settings: &Settings,
@@ -129,7 +129,7 @@ impl Log {
         Ok(())
     }
 
-    /// A block is the log's; its chip, or 0 where all count as one.
+    /// Claims a block for the log; returns its LUN, or 0 if all count as one.
     fn take_up(&mut self, block: u32, claims: &mut Claims) -> Result<u32, Damage> {
         claims.claim(block)?;
         let first = block * self.slots_per_block;
@@ -142,7 +142,7 @@ impl Log {
         Ok(group)
     }
 
-    /// The block of this slot, if it is one, is written on from there.
+    /// The block of this slot, if there is one, is continued from there.
     fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<(), Damage> {
         if next == NONE {
             return Ok(());
@@ -157,7 +157,7 @@ impl Log {
         Ok(())
     }
 
-    /// What the order of blocks and the map could still get wrong.
+    /// Checks what the order of blocks and the map could still get wrong.
     fn examine(&self) -> Result<(), Damage> {
         for block in 0..self.blocks() {
             let first = block * self.slots_per_block;

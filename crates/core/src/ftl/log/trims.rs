@@ -1,21 +1,21 @@
 //! Trims that survive a power cut.
 //!
-//! A trim leaves nothing on flash, and the trimmed data is still there. So the log of user data has
-//! owners beside the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs, one slot
-//! that says with a bit for each of them whether it has data. The statement "no data" is about all
-//! that was written before the trim page, so every version of a trim page that is still on flash stays true, and
-//! copies keep their sequence number. A trim page is written
+//! A trim leaves nothing on flash, and the trimmed data is still there. So the log of user data has owners
+//! besides the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs, one slot whose
+//! bits say for each of them whether it has data. The statement "no data" is about everything written before
+//! the trim page, so every version of a trim page that is still on flash stays true, and copies keep their
+//! sequence number. A trim page is written
 //!
-//! - at a host flush, if a page of it was trimmed since it was last written: behind all data that the
-//!   flush programs, because a page that has data again has its bit cleared;
-//! - when garbage collection is about to erase a slot whose page was trimmed since: an older version
-//!   of the page may lie elsewhere, and must not come back in place of the one that was trimmed.
+//! - at a host flush, if a page of it was trimmed since it was last written: after all data that the flush
+//!   programs, because a page that has data again has its bit cleared;
+//! - when garbage collection is about to erase a slot whose page was trimmed since: an older version of the
+//!   page may be elsewhere, and must not come back in place of the trimmed one.
 //!
 //! Blocks with other slots trimmed before then rely on that trim page; they are not erased before it is on
-//! flash and the collection it belongs to has ended, on whatever chip.
+//! flash and its collection has ended, on any LUN.
 //!
-//! The second case needs no room beyond the victim's: it has as many invalid slots as it causes
-//! trim pages to be written. Without trims nothing of this happens, and the trim pages take no room.
+//! The second case needs no room beyond the victim's: it has at least as many invalid slots as it causes trim
+//! pages to be written. Without trims nothing of this happens, and the trim pages take no room.
 
 use super::Log;
 use crate::flash::Work;
@@ -41,12 +41,12 @@ impl Trims {
 }
 
 impl Log {
-    /// Owners that are logical pages, or translation pages; those behind them are trim pages.
+    /// Owners that are logical pages, or translation pages; later ones are trim pages.
     pub(crate) fn pages(&self) -> u32 {
         self.shape.owners - self.shape.trim_pages
     }
 
-    /// Notes that an owner is trimmed whose data lies in a slot.
+    /// Notes that an owner whose data is in a slot is trimmed.
     #[cold]
     pub(super) fn note_trim(&mut self, owner: u32, slot: u32) {
         if self.shape.trim_pages == 0 {
@@ -79,17 +79,17 @@ impl Log {
         self.trim_page_needed(owner, slot);
     }
 
-    /// How many trim pages must be written.
+    /// Returns how many trim pages must be written.
     pub(crate) fn trim_pages_due(&self) -> usize {
         self.trims.as_ref().map_or(0, |trims| trims.due.len())
     }
 
-    /// The trim pages that must be written before the trims so far survive a power cut, in order.
+    /// Returns the trim pages that must be written before the trims so far survive a power cut, in order.
     pub(crate) fn trim_page_due(&self, at: usize) -> Option<u32> {
         self.trims.as_ref()?.due.get(at).copied()
     }
 
-    /// Tells the tape, if there is one, what the newest version of a trim page says.
+    /// Tells the tape, if there is one, the content of the newest version of a trim page.
     pub(crate) fn hold_trim_page(&self, owner: u32) {
         let Some(tape) = self.slots.tape() else { return };
         let (first, end) = self.lpns_of(owner);
@@ -106,7 +106,7 @@ impl Log {
         (first, first.saturating_add(self.shape.lpns_per_trim_page).min(self.pages()))
     }
 
-    /// A trim page is about to be written, on another chip maybe: until then its newest version is needed.
+    /// A trim page is about to be written, possibly on another LUN: until then its newest version is needed.
     pub(crate) fn trim_page_moves(&mut self, owner: u32) {
         let old = self.slots.of(owner);
         if old != NONE {
@@ -133,8 +133,8 @@ impl Log {
         self.trims_settled(work.mark());
     }
 
-    /// Blocks with trimmed slots rely on trim pages that are on flash for good, whatever is cut, once everything up to
-    /// `number` has finished.
+    /// Blocks with trimmed slots rely on trim pages that are permanently on flash, whatever is cut, once
+    /// everything up to `number` has finished.
     pub(super) fn trims_settled(&mut self, number: u32) {
         let Some(trims) = &mut self.trims else { return };
         let count = self.blocks.len() as u32;
@@ -148,7 +148,7 @@ impl Log {
         }
     }
 
-    /// Notes that an owner's new version is still in a page buffer, where pages go round the chips.
+    /// Notes that an owner's new version is still in a page buffer, if pages go to the LUNs in turn.
     pub(super) fn supersede(&mut self, owner: u32, old: u32) {
         if !self.shape.power_safe {
             return;
@@ -159,7 +159,7 @@ impl Log {
         }
         let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
         if trims.lpns.get(owner) {
-            // The slot it was trimmed from lies in one of these.
+            // The slot from which it was trimmed is in one of these.
             let (count, mut from) = (self.blocks.len() as u32, 0);
             while let Some(block) = trims.blocks.next_set(from, count) {
                 self.superseded.push(block);
@@ -180,12 +180,12 @@ impl Log {
         self.superseded.clear();
     }
 
-    /// Whether a block has slots that a trim, or a trim page due, made invalid.
+    /// Whether a block has slots that a trim, or a due trim page, made invalid.
     pub(super) fn relies(&self, block: u32) -> bool {
         self.trims.as_ref().is_some_and(|trims| trims.blocks.get(block))
     }
 
-    /// The trim page that is due before a slot is erased, if there is one.
+    /// Returns the trim page that is due before a slot is erased, if there is one.
     fn trim_page_awaited(&self, slot: u32) -> Option<u32> {
         let trims = self.trims.as_ref().filter(|_| !self.slots.valid.get(slot))?;
         let owner = self.slots.spare[slot as usize];
@@ -194,8 +194,8 @@ impl Log {
         (owner >= self.pages() && trims.due.contains(&owner)).then_some(owner)
     }
 
-    /// Writes the trim pages without which trimmed data could come back once `victim` is erased; whether
-    /// there are any. They go where its copies will go, and count among them (`here`).
+    /// Writes the trim pages without which trimmed data could come back once `victim` is erased; returns
+    /// whether there are any. They go where its copies will go, and count among them (`here`).
     pub(super) fn state_trims(
         &mut self,
         chip: u32,
@@ -216,7 +216,7 @@ impl Log {
             self.trim_page_moves(owner);
             let old = self.renew(owner);
             if old != NONE && self.by_block.div(old) == victim {
-                // The new version says of data that it is there; it may be on its way to another chip.
+                // The new version says that data is there which may still be on its way to another LUN.
                 self.blocks[victim as usize].after = work.mark();
             }
             if self.chips[chip as usize].is_full() {

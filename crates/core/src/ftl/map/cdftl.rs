@@ -3,20 +3,16 @@
 //! Source: Qin, Wang, Liu, Shao, "A Two-Level Caching Mechanism for Demand-Based
 //! Page-Level Address Mapping in NAND Flash Memory Storage Systems", RTAS 2011.
 //!
-//! As ftlab reads it: the first level (CMT) holds entries, the second (CTP) whole
-//! translation pages, both LRU. A translation looks in the CMT, then in the CTP;
-//! both are hits, and a CTP hit copies the entry into the CMT. A miss loads the
-//! page into the CTP and the entry into the CMT. The CMT's victim is its least
-//! recent entry that is clean, or dirty with its page in the CTP, into which it is
-//! merged without a flash operation; dirty entries whose page is absent stay, and
-//! if no other is left, the page of the least recent of them is loaded. A dirty
-//! CTP victim is programmed without a read, since the CTP holds it whole.
+//! Interpretation: the first level (CMT) holds entries, the second (CTP) whole translation pages, both LRU. A
+//! translation looks in the CMT, then in the CTP; both are hits, and a CTP hit copies the entry into the CMT.
+//! A miss loads the page into the CTP and the entry into the CMT. The CMT's victim is its least recent entry
+//! that is clean, or dirty with its page in the CTP, into which it is merged without a flash operation; dirty
+//! entries whose page is absent stay, and if no other is left, the page of the least recent of them is
+//! loaded. A dirty CTP victim is programmed without a read, since the CTP holds it whole.
 //!
-//! ftlab's own readings (the paper leaves them open): half of the capacity,
-//! rounded down to whole pages but at least one, is the CTP, the rest the CMT; a
-//! CMT hit does not touch the CTP; programming a CTP victim leaves the dirty
-//! entries that the CMT has of it dirty; a page that garbage collection updates
-//! does not enter the CTP.
+//! What the paper leaves open: half of the capacity, rounded down to whole pages but at least one, is the
+//! CTP, the rest the CMT; a CMT hit does not touch the CTP; programming a CTP victim leaves the dirty entries
+//! that the CMT has of it dirty; a page that garbage collection updates does not enter the CTP.
 
 use std::io;
 
@@ -37,7 +33,7 @@ pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)"
 /// Keys of cdftl alone.
 pub type Keys = ();
 
-/// Entries of the first level and pages of the second, for a capacity in bytes.
+/// Returns the entries of the first level and the pages of the second, for a capacity in bytes.
 fn split(settings: &Settings) -> Option<(u64, u64)> {
     let page = u64::from(settings.flash.page_bytes);
     settings.ftl.mapping_cache_bytes.map(|bytes| {
@@ -52,7 +48,7 @@ pub type Cdftl = Cached<Levels>;
 /// A second-level page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Entries in it that flash lacks.
+    /// Its entries that flash lacks.
     updated: u32,
     /// The read that brought it in.
     load: u32,
@@ -61,8 +57,8 @@ struct Page {
 /// The order of the first level, and the second level.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// First-level entries. Marked are the clean ones and, of each page in the second level, the least recent
-    /// dirty one, so that the first marked one may leave; of absent pages dirty ones may still be.
+    /// First-level entries. The clean ones are marked and, of each page in the second level, the least recent
+    /// dirty one, so the first marked one may leave; dirty ones of absent pages may be marked too.
     order: Recency,
     dirty: u32,
     pages: Lru<Page>,
@@ -94,7 +90,7 @@ impl Levels {
         }
     }
 
-    /// Forgets what was merged into a second-level page: it is programmed now. How many entries.
+    /// Forgets what was merged into a second-level page, which is programmed now; returns how many entries.
     fn take_updates(&mut self, held: u32, pages: &TranslationPages) -> u32 {
         let updated = std::mem::take(&mut self.pages.value_mut(held).updated);
         if updated > 0 {
@@ -105,7 +101,7 @@ impl Levels {
         updated
     }
 
-    /// The translation page of the least recent dirty entry, else of the least recent updated page.
+    /// Returns the translation page of the least recent dirty entry, else of the least recent updated page.
     fn first_dirty_page(&self, entries: &Entries<()>) -> Option<u32> {
         if self.dirty > 0 {
             return self.order.iter().find(|&id| entries.is_dirty(id)).map(|id| entries.page(id));
@@ -277,7 +273,7 @@ impl Policy for Levels {
         self.order.iter().for_each(visit);
     }
 
-    /// Which entries are marked is not kept: all are when they come in, and what is marked in vain is passed over.
+    /// Marks are not saved: all entries are marked when they come in, and needless marks are skipped.
     fn save_rest(&self, out: &mut Encoder) -> io::Result<()> {
         let mut held = Vec::with_capacity(self.page_list.len as usize);
         self.pages.each(self.page_list, &mut |id| held.push(self.pages.key(id)));

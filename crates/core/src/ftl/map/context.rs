@@ -1,11 +1,11 @@
-//! What a mapping cache does on flash: translation pages read and programmed.
+//! What a mapping cache does on flash: reads and programs of translation pages.
 
 use super::pages::TranslationPages;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
 
-/// What a mapping cache works on while it serves a request.
+/// What a mapping cache works with while it serves a request.
 pub struct Context<'a> {
     /// The user data, for the newest slots.
     pub data: &'a Log,
@@ -15,7 +15,7 @@ pub struct Context<'a> {
     pub pool: &'a mut BlockPool,
     /// The steps of the request.
     pub work: &'a mut Work,
-    /// Logical pages of the request behind the one that is translated.
+    /// Logical pages of the request after the one being translated.
     pub ahead: u32,
 }
 
@@ -36,7 +36,7 @@ impl Context<'_> {
         self.work.load(log.slot_chip(slot), log.slot_page(slot), Cause::Map)
     }
 
-    /// Programs a translation page, all its entries as they are now; `updated` are new on flash.
+    /// Programs a translation page with all its entries as they are now; `updated` are new on flash.
     pub(super) fn program(&mut self, page: u32, updated: u32) {
         self.program_but(page, updated, |_| false);
     }
@@ -48,13 +48,13 @@ impl Context<'_> {
         self.append(page, updated);
     }
 
-    /// Programs a translation page in which one entry alone is new on flash.
+    /// Programs a translation page in which only one entry is new on flash.
     pub(super) fn program_one(&mut self, lpn: u32) {
         self.persist([lpn]);
         self.append(self.pages.of(lpn), 1);
     }
 
-    /// Check mode: flash names the newest slots of these LPNs.
+    /// Check mode: flash has the newest slots of these LPNs.
     #[inline]
     pub(super) fn persist(&mut self, lpns: impl IntoIterator<Item = u32>) {
         if let Some(persisted) = &mut self.pages.persisted {
@@ -72,7 +72,7 @@ impl Context<'_> {
         }
     }
 
-    /// After a power cut: programs every unit that does not say what `data` says; it has been read.
+    /// After a power cut: programs every unit, all of which have been read, that disagrees with `data`.
     pub(crate) fn renew(&mut self) {
         let serial = self.pages.log.is_serial();
         for unit in 0..self.pages.units {

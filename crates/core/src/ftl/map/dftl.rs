@@ -4,16 +4,14 @@
 //! Demand-Based Selective Caching of Page-Level Address Mappings", ASPLOS 2009,
 //! as the MAP+ paper uses it (Ji et al., TCAD 2018, sections III-A, IV-A, V-D).
 //!
-//! Read into it: the cache is a segmented LRU, protected : probationary = 1 : 7 of
-//! the capacity (capacity / 8, rounded down); a hit moves an entry to the
-//! protected head, what overflows there goes to the probationary head; a miss in
-//! a full cache first evicts the probationary tail (the protected tail if that
-//! segment is empty). A dirty victim costs a read and a program of its
-//! translation page and cleans all cached dirty entries of that page (batch
-//! update; `ftl.batch_update = false` writes the victim's entry alone, as FlashSim
-//! does). Then the missed entry costs one read: eq. (2) of the paper. Entries that
-//! garbage collection moves are updated in the cache if they are there, else on
-//! flash, one read and program for each translation page concerned.
+//! Interpretation: the cache is a segmented LRU, protected : probationary = 1 : 7 of the capacity (capacity /
+//! 8, rounded down); a hit moves an entry to the protected head, and what overflows there goes to the
+//! probationary head; a miss in a full cache first evicts the probationary tail (the protected tail if that
+//! segment is empty). A dirty victim costs a read and a program of its translation page and cleans all cached
+//! dirty entries of that page (batch update; `ftl.batch_update = false` writes only the victim's entry, as
+//! FlashSim does). Then the missed entry costs one read: eq. (2) of the paper. Entries that garbage
+//! collection moves are updated in the cache if they are there, else on flash, with one read and program for
+//! each translation page concerned.
 //!
 //! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in what the
 //! cache lacks of the rest of the request in that translation page, as a batch's does for the batch
@@ -78,13 +76,14 @@ fn replacements() -> Vec<Choice> {
     ]
 }
 
-/// A replacement from outside, for `ftl.cache_policy`: which entry leaves a full cache. Entries go by LPN.
+/// A replacement policy from outside, for `ftl.cache_policy`: which entry leaves a full cache. Entries are
+/// identified by LPN.
 pub trait Replacement: Debug + Send + Sync {
     /// An entry is accessed.
     fn hit(&mut self, lpn: u32);
     /// An entry has come in.
     fn insert(&mut self, lpn: u32);
-    /// The entry that leaves; it is still there, and [`Replacement::remove`] follows.
+    /// Returns the entry that leaves; it is still there, and [`Replacement::remove`] follows.
     fn victim(&mut self) -> u32;
     /// An entry leaves.
     fn remove(&mut self, lpn: u32);
@@ -92,7 +91,7 @@ pub trait Replacement: Debug + Send + Sync {
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
-    /// The same replacement in the same state.
+    /// Returns a copy of the policy in the same state.
     fn copy(&self) -> Box<dyn Replacement>;
 }
 
@@ -104,10 +103,11 @@ impl Clone for Box<dyn Replacement> {
 
 const KEY: &str = "ftl.cache_policy";
 
-/// What makes a replacement, for so many entries (`None`: no bound).
+/// Makes a replacement policy for this many entries (`None`: no bound).
 type Outside = Box<dyn Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync>;
 
-/// Lets `ftl.cache_policy` name what `make` makes, anew for each cache of so many entries (`None`: no bound).
+/// Lets `ftl.cache_policy` name what `make` makes, separately for each cache of this many entries (`None`: no
+/// bound).
 pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync + 'static) {
     outside::add::<Outside>(&[KEY], name, Box::new(make));
 }
@@ -115,7 +115,7 @@ pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> +
 /// The mapping cache.
 pub type Dftl = Cached<Segmented>;
 
-/// Segmented LRU; with no room in the protected segment it is one LRU list.
+/// Segmented LRU; if the protected segment has no room it is one LRU list.
 #[derive(Clone, Debug)]
 pub struct Segmented {
     protected_capacity: u32,
@@ -125,7 +125,7 @@ pub struct Segmented {
     dirty_in: [u32; 2],
     batch_update: bool,
     load: Load,
-    /// What says which entry leaves in its place; the lists hold none then.
+    /// Decides in their place which entry leaves; the lists are then empty.
     outside: Option<Box<dyn Replacement>>,
 }
 
@@ -262,8 +262,8 @@ impl Policy for Segmented {
         Ok(())
     }
 
-    /// The dirty entry nearest the probationary tail, else nearest the protected tail. Looks from both
-    /// ends: after idle times the few dirty entries are the recent ones.
+    /// Returns the dirty entry nearest the probationary tail, else nearest the protected tail. It searches
+    /// from both ends: after idle times the few dirty entries are the recent ones.
     fn first_dirty(&self, entries: &Entries<bool>) -> Option<u32> {
         if self.outside.is_some() {
             return entries.any_dirty();

@@ -10,7 +10,7 @@ use crate::util::{Divider, Lru, NONE};
 pub struct Mapping<N> {
     pub(super) note: N,
     dirty: bool,
-    /// The next newer of the dirty entries of its translation page; of the newest, the oldest.
+    /// The next newer dirty entry of its translation page; for the newest, the oldest.
     prev: u32,
     /// The next older one, or [`NONE`].
     next: u32,
@@ -18,8 +18,8 @@ pub struct Mapping<N> {
     load: u32,
 }
 
-/// The cached entries by LPN, and the dirty ones by translation page. Whoever adds one or changes what is
-/// dirty passes the policy in, which is told.
+/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change
+/// what is dirty pass the policy in, which is told.
 #[derive(Clone, Debug)]
 pub struct Entries<N> {
     pub(super) slab: Lru<Mapping<N>>,
@@ -38,25 +38,25 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// LPN of an entry.
+    /// Returns the LPN of an entry.
     #[inline]
     pub(super) fn lpn(&self, id: u32) -> u32 {
         self.slab.key(id)
     }
 
-    /// Translation page of an entry.
+    /// Returns the translation page of an entry.
     #[inline]
     pub(super) fn page(&self, id: u32) -> u32 {
         self.per_page.div(self.slab.key(id))
     }
 
-    /// The policy's note of an entry.
+    /// Returns the policy's note of an entry.
     #[inline]
     pub(super) fn note(&mut self, id: u32) -> &mut N {
         &mut self.slab.value_mut(id).note
     }
 
-    /// The read that brought an entry in.
+    /// Returns the read that brought an entry in.
     #[inline]
     pub(super) fn load(&self, id: u32) -> u32 {
         self.slab.value(id).load
@@ -68,13 +68,13 @@ impl<N: Copy + Default> Entries<N> {
         self.slab.value(id).dirty
     }
 
-    /// The dirty entries of a translation page, the newest first.
+    /// Returns the dirty entries of a translation page, newest first.
     pub(super) fn dirty_of(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
         let known = |id| (id != NONE).then_some(id);
         std::iter::successors(known(self.dirty[page as usize]), move |&id| known(self.slab.value(id).next))
     }
 
-    /// The oldest of them, or [`NONE`].
+    /// Returns the oldest of them, or [`NONE`].
     #[inline]
     pub(super) fn oldest_dirty_of(&self, page: u32) -> u32 {
         match self.dirty[page as usize] {
@@ -83,7 +83,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Puts a clean entry in.
+    /// Adds a clean entry.
     #[inline]
     pub(super) fn insert<P: Policy<Note = N>>(&mut self, policy: &mut P, lpn: u32, load: u32) -> u32 {
         let id = self.slab.insert(lpn, Mapping { load, ..Mapping::default() });
@@ -91,14 +91,14 @@ impl<N: Copy + Default> Entries<N> {
         id
     }
 
-    /// Takes a clean entry out.
+    /// Removes a clean entry.
     #[inline]
     pub(super) fn remove<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         policy.remove(self, id);
         self.slab.remove(id);
     }
 
-    /// Lets an entry go, its update written back.
+    /// Evicts an entry, after writing its update back.
     #[inline(always)] // for every miss
     pub(super) fn evict<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32, context: &mut Context) {
         if self.is_dirty(id) {
@@ -107,7 +107,7 @@ impl<N: Copy + Default> Entries<N> {
         self.remove(policy, id);
     }
 
-    /// Sees to it that an entry can come in.
+    /// Makes room for an entry.
     #[inline]
     pub(super) fn make_room<P: Policy<Note = N>>(&mut self, policy: &mut P, context: &mut Context) {
         if self.slab.is_full() {
@@ -137,7 +137,7 @@ impl<N: Copy + Default> Entries<N> {
         self.link(id, |_| false);
     }
 
-    /// Cleans all entries of a translation page; how many were dirty.
+    /// Cleans all entries of a translation page; returns how many were dirty.
     pub(super) fn clean<P: Policy<Note = N>>(&mut self, policy: &mut P, page: u32) -> u32 {
         let mut id = std::mem::replace(&mut self.dirty[page as usize], NONE);
         let mut cleaned = 0;
@@ -152,8 +152,8 @@ impl<N: Copy + Default> Entries<N> {
         cleaned
     }
 
-    /// Updates the flash copy of a translation page with all that is known of it, read first; `moved` of
-    /// its mappings have no entry.
+    /// Updates the flash copy of a translation page with everything known about it, after reading it; `moved`
+    /// of its mappings have no entry.
     pub(super) fn rewrite<P: Policy<Note = N>>(
         &mut self,
         policy: &mut P,
@@ -166,12 +166,12 @@ impl<N: Copy + Default> Entries<N> {
         context.program(page, cleaned + moved);
     }
 
-    /// A dirty entry, if there is one.
+    /// Returns a dirty entry, if there is one.
     pub(super) fn any_dirty(&self) -> Option<u32> {
         self.dirty.iter().copied().find(|&id| id != NONE)
     }
 
-    /// Makes an entry dirty, behind those of its page that are newer.
+    /// Makes an entry dirty, older than those of its page that are newer.
     #[inline]
     fn link(&mut self, id: u32, newer: impl Fn(u32) -> bool) {
         let page = self.page(id) as usize;

@@ -1,23 +1,23 @@
 //! MSFTL: mappings flushed by amount of data, in segments smaller than a page.
 //!
-//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded
-//! Flash Storage", ICSOFT 2020, sections 2, 3.2 and 4.1. Mappings of data written, by the host or by
-//! garbage collection, are updated in the mapping cache; after every so much data programmed a mapping
-//! flush writes all updated ones. With the NAND page as its unit this is the paper's Base-DFTL
-//! (`ftl.kind = "dftl"` with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; how units get
-//! to flash is [`super::units`].
+//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
+//! Storage", ICSOFT 2020, sections 2, 3.2 and 4.1. Mappings of data written, by the host or by garbage
+//! collection, are updated in the mapping cache; after a fixed amount of data programmed a mapping flush
+//! writes all updated ones. With the NAND page as its unit this is the paper's Base-DFTL (`ftl.kind = "dftl"`
+//! with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`] says how units get to
+//! flash.
 //!
-//! Read into it:
+//! Interpretation:
 //! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so
 //!   it always hits; a read whose entry is not cached is a miss and fetches its unit, if that
 //!   was ever written, and caches the one entry, or what `ftl.load` says.
-//! - Data programmed is counted in whole NAND pages of causes host and pad and, unless
-//!   `ftl.flush_counts = "user"`, gc and wear. The flush follows the page that completes the amount, within
-//!   the request that wrote it, and waits while the page buffer is part-full: no mapping on flash names a
-//!   page that is not (evictions do not wait). After any flush the count begins at 0.
-//! - A flush of the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a
-//!   power cycle as the reason for flushing. The paper's traces hold none.
-//! - A bounded cache is DFTL's (`ftl.cache_policy`). Section 2 has mappings written when they
+//! - Data programmed is counted in whole NAND pages of causes host and pad and, unless `ftl.flush_counts =
+//!   "user"`, gc and wear. The flush follows the page that completes the amount, within the request that
+//!   wrote it, and waits while the page buffer is part-full: no mapping on flash names a page that is not on
+//!   flash (evictions do not wait). After any flush the count begins at 0.
+//! - A flush by the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a
+//!   power cycle as the reason for flushing. The paper's traces contain none.
+//! - A bounded cache is DFTL's (`ftl.cache_policy`). According to section 2 mappings are written when they
 //!   are evicted: a dirty victim has its unit written, and the rest of that page is filled with the next
 //!   units that have updates. With `ftl.flush = "eviction"` that is the only occasion.
 
@@ -49,7 +49,7 @@ section! {
     }
 }
 
-/// The units that have entries flash lacks.
+/// The units with entries that flash lacks.
 #[derive(Clone, Debug)]
 struct Updated {
     units: Bits,
@@ -65,17 +65,17 @@ impl Updated {
         self.units.next_set(0, self.count).is_some()
     }
 
-    /// The next one from `from` on, round.
+    /// Returns the next one at or after `from`, wrapping round.
     fn next(&self, from: u32) -> Option<u32> {
         self.units.next_set(from, self.count).or_else(|| self.units.next_set(0, from))
     }
 
-    /// How far a unit is behind another, round.
+    /// Returns how far a unit is after another, wrapping round.
     fn behind(&self, unit: u32, first: u32) -> u32 {
         if unit >= first { unit - first } else { self.count - first + unit }
     }
 
-    /// How far behind `first` the last of `most` of them lies, fewer if there are fewer.
+    /// Returns how far after `first` the last of `most` of them is, of fewer if there are fewer.
     fn range_of(&self, first: u32, most: u32) -> u32 {
         let (mut from, mut range) = (first, None);
         for _ in 0..most {
@@ -90,8 +90,8 @@ impl Updated {
         range.unwrap_or(0)
     }
 
-    /// Writes at most `most` of them from `first` on, round. `clean` makes a unit's entries clean and
-    /// counts them.
+    /// Writes at most `most` of them starting at `from`, wrapping round. `clean` makes a unit's entries clean
+    /// and counts them.
     fn write(
         &mut self,
         first: u32,
@@ -134,12 +134,12 @@ enum Held {
 /// The mapping cache of MSFTL.
 pub type Msftl = Flushed<0>;
 
-/// A mapping cache whose updates are gathered, in units of so many bytes; 0: of `ftl.segment`.
+/// Makes a mapping cache whose updates are gathered in units of this many bytes; 0: of `ftl.segment`.
 #[derive(Clone, Debug)]
 pub struct Flushed<const UNIT: u32> {
     held: Held,
     updated: Updated,
-    /// Mappings that collection has moved and that are put into the cache next.
+    /// Mappings that collection has moved and that enter the cache next.
     moved: Vec<u32>,
     due: Due,
     load: Load,
@@ -155,7 +155,7 @@ impl<const UNIT: u32> Flushed<UNIT> {
         });
     }
 
-    /// Lets the entry leave that a full cache gives up; a dirty one has its unit written in a full page.
+    /// Evicts the entry that a full cache gives up; a dirty one has its unit written in a full page.
     fn make_room(&mut self, context: &mut Context) {
         let Flushed { held: Held::Bounded(Cached { entries, policy, .. }), updated, .. } = self else {
             return;
@@ -288,8 +288,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Nothing is charged for mappings moved but with the flush, which is looked for here: after each
-    /// page written.
+    /// Moved mappings are charged only with the flush, which is checked for here, after each page written.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);
@@ -300,7 +299,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         }
     }
 
-    /// One page's worth of units.
+    /// Returns the units of one page.
     fn write_back(&mut self, context: &mut Context) -> bool {
         let any = self.updated.any();
         if any {

@@ -1,10 +1,10 @@
 //! Translation pages on flash.
 //!
-//! What flash holds of the mapping is translation units, each the entries of consecutive LPNs
-//! ([`TranslationPages::of`]); where a unit lies, in slots of its log, only its newest version counts, and
-//! that names for each of its LPNs the slot of the user data that was the newest when the unit was
-//! programmed. A unit is the NAND page where mappings are written
-//! back by eviction; FTLs that flush by amount ([`super::units`]) have smaller ones too.
+//! On flash the mapping consists of translation units, each with the entries of consecutive LPNs
+//! ([`TranslationPages::of`]). Of a unit, which is in a slot of its log, only the newest version counts; it
+//! gives for each of its LPNs the slot of the user data that was the newest when the unit was programmed. A
+//! unit is the NAND page if mappings are written back by eviction; FTLs that flush by amount
+//! ([`super::units`]) have smaller ones too.
 
 use std::io;
 
@@ -34,27 +34,27 @@ pub struct MapStats {
     pub flushes: u64,
 }
 
-/// The translation pages: which units there are, where they lie, what they hold.
+/// The translation pages: which units there are, where they are, what they hold.
 ///
-/// The global translation directory (GTD, or mapping segment directory, MSD) is the log's map, kept in
-/// RAM whole.
+/// The global translation directory (GTD, or mapping segment directory, MSD) is the log's map, which is kept
+/// whole in RAM.
 #[derive(Clone, Debug)]
 pub struct TranslationPages {
     pub(super) log: Log,
     per_page: Divider,
     lpns: u32,
     pub(super) units: u32,
-    /// Check mode: the slot each entry on flash names.
+    /// Check mode: the slot that each entry on flash names.
     pub(super) persisted: Option<Vec<u32>>,
-    /// What is gathered into pages, where mappings are flushed by amount.
+    /// What is gathered into pages, if mappings are flushed by amount.
     pub(super) gathering: Gathering,
     /// Counters.
     pub stats: MapStats,
 }
 
 impl TranslationPages {
-    /// Translation units for the user's logical pages. Where mappings are written back by eviction
-    /// all exist from the start, else none.
+    /// Makes translation units for the user's logical pages. If mappings are written back by eviction all
+    /// exist from the start, else none.
     pub(crate) fn new(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
@@ -71,7 +71,7 @@ impl TranslationPages {
         TranslationPages::over(log, space, settings, check)
     }
 
-    /// The translation pages in a log; what they say is not known yet.
+    /// Makes the translation pages in a log, with contents yet unknown.
     fn over(log: Log, space: &UnitSpace, settings: &Settings, check: bool) -> TranslationPages {
         let lpns = settings.user_pages() as u32;
         TranslationPages {
@@ -85,7 +85,7 @@ impl TranslationPages {
         }
     }
 
-    /// The translation units that lie in `log` on the media, with what they say there.
+    /// Makes the translation units that are in `log` on the media, with their contents there.
     pub(crate) fn found(
         (mut log, space): (Log, &UnitSpace),
         settings: &Settings,
@@ -113,12 +113,12 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// Whether data put in place before time 0 is told to it ([`super::context::Context::lay`]).
+    /// Whether it is told of data put in place before time 0 ([`super::context::Context::lay`]).
     pub(crate) fn hears_of_data(&self) -> bool {
         self.log.is_serial() || self.persisted.is_some()
     }
 
-    /// Pages of each chip that hold a unit.
+    /// Pages of each LUN that hold a unit.
     pub(crate) fn pages_by_chip(&self, chips: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
         let mut pages: Vec<u32> =
@@ -131,13 +131,13 @@ impl TranslationPages {
         by_chip
     }
 
-    /// Writes programs and erases on a tape as they are decided, with what the units say.
+    /// Records programs and erases on a tape as they are decided, with the contents of the units.
     pub(crate) fn record(&mut self, tape: &Tape, media: &Media) {
         self.log.slots.record(tape, 0, media);
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
-    /// Tells the tape, if there is one, what a unit says.
+    /// Tells the tape, if there is one, the content of a unit.
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
@@ -147,28 +147,28 @@ impl TranslationPages {
         }
     }
 
-    /// Translation unit of an LPN.
+    /// Returns the translation unit of an LPN.
     #[inline]
     pub(crate) fn of(&self, lpn: u32) -> u32 {
         self.per_page.div(lpn)
     }
 
-    /// Entries per translation unit.
+    /// Returns the entries per translation unit.
     pub(crate) fn entries(&self) -> u32 {
         self.per_page.get()
     }
 
-    /// Logical pages they map.
+    /// Returns the number of logical pages they map.
     pub(crate) fn lpns(&self) -> u32 {
         self.lpns
     }
 
-    /// Number of translation units.
+    /// Returns the number of translation units.
     pub(crate) fn units(&self) -> u32 {
         self.units
     }
 
-    /// First of a unit's LPNs and one past the last.
+    /// Returns the first of a unit's LPNs and one past the last.
     pub(crate) fn range(&self, unit: u32) -> (u32, u32) {
         let first = unit * self.entries();
         (first, (u64::from(first) + u64::from(self.entries())).min(u64::from(self.lpns)) as u32)
@@ -180,29 +180,29 @@ impl TranslationPages {
         self.log.slot(unit) != NONE
     }
 
-    /// A unit is programmed in which so many entries are new on flash.
+    /// A unit is programmed in which this many entries are new on flash.
     #[inline]
     pub(super) fn count_updates(&mut self, updated: u32) {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
     }
 
-    /// The log they lie in. Owners from [`TranslationPages::units`] on are parts of the directory.
+    /// The log that holds them. Owners from [`TranslationPages::units`] on are parts of the directory.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// The log, to move its blocks.
+    /// Returns the log, to move its blocks.
     pub(crate) fn log_mut(&mut self) -> &mut Log {
         &mut self.log
     }
 
-    /// Collects translation blocks of a chip until the pool has an erased block of that chip.
+    /// Collects translation blocks of a LUN until the pool has an erased block of that LUN.
     pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
         self.log.reclaim(chip, pool, work);
     }
 
-    /// Writes where they lie, and whether the directory says so too.
+    /// Writes where they are, and whether the directory says so too.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.log.save(out)?;
         out.value(&self.gathering.stale)
@@ -227,7 +227,7 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// The flash copies of entries that are not `dirty` in the cache are those of `data`, in a loaded state.
+    /// In a loaded state, the flash copies of entries that are not `dirty` in the cache are those of `data`.
     pub(crate) fn agree(&mut self, data: &Log, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);

@@ -1,7 +1,7 @@
 //! The frame of a mapping cache whose entries are written back as they leave it.
 //!
-//! [`Cached`] serves lookups from [`Entries`] and remembers what garbage collection has moved. A
-//! [`Policy`] says which entry leaves a full cache; what else a cache may do in its own way has a default here.
+//! [`Cached`] serves lookups from [`Entries`] and remembers what garbage collection has moved. A [`Policy`]
+//! says which entry leaves a full cache; other things that a cache may do in its own way have defaults here.
 
 use std::fmt::Debug;
 use std::io;
@@ -18,15 +18,15 @@ use crate::util::{NONE, Stat};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What one mapping cache does otherwise than the next. Entries go by ids below the capacity.
+/// What distinguishes one mapping cache from another. Entries are identified by ids below the capacity.
 pub trait Policy: Sized + Clone + Debug {
     /// What it notes of each entry.
     type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
 
-    /// Name of the FTL that serves in its place where mappings are flushed by amount; `None`: they cannot be.
+    /// Name of the FTL that serves in its place if mappings are flushed by amount; `None`: they cannot be.
     const BY_AMOUNT: Option<&'static str> = None;
 
-    /// The policy of `settings`, for so many translation pages.
+    /// Makes the policy of `settings`, for this many translation pages.
     fn new(settings: &Settings, pages: u32) -> Self;
 
     /// Checks what it needs of the settings.
@@ -37,13 +37,13 @@ pub trait Policy: Sized + Clone + Debug {
         Ok(())
     }
 
-    /// Mappings it can hold; `None`: no bound.
+    /// Returns the mappings it can hold; `None`: no bound.
     fn capacity(settings: &Settings) -> Option<u32> {
         let bytes = settings.ftl.mapping_cache_bytes?;
         Some((bytes / u64::from(settings.ftl.entry_bytes)).clamp(1, settings.user_pages()) as u32)
     }
 
-    /// Entries it can hold, where they are not all its mappings.
+    /// Returns the entries it can hold, if they are not all its mappings.
     fn entries(settings: &Settings) -> Option<u32> {
         Self::capacity(settings)
     }
@@ -55,7 +55,7 @@ pub trait Policy: Sized + Clone + Debug {
     #[inline]
     fn insert(&mut self, _entries: &mut Entries<Self::Note>, _id: u32) {}
 
-    /// The entry that leaves a full cache.
+    /// Returns the entry that leaves a full cache.
     fn victim(&mut self, entries: &mut Entries<Self::Note>) -> u32;
 
     /// An entry leaves.
@@ -66,13 +66,13 @@ pub trait Policy: Sized + Clone + Debug {
     #[inline]
     fn marked(&mut self, _entries: &mut Entries<Self::Note>, _id: u32, _dirty: bool) {}
 
-    /// Where the dirty entries of a page are kept by age: whether one was accessed after another.
+    /// If the dirty entries of a page are ordered by age: whether one was accessed after another.
     #[inline]
     fn is_newer(&self, _id: u32, _other: u32) -> bool {
         false
     }
 
-    /// Puts the update of a victim where it survives, and cleans it.
+    /// Stores the update of a victim where it survives, and cleans it.
     #[inline]
     fn write_back_victim(&mut self, entries: &mut Entries<Self::Note>, id: u32, context: &mut Context) {
         entries.rewrite(self, entries.page(id), 0, context);
@@ -84,7 +84,7 @@ pub trait Policy: Sized + Clone + Debug {
         context.load(page)
     }
 
-    /// Serves an LPN that has no entry: the entry it gets, and whether it was cached all the same.
+    /// Serves an LPN that has no entry; returns the entry it gets, and whether it was nevertheless cached.
     #[inline]
     fn fetch(&mut self, entries: &mut Entries<Self::Note>, lpn: u32, context: &mut Context) -> (u32, bool) {
         entries.make_room(self, context);
@@ -112,7 +112,8 @@ pub trait Policy: Sized + Clone + Debug {
         Vec::new()
     }
 
-    /// The translation page that is written back first while nothing is pending, by a dirty entry of it.
+    /// Returns the translation page to be written back first while nothing is pending, by a dirty entry of
+    /// it.
     fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
         entries.any_dirty()
     }
@@ -136,12 +137,12 @@ pub trait Policy: Sized + Clone + Debug {
         false
     }
 
-    /// Whether flash lacks the mapping of an LPN that it has outside of the entries.
+    /// Whether flash lacks an LPN's mapping that it has outside the entries.
     fn is_updated(&self, _lpn: u32) -> bool {
         false
     }
 
-    /// Visits the entries in an order in which they can come in again, one by one, from a saved state.
+    /// Visits the entries in an order in which they can be added again, one by one, from a saved state.
     fn each(&self, entries: &Entries<Self::Note>, visit: &mut dyn FnMut(u32));
 
     /// Whether another entry of a translation page can come in now.
@@ -149,10 +150,10 @@ pub trait Policy: Sized + Clone + Debug {
         !entries.slab.is_full()
     }
 
-    /// An entry has come in again, clean, of which this was noted.
+    /// An entry was added again, clean, with this note.
     ///
     /// # Errors
-    /// [`Damage`] if that cannot be.
+    /// [`Damage`] if that is impossible.
     fn restore(
         &mut self,
         _entries: &mut Entries<Self::Note>,
@@ -162,18 +163,18 @@ pub trait Policy: Sized + Clone + Debug {
         Ok(())
     }
 
-    /// Writes what it knows beside the entries.
+    /// Writes what it knows besides the entries.
     ///
     /// # Errors
-    /// The output's.
+    /// The output's error.
     fn save_rest(&self, _out: &mut Encoder) -> io::Result<()> {
         Ok(())
     }
 
-    /// Reads that, behind the entries.
+    /// Reads that, after the entries.
     ///
     /// # Errors
-    /// [`Damage`] if it is not whole, or cannot be.
+    /// [`Damage`] if it is incomplete or impossible.
     fn load_rest(
         &mut self,
         _entries: &mut Entries<Self::Note>,
@@ -190,7 +191,7 @@ pub struct Cached<P: Policy> {
     pub(super) entries: Entries<P::Note>,
     pub(super) policy: P,
     capacity: Option<u32>,
-    /// Mappings without an entry that garbage collection has moved, of each translation page.
+    /// Mappings without an entry that garbage collection has moved, by translation page.
     moved: Vec<u32>,
     /// The pages that have some, in the order of the first.
     moved_pages: Vec<u32>,
@@ -322,7 +323,7 @@ impl<P: Policy> Translation for Cached<P> {
             if !is_new || !policy.has_room(entries, pages.of(lpn)) {
                 return Damage::impossible(format!("the mapping of page {lpn} cannot be cached"));
             }
-            // The load that brought it in is over.
+            // The load that brought it in has ended.
             let id = entries.insert(policy, lpn, 0);
             policy.restore(entries, id, note)?;
             if dirty {

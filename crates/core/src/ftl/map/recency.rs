@@ -1,24 +1,24 @@
 //! Entries in the order of their last access, some of them marked; the first marked one is found without
-//! a walk over those before it.
+//! walking over those before it.
 
 use crate::util::NONE;
 
-/// Entries by positions that grow with time. When the positions are used up the entries move together.
+/// Entries by positions that grow with time. When the positions are used up the entries are compacted.
 #[derive(Clone, Debug)]
 pub(super) struct Recency {
     /// Entry at each position, or [`NONE`].
     entries: Vec<u32>,
     /// Position of each entry.
     places: Vec<u32>,
-    /// No position before this one is taken.
+    /// No position before this one is in use.
     first: usize,
-    /// Positions from here on were not used yet.
+    /// Positions from here on have not been used yet.
     end: usize,
     marks: Marks,
 }
 
 impl Recency {
-    /// For so many entries; without a bound it grows.
+    /// Makes room for this many entries; without a bound it grows.
     pub(super) fn new(capacity: Option<u32>) -> Recency {
         let positions = 2 * capacity.unwrap_or(1024) as usize;
         Recency {
@@ -30,7 +30,7 @@ impl Recency {
         }
     }
 
-    /// Puts an entry behind all others, marked or not.
+    /// Puts an entry after all others, marked or not.
     #[inline]
     pub(super) fn push(&mut self, id: u32, marked: bool) {
         if self.end == self.entries.len() {
@@ -47,7 +47,7 @@ impl Recency {
         self.end += 1;
     }
 
-    /// Takes an entry out; whether it was marked.
+    /// Removes an entry; returns whether it was marked.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) -> bool {
         let place = self.places[id as usize] as usize;
@@ -61,7 +61,7 @@ impl Recency {
         self.marks.set(self.places[id as usize] as usize);
     }
 
-    /// Takes its mark away.
+    /// Removes its mark.
     pub(super) fn unmark(&mut self, id: u32) {
         self.marks.clear(self.places[id as usize] as usize);
     }
@@ -72,18 +72,18 @@ impl Recency {
         self.places[id as usize] > self.places[other as usize]
     }
 
-    /// The marked entry whose access is longest ago.
+    /// Returns the marked entry with the oldest access.
     #[inline]
     pub(super) fn first_marked(&self) -> Option<u32> {
         self.marks.first().map(|place| self.entries[place])
     }
 
-    /// The entries from the one whose access is longest ago on.
+    /// Returns the entries, starting with the oldest access.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.entries[self.first..self.end].iter().copied().filter(|&id| id != NONE)
     }
 
-    /// The first of them.
+    /// Returns the first of them.
     pub(super) fn first(&mut self) -> u32 {
         while self.entries[self.first] == NONE {
             self.first += 1;
@@ -145,7 +145,7 @@ impl Marks {
         }
     }
 
-    /// Takes a position out; whether it was in.
+    /// Removes a position; returns whether it was in the set.
     #[inline]
     fn clear(&mut self, place: usize) -> bool {
         let was = self.get(place);

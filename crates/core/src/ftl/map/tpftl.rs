@@ -3,26 +3,26 @@
 //! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation
 //! in Flash Memory", EuroSys 2015 (TPFTL), as two public codes implement it (WiscSee's and a FEMU's).
 //!
-//! As ftlab reads it: an entry takes 6 B of the cache and a node, the entries cached of one translation
-//! page, 8 B ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their
-//! entries, the entries of a node by their own. A miss in a full cache evicts from the coldest node its
-//! least recent clean entry, else its least recent; where that is dirty, all dirty entries of the
-//! node are written with one read and program of the page (batch update), and only the victim leaves. Then
-//! the page is read once, for the missed entry and those prefetched: the rest of the request, up to the
-//! page's end; and, where selective prefetching is on, as many entries behind the missed one as are
-//! cached right before it. Selective prefetching is off at first; a counter, +1 for a node that
-//! enters and -1 for one that leaves, turns it on at -3 and off at +3 and begins at 0 again.
+//! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8
+//! B ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, the entries
+//! of a node by their own. A miss in a full cache evicts from the coldest node its least recent clean entry,
+//! else its least recent; if that is dirty, all dirty entries of the node are written with one read and
+//! program of the page (batch update), and only the victim leaves. Then the page is read once, for the missed
+//! entry and those prefetched: the rest of the request, up to the page's end; and, if selective prefetching
+//! is on, as many entries after the missed one as are cached right before it. Selective prefetching is off at
+//! first; a counter, +1 for a node that enters and -1 for one that leaves, turns it on at -3 and off at +3
+//! and then begins at 0 again.
 //!
-//! ftlab's own readings (the codes differ, or nothing is said):
-//! - Recency is the number of the translation that touched an entry last; entries loaded together have
-//!   the number of the one that missed, and come in the order of their LPNs. Where means are the same, the
-//!   lower translation page is the colder. (The FEMU code has one LRU list of nodes instead.)
-//! - Every miss within a request prefetches, not its first alone.
-//! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no
-//!   more is prefetched than fits. It may be the node of the missed entry.
-//! - A mapping that garbage collection moves is updated where it is cached, which is no access; else
-//!   on flash, together with the dirty entries of its node.
-//! - What a batch of the host's scheduler brings in evicts from as many nodes as it takes.
+//! Where the codes differ, or nothing is said:
+//! - Recency is the number of the translation that touched an entry last; entries loaded together have the
+//!   number of the one that missed, and come in the order of their LPNs. If means are equal, the lower
+//!   translation page is the colder. (The FEMU code has one LRU list of nodes instead.)
+//! - Every miss within a request prefetches, not only its first.
+//! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no more
+//!   is prefetched than fits. It may be the node of the missed entry.
+//! - A mapping that garbage collection moves is updated in the cache if it is there, which does not count as
+//!   an access; else on flash, together with the dirty entries of its node.
+//! - What a batch of the host's scheduler brings in evicts from as many nodes as necessary.
 
 use std::io;
 
@@ -47,9 +47,9 @@ pub type Keys = ();
 pub const ENTRY_BYTES: u64 = 6;
 /// Bytes of a node.
 pub const NODE_BYTES: u64 = 8;
-/// Nodes that must have entered, or left, for selective prefetching to go off, or on.
+/// Number of nodes that must have entered, or left, for selective prefetching to be turned off, or on.
 const THRESHOLD: i32 = 3;
-/// Most translations that a saved state may have behind it: their numbers are added up.
+/// The most translations that a saved state may have counted: their numbers are added up.
 const MOST_TOUCHES: u64 = 1 << 39;
 
 /// The mapping cache.
@@ -60,9 +60,9 @@ pub type Tpftl = Cached<Nodes>;
 struct Node {
     entries: List,
     dirty: u32,
-    /// Where the heap has it.
+    /// Its index in the heap.
     place: u32,
-    /// Sum over its entries of when they were touched.
+    /// Sum of the times at which its entries were touched.
     touched: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct Nodes {
     /// Bytes; `None`: no bound.
     bytes: Option<u64>,
     nodes: Lru<Node>,
-    /// Ids of the nodes as a binary heap, the coldest first.
+    /// Ids of the nodes as a binary heap, coldest first.
     heap: Vec<u32>,
     /// The node that entries leave to make room, until it is gone.
     leaving: u32,
@@ -91,7 +91,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Whether a node's entries are less recent on average than another's.
+    /// Whether a node's entries are on average less recent than another's.
     fn colder(&self, node: u32, other: u32) -> bool {
         let (a, b) = (self.nodes.value(node), self.nodes.value(other));
         let mean = u128::from(a.touched) * u128::from(b.entries.len);
@@ -104,7 +104,7 @@ impl Nodes {
         self.nodes.value_mut(node).place = place as u32;
     }
 
-    /// Brings a node to where its mean recency belongs.
+    /// Moves a node to the place of its mean recency.
     fn sift(&mut self, node: u32) {
         let mut place = self.nodes.value(node).place as usize;
         while place > 0 && self.colder(node, self.heap[(place - 1) / 2]) {
@@ -155,7 +155,7 @@ impl Nodes {
         self.count_node(-1);
     }
 
-    /// Entries of a page that would fit in.
+    /// Returns how many entries of a page would fit.
     fn room(&self, entries: &Entries<u64>, page: u32) -> u32 {
         let Some(bytes) = self.bytes else { return u32::MAX };
         let node = u64::from(self.nodes.find(page) == NONE);
@@ -164,7 +164,7 @@ impl Nodes {
         (bytes.saturating_sub(used) / ENTRY_BYTES).min(u32::MAX.into()) as u32
     }
 
-    /// Evicts from the coldest node until `wanted` more entries of a page fit in or that node is gone;
+    /// Evicts from the coldest node until `wanted` more entries of a page fit or that node is gone; returns
     /// how many fit. Emptying a node makes room for another with an entry, so at least one does.
     fn make_room(
         &mut self,
@@ -181,8 +181,8 @@ impl Nodes {
         wanted.min(self.room(entries, page) as usize)
     }
 
-    /// One past the last LPN to load for a miss: the rest of the request and, behind the missed entry, as
-    /// many as are cached right before it.
+    /// Returns one past the last LPN to load for a miss: the rest of the request and, after the missed entry,
+    /// as many as are cached right before it.
     fn end_of_load(&self, entries: &Entries<u64>, lpn: u32, context: &Context) -> u32 {
         let (first, end) = context.pages.range(context.pages.of(lpn));
         let mut ahead = context.ahead;
@@ -255,7 +255,7 @@ impl Policy for Nodes {
         self.sift(node);
     }
 
-    /// Least recent clean entry of the node that is left, else its least recent.
+    /// The least recent clean entry of the node that is evicted from, else its least recent.
     fn victim(&mut self, entries: &mut Entries<u64>) -> u32 {
         let Node { entries: list, dirty, .. } = *self.nodes.value(self.leaving);
         let mut id = list.tail;
@@ -294,7 +294,7 @@ impl Policy for Nodes {
         let mut room = self.make_room(entries, page, missing, context);
         let load = context.load(page);
         for each in lpn..end {
-            // Asked again: entries have left.
+            // Determined again, since entries have left.
             if room > 0 && entries.slab.find(each) == NONE {
                 entries.insert(self, each, load);
                 room -= 1;
@@ -303,7 +303,7 @@ impl Policy for Nodes {
         (entries.slab.find(lpn), false)
     }
 
-    /// Entries leave as many nodes as it takes.
+    /// Entries leave as many nodes as necessary.
     fn prefetch(&mut self, entries: &mut Entries<u64>, page: u32, missing: &[u32], context: &mut Context) {
         self.now += 1;
         let bound = entries.slab.capacity().unwrap_or(u32::MAX) as usize;
@@ -327,7 +327,7 @@ impl Policy for Nodes {
         self.room(entries, page) > 0
     }
 
-    /// Time has not begun: what comes in is noted with 0.
+    /// Time has not begun: entries are noted with 0.
     fn restore(&mut self, entries: &mut Entries<u64>, id: u32, touched: u64) -> Result<(), Damage> {
         if touched > MOST_TOUCHES {
             return Damage::impossible(format!("a mapping was touched at {touched}"));

@@ -15,24 +15,24 @@ pub trait Translation: Sized {
     /// Whether translation pages exist at all.
     const ON_FLASH: bool;
 
-    /// The key that says how large a translation unit is.
+    /// The key that sets the size of a translation unit.
     const UNIT_KEY: &'static str = "flash.page";
 
     /// Whether it settles after each page written, whatever has moved.
     const SETTLES_ALWAYS: bool = false;
 
-    /// Bytes of a translation unit.
+    /// Returns the bytes of a translation unit.
     fn unit_bytes(settings: &Settings) -> u32 {
         settings.flash.page_bytes
     }
 
-    /// Whether translation units are gathered into NAND pages ([`super::units`]); else each is a page,
+    /// Whether translation units are gathered into NAND pages ([`super::units`]); otherwise each is a page,
     /// written back alone.
     fn gathers(_settings: &Settings) -> bool {
         false
     }
 
-    /// Name of the FTL that serves in place of this one under these settings, if another does.
+    /// Returns the name of the FTL that serves in place of this one under these settings, if another does.
     fn served_by(_settings: &Settings) -> Option<&'static str> {
         None
     }
@@ -48,19 +48,19 @@ pub trait Translation: Sized {
         Ok(())
     }
 
-    /// Resolves one LPN; a write leaves its entry dirty. True on a hit.
+    /// Resolves one LPN; a write leaves its entry dirty. Returns true on a hit.
     fn translate(&mut self, lpn: u32, write: bool, context: &mut Context) -> bool;
 
     /// Brings in entries of one translation page, none of them cached, with one read.
     fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context);
 
-    /// Garbage collection moved this LPN's data. What that costs is charged by `settle`.
+    /// Garbage collection moved this LPN's data. `settle` charges the cost.
     fn moved(&mut self, lpn: u32, pages: &TranslationPages);
 
     /// Updates the flash copies of moved entries that are not cached.
     fn settle(&mut self, context: &mut Context);
 
-    /// Writes back one translation page with dirty entries; false if there is none.
+    /// Writes back one translation page with dirty entries; returns false if there is none.
     fn write_back(&mut self, context: &mut Context) -> bool;
 
     /// Whether a translation would hit now.
@@ -69,7 +69,7 @@ pub trait Translation: Sized {
     /// Calls back with every LPN whose translation would hit now.
     fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32));
 
-    /// Entries it can hold; `None`: no bound.
+    /// Returns the entries it can hold; `None`: no bound.
     fn capacity(&self) -> Option<u32>;
 
     /// Whether the cache holds an update of this LPN's entry that flash lacks.
@@ -80,7 +80,7 @@ pub trait Translation: Sized {
         false
     }
 
-    /// Makes all mappings durable, where that is a host's flush's business.
+    /// Makes all mappings durable, if that is part of a host's flush.
     fn flush(&mut self, _context: &mut Context) {}
 
     /// Figures of its own; asked for when a report is drawn up.
@@ -88,21 +88,21 @@ pub trait Translation: Sized {
         Vec::new()
     }
 
-    /// Counts data programmed from these numbers on ([`crate::flash::Counts::programs`]).
+    /// Counts data programmed, starting from these numbers ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &[u64; 8]) {}
 
     /// Writes what is cached, before a run.
     ///
     /// # Errors
-    /// The output's.
+    /// The output's error.
     fn save(&self, _out: &mut Encoder) -> io::Result<()> {
         Ok(())
     }
 
-    /// Fills a new cache with what was saved of one.
+    /// Fills a new cache with the saved contents of one.
     ///
     /// # Errors
-    /// [`Damage`] if it is not whole, or cannot be.
+    /// [`Damage`] if it is incomplete or impossible.
     fn load(&mut self, _pages: &TranslationPages, _from: &mut Decoder) -> Result<(), Damage> {
         Ok(())
     }

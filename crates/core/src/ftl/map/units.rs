@@ -1,22 +1,21 @@
 //! Translation units: mappings gathered into NAND pages, their directory, garbage collection.
 //!
-//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded
-//! Flash Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that
-//! has an update: its source is read through the directory, updated from RAM and put into the page
-//! being gathered, which is programmed when full; then the directory in RAM names its new place. The
-//! unit is the NAND page (Base-DFTL: then gathering is a read and a program for each), 4 KiB
-//! (mini-page FTL) or a segment (MSFTL).
+//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
+//! Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that has an update:
+//! its source is read through the directory, updated from RAM and put into the page being gathered, which is
+//! programmed when full; then the directory in RAM names its new place. The unit is the NAND page (Base-DFTL:
+//! gathering is then a read and a program for each), 4 KiB (mini-page FTL) or a segment (MSFTL).
 //!
-//! Read into it:
-//! - A NAND page is read once per flush for all the units it holds that have an update; they wait in RAM
-//!   until they are gathered. Over the bus goes what is wanted of it, as the error correction covers
-//!   a unit by itself.
+//! Interpretation:
+//! - A NAND page is read once per flush for all of its units that have an update; they wait in RAM until they
+//!   are gathered. Only what is wanted of it crosses the bus, since the error correction covers each unit
+//!   separately.
 //! - A unit never written has no source; a page left part-full at the end of a flush is programmed.
 //! - Units are gathered in ascending order, so that neighbours stay neighbours.
-//! - A page's reads and its program are one chain; pages of one flush overlap as far as chips allow.
+//! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
 //! - The directory is written (cause dir) when the log takes its last block, if units were programmed since
-//!   the last time; then translation blocks are collected (cause gc-map) until a block is free again.
-//!   "Before conducting the GC" (3.3). It fills whole pages of its own; what is left of the last is lost.
+//!   the last time; then translation blocks are collected (cause gc-map) until a block is free again. "Before
+//!   conducting the GC" (3.3). It fills whole pages of its own; what is left of the last one is lost.
 //! - An entry of the directory is as large as one of the mapping: both name a place on flash.
 
 use super::context::Context;
@@ -28,7 +27,7 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, MOST_COUNTED};
 use crate::util::{Bits, NONE};
 
-/// How many units there are and what they take.
+/// The number and sizes of units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSpace {
     /// Bytes of a unit.
@@ -43,7 +42,7 @@ pub struct UnitSpace {
     pub units: u32,
     /// Bytes of the directory.
     pub directory_bytes: u64,
-    /// Slots of the directory on flash, in whole pages, where it is written.
+    /// Slots of the directory on flash, in whole pages, if it is written.
     pub directory_slots: u32,
 }
 
@@ -71,16 +70,16 @@ impl UnitSpace {
 /// When a mapping flush is due.
 #[derive(Clone, Debug)]
 pub struct Due {
-    /// NAND pages of data programmed after which it is; `None`: never.
+    /// NAND pages of data programmed after which it is due; `None`: never.
     amount: Option<u64>,
     counts_moved: bool,
-    /// Pages programmed since the last flush, and all that were when that was last looked at.
+    /// Pages programmed since the last flush, and the total at the last check.
     programmed: u64,
     seen: u64,
 }
 
 impl Due {
-    /// As `settings` say.
+    /// Makes it as `settings` say.
     pub(crate) fn new(settings: &Settings) -> Due {
         let page = u64::from(settings.flash.page_bytes);
         Due {
@@ -97,7 +96,7 @@ impl Due {
         of(Cause::Host) + of(Cause::Pad) + moved
     }
 
-    /// Looks at what has been programmed; whether a flush is due, and no page of data is part-full.
+    /// Checks what has been programmed; returns whether a flush is due and no page of data is part-full.
     #[inline]
     pub(crate) fn look(&mut self, context: &Context) -> bool {
         let total = self.total(&context.work.counts().programs);
@@ -106,18 +105,18 @@ impl Due {
         self.amount.is_some_and(|amount| self.programmed >= amount) && !context.data.page_begun()
     }
 
-    /// A flush begins: the count to the next begins at 0.
+    /// A flush begins: the count to the next one begins at 0.
     pub(crate) fn flushed(&mut self, context: &Context) {
         self.look(context);
         self.programmed = 0;
     }
 
-    /// NAND pages of data programmed since the last flush.
+    /// Returns the NAND pages of data programmed since the last flush.
     pub(super) fn programmed(&self) -> u64 {
         self.programmed
     }
 
-    /// So many were, in a saved state.
+    /// Sets this number, from a saved state.
     pub(super) fn set_programmed(&mut self, pages: u64) -> Result<(), Damage> {
         if pages > MOST_COUNTED {
             return Damage::impossible(format!("{pages} pages were programmed since the last mapping flush"));
@@ -126,23 +125,23 @@ impl Due {
         Ok(())
     }
 
-    /// Counts data programmed from these numbers on.
+    /// Counts data programmed, starting from these numbers.
     pub(crate) fn count_from(&mut self, programs: &[u64; 8]) {
         self.seen = self.total(programs);
     }
 }
 
-/// A flush under way, and the directory.
+/// The present flush, and the directory.
 #[derive(Clone, Debug)]
 pub struct Gathering {
-    /// Units to be gathered whose source has been read with another's.
+    /// Units to be gathered whose source has been read together with another's.
     read: Bits,
     /// Units were programmed since the directory was written.
     pub(super) stale: bool,
 }
 
 impl Gathering {
-    /// Nothing under way, for so many units.
+    /// Makes an empty one, for this many units.
     pub(crate) fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }
@@ -154,7 +153,8 @@ impl Gathering {
 }
 
 impl Context<'_> {
-    /// Reads a unit into the cache, if it has a copy; returns the load's number ([`crate::flash::Work::load`]).
+    /// Reads a unit into the cache, if it has a copy; returns the load's number
+    /// ([`crate::flash::Work::load`]).
     #[inline]
     pub(super) fn load_unit(&mut self, unit: u32) -> u32 {
         let log = &self.pages.log;
@@ -168,7 +168,7 @@ impl Context<'_> {
     }
 
     /// Gathers a unit whose `updated` entries are new on flash into the page to be programmed next; its
-    /// source is read with those of the other units that are `wanted`.
+    /// source is read together with those of the other units that are `wanted`.
     pub(super) fn gather(&mut self, unit: u32, updated: u32, wanted: impl Fn(u32) -> bool) {
         if self.pages.log.begins_page() {
             self.make_room();
@@ -184,7 +184,7 @@ impl Context<'_> {
         }
     }
 
-    /// Programs the page that units are being gathered into, if it is part-full.
+    /// Programs the page into which units are being gathered, if it is part-full.
     pub(crate) fn finish_page(&mut self) {
         self.pages.log.finish_page(Cause::Map, self.work);
     }
@@ -210,8 +210,8 @@ impl Context<'_> {
         gathering.read.clear(unit);
     }
 
-    /// Sees to it that a page can be begun: writes the directory and collects translation blocks, if
-    /// the last block is to be taken.
+    /// Makes sure that a page can be begun: writes the directory and collects translation blocks, if the last
+    /// block is about to be taken.
     fn make_room(&mut self) {
         let Context { pages, pool, work, .. } = self;
         while pages.log.takes_last() {

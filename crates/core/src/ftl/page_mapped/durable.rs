@@ -1,4 +1,4 @@
-//! What a host makes durable, beside the pages of its writes: trims at a flush, and with FUA a page that a
+//! What a host makes durable besides the pages of its writes: trims at a flush and, with FUA, a page that a
 //! write has begun.
 
 use super::PageMapped;
@@ -12,7 +12,7 @@ impl<T: Translation> PageMapped<T> {
         if self.data.trim_pages_due() == 0 {
             return;
         }
-        // One chain: a trim page says of data that it is there, so the data is there first. From the end,
+        // One chain: a trim page says that data is there, so the data must be there first. From the end,
         // since a collection may write some of them meanwhile.
         for at in (0..self.data.trim_pages_due()).rev() {
             if let Some(owner) = self.data.trim_page_due(at) {
@@ -25,8 +25,8 @@ impl<T: Translation> PageMapped<T> {
         self.data.trim_pages_written(work);
     }
 
-    /// Programs what a write with FUA has left in a page buffer; the spare area says whose it is, so that
-    /// the mapping is found again.
+    /// Programs what a write with FUA has left in a page buffer; the spare area names its owner, so that the
+    /// mapping is found again.
     #[cold]
     pub(super) fn program_begun(&mut self, work: &mut Work) {
         if self.read_only || self.flaw == Flaw::PlainFua {

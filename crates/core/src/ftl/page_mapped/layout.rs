@@ -8,9 +8,9 @@ use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
 use crate::ftl::settings::{FreeBlocks, Settings};
 
-/// What user data and translation pages may have of each chip's blocks. Translation pages may
-/// borrow any erased block; the data gets back what it needs up to its limit. Where units
-/// are gathered, translation blocks have a limit too.
+/// How many of each LUN's blocks user data and translation pages may have. Translation pages may borrow any
+/// erased block; the data gets back what it needs up to its limit. If units are gathered, translation blocks
+/// have a limit too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     data_limit: u32,
@@ -24,12 +24,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Gives the data what it needs at least, then the translation pages, then lets both have
-    /// slack: a sixteenth of what is left, or as much again as they need, to translation pages, unless
+    /// Gives the data what it needs at least, then the translation pages, then lets both have slack: a
+    /// sixteenth of what is left, or as much again as they need, to translation pages, unless
     /// `ftl.translation_blocks` says how many these have.
     ///
     /// # Errors
-    /// Blocks needed per chip, and blocks there are.
+    /// Blocks needed per LUN, and available blocks.
     fn new<T: Translation>(settings: &Settings) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
@@ -49,7 +49,7 @@ impl Layout {
         if needed > blocks {
             return Err((needed, blocks));
         }
-        // Trims take no room until there are some; then all their units may come to lie on one chip.
+        // Trims take no room until there are some; then all their units may end up on one LUN.
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
         let room = settings.ftl.power_safe && least(live + 2 * trim_pages(settings)) <= limit;
         let trim_pages = if room { trim_pages(settings) } else { 0 };
@@ -83,7 +83,7 @@ pub(crate) fn keeps_trims<T: Translation>(settings: &Settings) -> bool {
     Layout::new::<T>(settings).is_ok_and(|layout| layout.trim_pages > 0)
 }
 
-/// Blocks of each chip that translation pages need.
+/// Returns the blocks of each LUN that translation pages need.
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
     let chips = u64::from(flash.luns());
@@ -147,7 +147,7 @@ fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction
     Err(Contradiction { key: "ftl.translation_blocks", message })
 }
 
-/// The layout of checked settings, and the logs of user data and of translation pages.
+/// Returns the layout of checked settings, and the logs of user data and of translation pages.
 pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]) {
     let layout = Layout::new::<T>(settings).expect("the settings were checked");
     let data = Shape {

@@ -55,15 +55,15 @@ pub struct PageMapped<T> {
     by_page: Divider,
     /// Logical pages the host wrote.
     host_slots: u64,
-    /// A chip had no spare block for a worn one: no write, trim or flush is served any more.
+    /// A LUN had no spare block for a worn one: no write, trim or flush is served any more.
     read_only: bool,
     /// How many were refused in the run.
     refused: u64,
-    /// How garbage is collected in the background; a run's alone.
+    /// How garbage is collected in the background; only in a run.
     background: Option<GcBackground>,
-    /// A defect built in, for tests.
+    /// A deliberate defect, for tests.
     flaw: Flaw,
-    /// LPNs that a prefetch brings in, in the order of need, and which of their page they are.
+    /// LPNs that a prefetch brings in, in the order of need, and which LPNs of their page they are.
     missing: Vec<u32>,
     seen: Bits,
 }
@@ -94,14 +94,14 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// The mapping cache, and what it works on.
+    /// Returns the mapping cache, and what it works with.
     #[inline(always)] // for every translation
     fn translation<'a>(&'a mut self, work: &'a mut Work) -> (&'a mut T, Context<'a>) {
         let PageMapped { data, pages, pool, translation, .. } = self;
         (translation, Context { data, pages, pool, work, ahead: 0 })
     }
 
-    /// Resolves an LPN that has `ahead` more behind it in its request; returns the misses.
+    /// Resolves an LPN that has `ahead` more after it in its request; returns the misses.
     #[inline]
     fn translate(&mut self, lpn: u32, ahead: u32, write: bool, work: &mut Work) -> u32 {
         let (translation, context) = self.translation(work);
@@ -121,7 +121,7 @@ impl<T: Translation> PageMapped<T> {
             translation.moved(lpn, pages);
         };
         data.aim(work);
-        // Whatever it has to program may move the cursor on.
+        // Whatever it has to program may move the cursor.
         while data.end_short(owner, pool, work, &mut |lpn| moved(lpn, pages)) {
             data.aim(work);
         }
@@ -144,8 +144,8 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// A block is past its limit and has no successor: writes back all that only RAM knows, so that
-    /// reads find what they need to the end, and serves reads alone from now on.
+    /// A block is past its limit and has no successor: writes back everything that only RAM knows, so that
+    /// reads find what they need, and from now on serves only reads.
     #[cold]
     fn turn_read_only(&mut self, work: &mut Work) {
         if self.read_only {
@@ -243,7 +243,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     fn lay(&mut self, mut lpns: &[u32], work: &mut Work) {
         self.data.slots.expect_data();
         let mut moved = Vec::new();
-        // Where nobody has to hear of them, most are put in place one right after the other.
+        // If nobody follows them, most are put in place one right after another.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
             let PageMapped { data, pages, pool, .. } = self;
@@ -263,7 +263,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
             if self.pool.is_exhausted() {
                 return self.turn_read_only(work);
             }
-            // They are not simulated, and soon too many.
+            // They are not simulated, and would soon be too many.
             if work.steps().len() >= 512 {
                 work.clear();
             }

@@ -1,10 +1,10 @@
-//! Page-mapped FTLs and power cuts: what they keep on flash, and how they are made anew from it.
+//! Page-mapped FTLs and power cuts: what they keep on flash, and how they are rebuilt from it.
 //!
-//! The order: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts,
-//! unless a trim page says that nothing up to it does ([`crate::ftl::log`]); torn blocks are
-//! erased and the reserves made whole; the translation pages are read, and those that do not say
-//! what was found are written anew, so that the mapping cache begins empty. Every step can be cut:
-//! what it leaves is found by the next recovery like anything else.
+//! The order: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts, unless
+//! a trim page says that nothing up to it does ([`crate::ftl::log`]); erase torn blocks and restore the
+//! reserves; read the translation pages, and rewrite those that disagree with what was found, so that the
+//! mapping cache begins empty. Every step can be cut; the next recovery finds what it leaves like anything
+//! else.
 
 use super::PageMapped;
 use super::room::{Room, Scan};
@@ -21,8 +21,8 @@ use crate::ftl::recovery::{Flaw, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
-/// changes of the media on the tape; later ones too.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, the changes
+/// of the media on the tape; so do later ones.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,

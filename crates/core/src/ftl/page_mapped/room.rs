@@ -1,15 +1,15 @@
 //! Which blocks a page-mapped FTL erases after a power cut, so that it can go on.
 //!
-//! **Why recovery can always go on.** A chip runs its steps in the order in which the FTL decided
-//! them, so a cut leaves each chip with a prefix of its steps, the next one torn at most. Outside a
-//! collection every log has its reserve of erased blocks. Within one, the copies have gone into the
-//! frontier and then into at most one block of the reserve, and the victim is whole:
+//! **Why recovery can always go on.** A LUN runs its steps in the order in which the FTL decided them, so a
+//! cut leaves each LUN with a prefix of its steps, and at most the next one torn. Outside a collection every
+//! log has its reserve of erased blocks. Within one, the copies have gone into the frontier and then into at
+//! most one block of the reserve, and the victim is whole:
 //!
 //! - if all it held has been copied it holds nothing that counts, and is erased (the collection is
 //!   finished); so is a block whose erase was torn;
-//! - if not, the reserve block holds nothing but copies of what the victim still has: the originals
-//!   count again and the block is erased (the collection is undone). A trim page in it was
-//!   written for the collection, and is undone with it: what it speaks of is still in the victim.
+//! - if not, the reserve block holds nothing but copies of what the victim still has: the originals count
+//!   again and the block is erased (the collection is undone). A trim page in it was written for the
+//!   collection, and is undone with it: its data is still in the victim.
 //!
 //! Either way an erased block is back without a copy made, so a cut within recovery finds the same
 //! situation again. Torn pages and pages left over in a closed block are like invalid ones: the
@@ -24,31 +24,31 @@ use crate::flash::media::{Kind, Media, Tape};
 use crate::ftl::log::{FoundBlock, Shape};
 use crate::ftl::recovery::{Flaw, Found, Seen, Version};
 
-/// What an FTL cannot do without.
+/// What an FTL needs at least.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Erased blocks of each chip, spare and retired ones included.
+    /// Erased blocks of each LUN, including spare and retired ones.
     reserve: u32,
-    /// Most blocks with data on each chip.
+    /// The most blocks with data on each LUN.
     data_limit: u32,
-    /// Room of a log of translation units that spans the chips.
+    /// Room of a log of translation units that spans the LUNs.
     map: Option<MapRoom>,
 }
 
-/// What a log that fills one block at a time cannot do without.
+/// What a log that fills one block at a time needs at least.
 #[derive(Clone, Copy, Debug)]
 struct MapRoom {
     /// Erased blocks in all.
     reserve: u32,
-    /// Most blocks in all that are not.
+    /// The most blocks in all that are not erased.
     limit: u32,
-    /// Most blocks of one chip.
+    /// The most blocks of one LUN.
     most: u32,
 }
 
 impl Room {
-    /// What logs of user data and of translation pages of these shapes need, beside so many spare and
-    /// retired blocks of each chip.
+    /// Returns what logs of user data and of translation pages of these shapes need, with this many spare and
+    /// retired blocks of each LUN.
     pub(super) fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
@@ -63,7 +63,7 @@ impl Room {
     }
 }
 
-/// What was found, and which of it counts. Owners are LPNs, trim pages and, behind them, translation units.
+/// What was found, and which of it counts. Owners are LPNs, trim pages and, after them, translation units.
 pub(super) struct Scan<'a> {
     /// What was found.
     pub found: Found,
@@ -80,7 +80,8 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads all that logs of user data and of translation pages of these shapes may have on the media.
+    /// Reads everything that logs of user data and of translation pages of these shapes may have on the
+    /// media.
     pub(super) fn new(
         (media, tape): (&'a Media, &'a Tape),
         [data, map]: [&Shape; 2],
@@ -118,18 +119,18 @@ impl<'a> Scan<'a> {
         self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
 
-    /// Puts a version in place of what was found of its owner.
+    /// Replaces what was found of an owner by a version.
     pub(super) fn put(&mut self, lpn: u32, version: Option<Version>) {
         self.best[lpn as usize] = version;
     }
 
-    /// The owners of a log that have data, with their slots.
+    /// Returns the owners of a log that have data, with their slots.
     pub(super) fn map(&self, kind: Kind) -> impl Iterator<Item = (u32, u32)> + '_ {
         let versions = (0..).zip(&self.best[self.owners(kind)]);
         versions.filter_map(|(owner, version)| version.map(|at| (owner, at.slot)))
     }
 
-    /// All versions of trim pages that are kept.
+    /// Returns all versions of trim pages that are kept.
     pub(super) fn trims(&self) -> impl Iterator<Item = &Version> {
         self.found.versions_of(self.trim_pages.clone()).iter().filter(|version| self.found.is_kept(version))
     }
@@ -143,7 +144,7 @@ impl<'a> Scan<'a> {
         live
     }
 
-    /// LPNs whose data is none because a trim page says so, and the newest that does.
+    /// LPNs without data because a trim page says so, and the newest one that does.
     pub(super) fn trimmed(&self) -> Vec<(u32, Version)> {
         let mut trims: Vec<Version> =
             self.trims().filter(|_| self.flaw != Flaw::ForgetTrims).copied().collect();
@@ -166,8 +167,8 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Trim pages that are not the newest of theirs, and still say of some data alone that it is
-    /// none: the newest says that there was data again, which the cut has taken.
+    /// Trim pages that are not the newest of theirs, and are still the only ones to say that some data is
+    /// void: the newest says that there was data again, which was lost in the cut.
     pub(super) fn relied(&self) -> Vec<Version> {
         let newest = |trim: &Version| self.best[trim.owner as usize].is_some_and(|at| at.seq == trim.seq);
         let mut relied: Vec<Version> =
@@ -185,8 +186,8 @@ impl<'a> Scan<'a> {
                 self.give_up(block);
             }
         }
-        // First where no trim page goes with a block: undoing a collection elsewhere may bring older
-        // trim pages into force again.
+        // First blocks with which no trim page is lost: undoing a collection elsewhere may bring older trim
+        // pages into force again.
         for last in [false, true] {
             for chip in 0..media.chips() {
                 self.make_room_on(media.of_chip(chip), room, last)
@@ -210,8 +211,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses as many of a chip's blocks as it lacks; it may lack some after all if it is not the `last`
-    /// time.
+    /// Chooses as many of a LUN's blocks as it lacks; unless it is the `last` time, it may still lack some
+    /// afterwards.
     fn make_room_on(&mut self, chip: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
         loop {
             let [erased, data, _] = self.count(chip.clone());
@@ -227,8 +228,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination of a
-    /// collection that is undone. Only the last time may it hold trim pages that do not count.
+    /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination
+    /// of a collection that is undone. Only the last time may it hold trim pages that do not count.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -241,14 +242,14 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// The blocks of a range that are not erased; with `kind`, those of one log.
+    /// Returns the blocks of a range that are not erased; with `kind`, those of one log.
     fn held(&self, among: Range<u32>, kind: Option<Kind>) -> Vec<u32> {
         let blocks = &self.found.blocks;
         let of_log = |block: u32| kind.is_none() || blocks[block as usize].kind == kind;
         among.filter(|&block| !blocks[block as usize].is_erased() && of_log(block)).collect()
     }
 
-    /// Erased blocks, blocks of the data, and of the translation pages.
+    /// Returns erased blocks, blocks of the data, and blocks of the translation pages.
     fn count(&self, among: Range<u32>) -> [u32; 3] {
         let mut counts = [0; 3];
         for seen in &self.found.blocks[among.start as usize..among.end as usize] {
@@ -267,15 +268,15 @@ impl<'a> Scan<'a> {
         self.erase.push(block);
     }
 
-    /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing
-    /// but its copies, and trim pages that were written for it. The originals count again. In a log
-    /// of translation units that spans the chips, others may have been programmed meanwhile.
+    /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing but
+    /// its copies, and trim pages that were written for it. The originals count again. In a log of
+    /// translation units that spans the LUNs, others may have been programmed meanwhile.
     fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let seen = |block: &u32| self.found.blocks[*block as usize];
         let mut held = self.held(among, wanted);
         held.sort_by_key(|block| Reverse(seen(block).last));
         if wanted != Some(Kind::Map) {
-            // Each log's: while one collects in the background, the other is written.
+            // Each log has its own: while one collects in the background, the other is written.
             let last = [Kind::Data, Kind::Map]
                 .map(|log| held.iter().copied().find(|block| seen(block).kind == Some(log)));
             held.retain(|&block| last.contains(&Some(block)));
@@ -290,7 +291,7 @@ impl<'a> Scan<'a> {
         Some(block)
     }
 
-    /// The originals of all that counts in a block, if there are.
+    /// Returns the originals of everything that counts in a block, if there are.
     fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
         let elsewhere =
             |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);
@@ -306,7 +307,7 @@ impl<'a> Scan<'a> {
         self.best[self.owners(kind)].iter().flatten().filter(inside).map(other).collect()
     }
 
-    /// The blocks of a log, in the order of their last programs.
+    /// Returns the blocks of a log, in the order of their last programs.
     pub(super) fn blocks_of(&self, kind: Kind) -> Vec<FoundBlock> {
         let of_log = |seen: &Seen| !seen.is_erased() && seen.kind == Some(kind);
         let mut found: Vec<FoundBlock> = (0..)

@@ -1,5 +1,4 @@
-//! How a page-mapped FTL serves reads and writes; each is charged as its cause says: the host's own, or
-//! padding.
+//! How a page-mapped FTL serves reads and writes; each is charged to its cause: the host's own, or padding.
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
@@ -21,7 +20,7 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// How many logical pages from `lpn` on, at most up to `end`, lie in one NAND page.
+    /// Returns how many logical pages starting at `lpn`, at most up to `end`, are in one NAND page.
     fn together(&self, lpn: u32, end: u32) -> u32 {
         let page = |lpn| match self.data.slot(lpn) {
             NONE => (true, self.by_page.div(lpn)),
@@ -71,7 +70,7 @@ impl<T: Translation> PageMapped<T> {
         misses
     }
 
-    /// Writes the `at`-th page of a request; its misses.
+    /// Writes one page of a request, by its index; returns its misses.
     #[inline(always)] // for every page
     fn write_one(&mut self, request: Pages, at: u32, cause: Cause, work: &mut Work) -> u32 {
         let (lpn, ahead) = (request.first + at, request.pages - at - 1);
@@ -165,7 +164,7 @@ impl<T: Translation> Serve for PageMapped<T> {
             }
         }
         if !self.missing.is_empty() {
-            // A unit that was never written is known from the directory.
+            // The directory tells that a unit was never written.
             self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let missing = std::mem::take(&mut self.missing);

@@ -4,9 +4,9 @@
 //! performance", ICCD 2015, as Ji et al., TCAD 2018, section VI-A, implement it: "enhanced with the
 //! RoW strategy", both queues sorted by request size.
 //!
-//! Read into it: size in logical pages, with what merged by now, ties by arrival; a flush, which has no
-//! pages, goes after all. Delaying requests to chips in garbage collection has no object on the paper's
-//! device and is left out.
+//! Interpretation: the size is in logical pages, including what has merged by now, and ties go by arrival; a
+//! flush, which has no pages, goes last. Delaying requests to chips in garbage collection has no object on
+//! the paper's device and is left out.
 
 use std::cmp::Reverse;
 
@@ -28,10 +28,10 @@ pub(super) struct Amphibian {
     turn: Turn,
 }
 
-/// What a waiting request is ordered by.
+/// The key that orders waiting requests.
 fn size(id: u32, pool: &Pool) -> Size {
     let request = &pool[id];
-    // A flush (no pages) is not small: it stands for the writes before it.
+    // A flush (no pages) is not small: it represents the writes before it.
     let pages = if request.pages.pages == 0 { u32::MAX } else { request.pages.pages };
     Reverse((pages, request.id, id))
 }

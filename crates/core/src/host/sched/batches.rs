@@ -7,8 +7,9 @@
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
-/// Ids of what waits under a small number: a translation page with a half, or a flash block. The table is
-/// dense, since a hash costs more than all else that a batch needs; it grows to the greatest number seen.
+/// Ids of waiting things under a small number: a translation page and a half, or a flash block. The table is
+/// dense, since a hash costs more than everything else that a batch needs; it grows to the greatest number
+/// seen.
 #[derive(Clone, Debug)]
 pub(super) struct Index(Vec<u32>);
 
@@ -17,13 +18,13 @@ impl Index {
         Index(vec![NONE; 1024])
     }
 
-    /// What is kept under a number, or [`NONE`].
+    /// Returns what is stored under a number, or [`NONE`].
     #[inline]
     pub fn get(&self, key: u32) -> u32 {
         self.0.get(key as usize).copied().unwrap_or(NONE)
     }
 
-    /// Keeps something under a number; [`NONE`]: nothing.
+    /// Stores something under a number; [`NONE`] removes it.
     #[inline]
     pub fn set(&mut self, key: u32, value: u32) {
         if key as usize >= self.0.len() {
@@ -33,10 +34,10 @@ impl Index {
     }
 }
 
-/// A batch that waits.
+/// A waiting batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch {
-    /// From 1 in order of creation, one counter for both halves.
+    /// Its number, from 1 in order of creation, with one counter for both halves.
     pub number: u64,
     /// The requests in order of arrival.
     pub queue: Queue,
@@ -61,7 +62,7 @@ pub(super) struct Batches {
     index: Index,
     /// By half, from the oldest to the youngest.
     order: [Chain; 2],
-    /// Batches created so far.
+    /// Number of batches created.
     pub created: u64,
 }
 
@@ -75,13 +76,13 @@ impl Batches {
         }
     }
 
-    /// The oldest waiting batch of a half, or [`NONE`].
+    /// Returns the oldest waiting batch of a half, or [`NONE`].
     #[inline]
     pub fn oldest(&self, half: Half) -> u32 {
         self.order[half as usize].head
     }
 
-    /// A waiting batch.
+    /// Returns a waiting batch.
     #[inline]
     pub fn get(&self, slot: u32) -> &Batch {
         &self.slots[slot]
@@ -103,7 +104,7 @@ impl Batches {
         (slot, found.is_none())
     }
 
-    /// A waiting request has grown from so many pages; its batch.
+    /// A waiting request that had this many pages has grown; returns its batch.
     pub fn grown(&mut self, id: u32, before: u32, pool: &Pool) -> u32 {
         let Request { batch_slot, pages, .. } = pool[id];
         self.slots[batch_slot].pages += u64::from(pages.pages - before);
@@ -122,7 +123,7 @@ impl Batches {
         slot
     }
 
-    /// Takes a batch out whole. All its requests but the first count as prioritized.
+    /// Removes a whole batch. All its requests but the first count as prioritized.
     pub fn take(&mut self, slot: u32, pool: &mut Pool) -> Queue {
         let queue = self.slots[slot].queue;
         self.delete(slot);
@@ -136,7 +137,7 @@ impl Batches {
         queue
     }
 
-    /// Takes one request out; returns its batch if that still has others.
+    /// Removes one request; returns its batch if that still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
         let slot = pool[id].batch_slot;
         let batch = &mut self.slots[slot];
@@ -149,7 +150,8 @@ impl Batches {
         Some(slot)
     }
 
-    /// Checks every waiting batch, and `each` half with the number of its batches; requests in all.
+    /// Checks every waiting batch, and calls `each` for a half and the number of its batches; returns the
+    /// number of requests.
     pub fn verify(
         &self,
         pool: &Pool,

@@ -1,7 +1,7 @@
 //! The frame of schedulers by flash blocks: requests in the order of arrival, writes as block issues.
 //!
-//! The oldest request goes next. A read, trim or flush goes alone; with a write go all queued writes of its
-//! logical block ([`super::bundles`]), and what a [`BlockIssue`] adds to them.
+//! The oldest request goes next. A read, trim or flush goes alone; a write takes along all queued writes of
+//! its logical block ([`super::bundles`]), and what a [`BlockIssue`] adds to them.
 
 use super::bundles::Bundles;
 use super::{Around, Decision, Needs, Scheduler};
@@ -25,7 +25,7 @@ pub(super) trait BlockIssue: Default {
     );
 }
 
-/// What all of them need.
+/// What all of them need of the host.
 pub(super) const BY_BLOCKS: Needs = Needs { blocks: true, ..Needs::NOTHING };
 
 /// A scheduler by flash blocks.

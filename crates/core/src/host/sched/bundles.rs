@@ -1,13 +1,13 @@
-//! Requests in the order of their arrival, writes bundled by flash block (IRBW and its descendants).
+//! Requests in order of arrival, with writes bundled by flash block (IRBW and its descendants).
 //!
 //! Source: J. Kim, Y. Oh, E. Kim, J. Choi, D. Lee, S. H. Noh, "Disk schedulers for solid state drives",
-//! EMSOFT 2009 (IRBW-FIFO), as Shim et al., TC 2014, sections 3, 5.3.1 and 6.1 tell it: the victim is the
-//! oldest request; a read goes alone; with a write go all queued writes of its logical block,
-//! "issued together in a sequential manner".
+//! EMSOFT 2009 (IRBW-FIFO), as described in Shim et al., TC 2014, sections 3, 5.3.1 and 6.1: the victim is
+//! the oldest request; a read goes alone; a write takes along all queued writes of its logical block, "issued
+//! together in a sequential manner".
 //!
-//! Read into it: in sequence means in ascending order of pages, those that overlap in order of arrival.
-//! Trims and flushes go alone, as reads do. No write passes a trim of its block: what arrives after one begins
-//! another bundle, and a bundle that stands behind any trim is not taken ahead.
+//! Interpretation: sequential means in ascending order of pages; writes that overlap stay in order of
+//! arrival. Trims and flushes go alone, as reads do. No write passes a trim of its block: what arrives after
+//! one begins another bundle, and a bundle that is behind any trim is not taken ahead.
 
 use super::batches::Index;
 use crate::request::{Pool, Queue, Request};
@@ -19,7 +19,7 @@ use crate::workload::Op;
 struct Position {
     /// From 1 in order of arrival.
     number: u64,
-    /// Logical block of a bundle; [`NONE`]: a request alone.
+    /// Logical block of a bundle; [`NONE`]: a single request.
     block: u32,
     /// In order of arrival.
     queue: Queue,
@@ -32,7 +32,7 @@ impl Linked for Position {
     }
 }
 
-/// The requests that wait.
+/// The waiting requests.
 #[derive(Clone, Debug)]
 pub(super) struct Bundles {
     block_pages: u32,
@@ -42,14 +42,14 @@ pub(super) struct Bundles {
     /// From the oldest to the youngest.
     order: Chain,
     numbered: u64,
-    /// Number of trims that wait.
+    /// Number of waiting trims.
     trims: u32,
     /// Block issues so far.
     pub issues: u64,
 }
 
 impl Bundles {
-    /// For blocks of so many logical pages (COOP_GetSize).
+    /// Makes one for blocks of this many logical pages (COOP_GetSize).
     pub fn new(block_pages: u32) -> Bundles {
         Bundles {
             block_pages,
@@ -114,7 +114,8 @@ impl Bundles {
         self.places.release(slot);
     }
 
-    /// Takes out the oldest: its requests go to `taken`, its block, or [`NONE`] if it is one alone, is returned.
+    /// Removes the oldest: its requests go to `taken`; returns its block, or [`NONE`] if it is a single
+    /// request.
     pub fn take_oldest(&mut self, pool: &mut Pool, taken: &mut Vec<u32>) -> Option<u32> {
         let slot = self.order.head;
         (slot != NONE).then(|| {
@@ -124,7 +125,7 @@ impl Bundles {
         })
     }
 
-    /// Takes out a block's writes that may go now.
+    /// Removes a block's writes that may go now.
     pub fn take_block(&mut self, block: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
         let slot = self.open.get(block);
         if slot == NONE {
@@ -157,7 +158,7 @@ impl Bundles {
         }
     }
 
-    /// Checks every place, its requests and what is counted; requests in all.
+    /// Checks every place, its requests and the counts; returns the number of requests.
     pub fn verify(&self, pool: &Pool) -> Result<u32, String> {
         let (mut slot, mut before, mut requests, mut trims) = (self.order.head, NONE, 0, 0);
         while slot != NONE {
@@ -188,7 +189,7 @@ impl Bundles {
         Ok(requests)
     }
 
-    /// Makes a block issue of `writes`, in sequence, at the end of `batch`.
+    /// Turns `writes` into a block issue, in sequence, at the end of `batch`.
     pub fn issue(&mut self, writes: &mut [u32], pool: &mut Pool, batch: &mut Queue) {
         arrange(writes, pool);
         self.issues += 1;
@@ -231,7 +232,7 @@ mod tests {
         pool.insert(Request::of_pages(op, first, pages))
     }
 
-    /// Ascending, but of two that overlap the younger stays behind: its data is the newer.
+    /// Ascending, but of two that overlap the younger stays behind: its data is newer.
     #[test]
     fn overlapping_writes_keep_their_order() {
         let mut pool = Pool::default();
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(firsts, [0, 4, 3, 6, 7]);
     }
 
-    /// A write behind a trim of its block neither joins the bundle before it nor goes ahead of it.
+    /// A write behind a trim of its block neither joins the bundle in front of the trim nor passes it.
     #[test]
     fn no_write_passes_a_trim() {
         let mut pool = Pool::default();

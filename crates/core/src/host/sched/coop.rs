@@ -1,16 +1,16 @@
 //! COOP: block issues that the FTL asks for go first.
 //!
-//! Source: Shim, Kim, Maeng, TC 2014, sections 5.3 and 5.4, Algorithm 2, word for word: before a write request,
-//! here all queued writes of the oldest one's logical block, COOP_Query tells which blocks it would have
-//! merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty pages in the page
-//! cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete, if there are
-//! any. Then the request itself, unless its block was among them. Reads are handled as ever.
+//! Source: Shim, Kim, Maeng, TC 2014, sections 5.3 and 5.4, Algorithm 2, word for word: before a write
+//! request, here all queued writes of the oldest one's logical block, COOP_Query says which blocks it would
+//! have merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty pages in the
+//! page cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete, if there are
+//! any. Then the request itself is issued, unless its block was among them. Reads are handled as usual.
 //!
-//! Read into it: MDPS has the pages that write-back has submitted but the full queue has not let in yet; they
-//! wait outside as Linux's dirty pages do whose submitter sleeps. A block issue is counted with all its pages,
-//! those of overlapping writes (a trace's) twice. All writes carry the mark `coop` (`request::Mark`). Where the
-//! FTL merges nothing the query answers the empty set, below the page cache nothing joins: what is left
-//! then is IRBW.
+//! Interpretation: MDPS includes the pages that write-back has submitted but the full queue has not admitted
+//! yet; they wait outside, like Linux's dirty pages whose submitter sleeps. A block issue is counted with all
+//! its pages, those of overlapping writes (a trace's) twice. All writes carry the mark `coop`
+//! (`request::Mark`). If the FTL merges nothing the query answers the empty set, and nothing joins without a
+//! page cache: what remains then is IRBW.
 
 use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
 use super::bundles::Bundles;
@@ -31,7 +31,7 @@ pub(super) type Coop = ByBlocks<Preferential>;
 pub(super) struct Preferential {
     /// MBS, the merge blocks.
     merged: Vec<u32>,
-    /// MPS, what is issued of one of them.
+    /// MPS, the pages issued for one of them.
     preferred: Vec<u32>,
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::request::Request;
     use crate::workload::Op;
 
-    /// An FTL that answers what it is told to, below a page cache with these dirty pages.
+    /// An FTL that gives prepared answers, below a page cache with these dirty pages.
     struct Figure {
         answer: Vec<u32>,
         dirty: Vec<u32>,
@@ -132,7 +132,7 @@ mod tests {
         (sched, pool)
     }
 
-    /// Pages of what is chosen next, with begin and end of preferential block issues.
+    /// Returns the pages of the next choice, with begin and end of preferential block issues.
     fn chosen(sched: &mut Sched, pool: &mut Pool, around: &mut Figure) -> Vec<(u32, u32, bool, bool)> {
         let show = |id: u32, pool: &Pool| {
             let Request { pages, mark, .. } = pool[id];
@@ -147,8 +147,9 @@ mod tests {
         }
     }
 
-    /// Fig. 6 (five-page blocks): Block0 is the victim, the query, for Page1 and two pages, answers Block1 and
-    /// Block2; the dirty Page8, Page9 and Page10, Page14 go with them; of Block0 its write-back pages alone.
+    /// Fig. 6 (five-page blocks): Block0 is the victim. The query, for Page1 and two pages, answers Block1
+    /// and Block2; the dirty Page8, Page9 and Page10, Page14 go with them; of Block0 only its write-back
+    /// pages go.
     #[test]
     fn figure_6() {
         let queue = [(Op::Write, 1, 2), (Op::Write, 6, 1), (Op::Read, 3, 1), (Op::Write, 12, 1)];
@@ -174,8 +175,8 @@ mod tests {
         assert_eq!(around.asked.borrow().len(), 1, "no query for a read");
     }
 
-    /// The rest of Algorithm 2: a victim that is a merge block itself goes once, with its dirty pages, announced;
-    /// merge blocks without pages are left to the FTL; an empty answer changes nothing.
+    /// The rest of Algorithm 2: a victim that is itself a merge block goes once, with its dirty pages,
+    /// announced; merge blocks without pages are left to the FTL; an empty answer changes nothing.
     #[test]
     fn the_victim_among_the_merge_blocks() {
         let (mut sched, mut pool) = of("coop", &[(Op::Write, 4, 1), (Op::Write, 1, 2)]);

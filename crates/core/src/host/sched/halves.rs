@@ -2,10 +2,10 @@
 
 use crate::request::{Half, Pool, Queue, Request};
 
-/// Which half goes next.
+/// Decides which half goes next.
 ///
-/// "Read queue is prioritized for once" (Ji et al., TCAD 2018, section VI-A): reads go first, but
-/// two in succession only while no write waits. Without alternation reads always go first.
+/// "Read queue is prioritized for once" (Ji et al., TCAD 2018, section VI-A): reads go first, but two in
+/// succession only if no write waits. Without alternation reads always go first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     alternate: bool,
@@ -17,7 +17,7 @@ impl Turn {
         Turn { alternate, read_last: false }
     }
 
-    /// The half to serve, given which have something; `None` if neither has.
+    /// Returns the half to serve, given which halves have something; `None` if neither has.
     #[inline]
     pub fn pick(&self, reads: bool, writes: bool) -> Option<Half> {
         match (reads, writes) {
@@ -47,7 +47,7 @@ impl Halves {
         self.queues[pool[id].half() as usize].push(id, pool);
     }
 
-    /// Takes the next request, by `turn`.
+    /// Takes the next request, as `turn` decides.
     #[inline]
     pub fn pop(&mut self, turn: &mut Turn, pool: &mut Pool) -> Option<u32> {
         let half = turn.pick(!self.queues[0].is_empty(), !self.queues[1].is_empty())?;

@@ -3,9 +3,9 @@
 //! Source: Ji et al., TCAD 2018, section V-A. A request whose pages are all cached when it enters
 //! the pending queue goes to the hit queue, else to the miss queue; hits go before misses.
 //!
-//! Read into it: the order is hit reads, hit writes, miss reads, miss writes, without RoW's
-//! alternation, since section VI-A states that order without exception. `host.alternate = true`
-//! applies RoW's rule within the hit queue and within the miss queue. The class is not revised.
+//! Interpretation: the order is hit reads, hit writes, miss reads, miss writes, without RoW's alternation,
+//! since section VI-A states that order without exception. `host.alternate = true` applies RoW's rule within
+//! the hit queue and within the miss queue. The class is not revised.
 
 use super::halves::{Halves, Turn};
 use super::row::ReadsFirst;
@@ -19,8 +19,8 @@ pub type Keys = ();
 /// HP.
 pub(super) type Hp = HitsOver<ReadsFirst<false>>;
 
-/// The hit queue of HP, MAP and MAP+ over a scheduler of the misses. What leaves the hit queue is prioritized,
-/// if the host has another request pending.
+/// The hit queue of HP, MAP and MAP+, on top of a scheduler for the misses. A request from the hit queue
+/// counts as prioritized if the host has another request pending.
 #[derive(Clone, Debug)]
 pub(super) struct HitsOver<S> {
     hits: Halves,

@@ -1,9 +1,9 @@
 //! IRBW: individual reads, bundled writes.
 //!
-//! Source: J. Kim et al., EMSOFT 2009 (IRBW-FIFO), as Shim et al., TC 2014, sections 3 and 4 tell it: all
-//! queued writes of the victim's logical block go together, in sequence; the bundle's place is that of
-//! its first write; reads stay single. How bundles were read: `bundles.rs`. On an FTL that does not map
-//! by blocks a logical block is as large as an erase block.
+//! Source: J. Kim et al., EMSOFT 2009 (IRBW-FIFO), as described in Shim et al., TC 2014, sections 3 and 4:
+//! all queued writes of the victim's logical block go together, in sequence; the bundle has the place of its
+//! first write; reads stay single. `bundles.rs` has the interpretation of bundles. On an FTL that does not
+//! map by blocks a logical block is as large as an erase block.
 
 use super::Around;
 use super::block_issues::{BlockIssue, ByBlocks};
@@ -18,7 +18,7 @@ pub type Keys = ();
 /// IRBW.
 pub(super) type Irbw = ByBlocks<Alone>;
 
-/// Nothing goes with a block's writes.
+/// Adds nothing to a block's writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Alone;
 

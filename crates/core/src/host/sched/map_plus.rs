@@ -3,8 +3,8 @@
 //! Source: Ji et al., TCAD 2018, section V-C (BS), eq. (9): density = requests / pages; the densest
 //! waiting batch goes first, read batches before write batches.
 //!
-//! Read into it: ties go to the older batch; a request that leaves by deadline changes its batch's
-//! density, and so does one that grows by merging; a batch of one flush, which has no pages, has density 0.
+//! Interpretation: ties go to the older batch; a request that leaves by deadline changes its batch's density,
+//! and so does one that grows by merging; a batch with a single flush, which has no pages, has density 0.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,7 @@ pub type Keys = ();
 /// MAP+.
 pub(super) type MapPlus = HitsOver<Densest>;
 
-/// A batch's density at the time of its last change; greater is denser, or older at equal density.
+/// A batch's density when it last changed; the denser is greater, or the older at equal density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Density {
     requests: u64,
@@ -63,7 +63,7 @@ fn density(batches: &Batches, slot: u32) -> Density {
 }
 
 impl Densest {
-    /// Enters a batch's new density, which makes the entry of the old one stale.
+    /// Enters a batch's new density, which makes the old entry stale.
     fn enter(&mut self, slot: u32, half: Half, more: bool) {
         let Densest { batches, heaps, .. } = self;
         heaps[half as usize].push(density(batches, slot), more);

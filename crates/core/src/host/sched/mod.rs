@@ -29,20 +29,21 @@ pub enum Decision {
     Batch(Queue),
 }
 
-/// What a scheduler may reach while it chooses: the cooperation interface of the device below it (Shim et
-/// al., TC 2014, Table 1) and the page cache above. All but the time is for schedulers by flash blocks.
+/// What a scheduler can reach while it chooses: the cooperation interface of the device below it (Shim et
+/// al., TC 2014, Table 1) and the page cache above. Everything but the time is meant for schedulers by flash
+/// blocks.
 pub trait Around {
-    /// LPNs of a logical block.
+    /// Returns the LPNs of a logical block.
     fn pages_of(&self, block: u32) -> Range<u32>;
-    /// COOP_Query: the logical blocks that a block issue of so many pages from an LPN on has merged, fully or
-    /// partially; `set` holds them afterwards.
+    /// COOP_Query: stores in `set` the logical blocks that a block issue of this many pages, starting at an
+    /// LPN, would have merged, fully or partially.
     fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>);
-    /// Appends writes of the dirty pages that the page cache holds of a logical block; they were pending,
-    /// in no scheduler, and are to be issued with this choice.
+    /// Appends writes of a logical block's dirty pages in the page cache; they become pending, are in no
+    /// scheduler, and are to be issued with this choice.
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
-    /// Simulated time, ns.
+    /// Returns the simulated time, ns.
     fn now_ns(&self) -> u64;
-    /// A request of padding, to be issued with this choice: these LPNs are read, or written back.
+    /// Makes a request of padding to be issued with this choice: these LPNs are read, or written back.
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32;
 }
 
@@ -57,14 +58,14 @@ pub struct Needs {
     pub deadline: bool,
     /// It works by flash blocks: the host cuts writes at their ends.
     pub blocks: bool,
-    /// It spares a hybrid FTL's merges their copies, and is of no use above another FTL.
+    /// It saves a hybrid FTL's merges their copies, and has no use above another FTL.
     pub merges: bool,
     /// It cooperates with the FTL: the page cache flushes by flash blocks.
     pub cooperation: bool,
 }
 
 impl Needs {
-    /// Requests alone, in the order in which they are admitted.
+    /// It chooses single requests, in the order of their admission.
     pub const NOTHING: Needs = Needs {
         hits: false,
         translation_pages: false,
@@ -97,23 +98,24 @@ dispatch! {
     pub trait Scheduler: [Debug + Send], NEEDS: Needs;
     for Sched or AnyScheduler, which "host.scheduler" may name;
 
-    /// The scheduler with these keys, for flash blocks of so many logical pages.
+    /// Makes the scheduler with these keys, for flash blocks of this many logical pages.
     fn new(keys: &Keys, block_pages: u32);
     /// A request enters the pending queue.
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, pool: &mut Pool);
-    /// A pending request has merged with one that came later: it had `before` pages, fewer than now. It
-    /// keeps its place and its class, which are those of its admission; whatever counts pages follows.
+    /// A pending request that had `before` pages has merged with a later one and now has more. It keeps its
+    /// place and its class, which are those of its admission; counts of pages change.
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
-    /// Takes out what is to be dispatched next.
+    /// Removes and returns what is to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
-    /// Takes out a request that is dispatched by deadline; only called where [`Needs::deadline`] is set.
+    /// Removes a request that is dispatched by deadline; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
-    /// Batches created so far.
+    /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
     /// Figures of its own; asked for when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
-    /// Checks, for check mode, what it counts and orders against the requests themselves; how many it holds.
+    /// Checks, for check mode, what it counts and orders against the requests themselves; returns how many it
+    /// holds.
     ///
     /// # Errors
     /// What does not hold.

@@ -1,14 +1,14 @@
-//! Padding: IRBW, and what a block issue leaves out is read and written with it.
+//! Padding: IRBW, and the pages that a block issue leaves out are read and written with it.
 //!
 //! Source: H. Kim and S. Ahn, "BPLRU: A buffer management scheme for improving random writes in flash
-//! storage", FAST 2008 (block padding), as Shim et al., TC 2014, sections 3 and 6.2 tell it: "all the
-//! omitted pages of the victim block are filled by reading them from FTL", so that the block is written
-//! whole and its log block becomes the data block, a padded switch merge; "Padding additionally applies page
+//! storage", FAST 2008 (block padding), as described in Shim et al., TC 2014, sections 3 and 6.2: "all the
+//! omitted pages of the victim block are filled by reading them from FTL", so that the block is written whole
+//! and its log block becomes the data block, a padded switch merge; "Padding additionally applies page
 //! padding for IRBW".
 //!
-//! Read into it: pages that were never written are padded too, as the host cannot tell; the reads go before
-//! the writes and are waited for, and themselves wait for writes of the block under way in the device. Padding
-//! is no request of the host: it appears in no latency, and completes nothing.
+//! Interpretation: pages that were never written are padded too, as the host cannot tell; the reads go before
+//! the writes and are waited for, and themselves wait for writes of the block that the device has. Padding is
+//! not a request of the host: it appears in no latency, and completes nothing.
 
 use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
 use super::bundles::Bundles;
@@ -27,7 +27,7 @@ pub(super) type Padding = ByBlocks<Padded>;
 /// The block's other pages go with its writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Padded {
-    /// For each page of the block, whether the issue writes it.
+    /// For each page of the block, whether the block issue writes it.
     covered: Vec<bool>,
 }
 

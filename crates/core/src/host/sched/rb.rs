@@ -4,8 +4,8 @@
 //! batch, dispatched whole after one read of that page; batch lists are first-in first-out, read
 //! batches before write batches (section VI-A).
 //!
-//! Read into it: straddling requests belong to the page of their first LPN; `host.alternate = true`
-//! applies RoW's rule to batches, each counting as one dispatch.
+//! Interpretation: requests that span several pages belong to the page of their first LPN; `host.alternate =
+//! true` applies RoW's rule to batches, each of which counts as one dispatch.
 
 use super::batches::Batches;
 use super::halves::Turn;

@@ -14,7 +14,7 @@ pub type Keys = ();
 /// RoW.
 pub(super) type Row = ReadsFirst<true>;
 
-/// Reads over writes; without `ALTERNATE` they alternate where `host.alternate` says so.
+/// Reads before writes; without `ALTERNATE` they alternate if `host.alternate` says so.
 #[derive(Clone, Debug)]
 pub(super) struct ReadsFirst<const ALTERNATE: bool> {
     halves: Halves,
