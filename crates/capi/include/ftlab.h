@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 /**
- * Arrival of a request that arrives now.
+ * As an arrival: now.
  */
 #define FTLAB_NOW 18446744073709551615ull
 
@@ -37,7 +37,7 @@
 #define FTLAB_CHECK 1
 
 /**
- * What a call comes to.
+ * The outcome of a call.
  */
 typedef enum ftlab_code {
   /**
@@ -45,15 +45,15 @@ typedef enum ftlab_code {
    */
   FTLAB_OK = 0,
   /**
-   * Done up to the last completion that the buffer had room for; call again for the rest.
+   * Done up to the last completion that fits the buffer; call again for the rest.
    */
   FTLAB_MORE = 1,
   /**
-   * Another thread is within a call with this object.
+   * Another thread is in a call with this object.
    */
   FTLAB_BUSY = -1,
   /**
-   * An argument is wrong: NULL, no UTF-8, or a value that it cannot have.
+   * An argument is wrong: NULL, not UTF-8, or a value that is not allowed.
    */
   FTLAB_INVALID = -2,
   /**
@@ -61,7 +61,7 @@ typedef enum ftlab_code {
    */
   FTLAB_CONFIG = -3,
   /**
-   * No bytes, or bytes that the device does not have.
+   * The request has no bytes, or bytes that the device does not have.
    */
   FTLAB_RANGE = -4,
   /**
@@ -69,11 +69,11 @@ typedef enum ftlab_code {
    */
   FTLAB_TIME = -5,
   /**
-   * The power is off; or it is on, or cannot be lost, where the call needs the opposite.
+   * The power is off; or it is on, or cannot be cut, where the call needs the opposite.
    */
   FTLAB_POWER = -6,
   /**
-   * A fault of ftlab. The object can only be closed.
+   * A fault of ftlab. The object can only be closed now.
    */
   FTLAB_INTERNAL = -7,
 } ftlab_code;
@@ -84,12 +84,12 @@ typedef enum ftlab_code {
 typedef struct ftlab_sim ftlab_sim;
 
 /**
- * How a device is made. Zeros are the defaults; it is read within the call alone.
+ * How a device is made. Zeros are the defaults; the call reads it and does not keep it.
  */
 typedef struct ftlab_options {
   /**
-   * Settings that replace the configuration's, each "key=value", "host.scheduler=noop" say; may be NULL if there
-   * are none.
+   * Settings that override the configuration's, each "key=value", for example "host.scheduler=noop"; may
+   * be NULL if there are none.
    */
   const char *const *set;
   /**
@@ -97,7 +97,8 @@ typedef struct ftlab_options {
    */
   size_t set_count;
   /**
-   * File that the state at time 0 comes from, instead of preconditioning (`ftlab run --save-state`); or NULL.
+   * File with the state at time 0 to start from, instead of preconditioning (`ftlab run --save-state`); or
+   * NULL.
    */
   const char *load_state;
   /**
@@ -124,22 +125,22 @@ typedef struct ftlab_request {
    */
   uint64_t size;
   /**
-   * A number of the caller's own; the simulation does not look at it.
+   * A number for the caller's own use; the simulation ignores it.
    */
   uint32_t stream;
   /**
-   * 'R' read, 'W' write, 'T' trim or 'F' flush, of which offset and size do not matter.
+   * 'R' read, 'W' write, 'T' trim or 'F' flush; a flush ignores offset and size.
    */
   char op;
   /**
-   * Not 0: a write that completes when it would survive a power cut.
+   * Not 0: the write completes only when it would survive a power cut.
    */
   uint8_t fua;
 } ftlab_request;
 
 /**
- * A request that completed: the row of the per-request file. Where host.merge_limit merges requests, every one
- * submitted has its own.
+ * A completed request: a row of the per-request file. If host.merge_limit merges requests, every submitted
+ * one still has a row of its own.
  */
 typedef struct ftlab_completion {
   /**
@@ -155,7 +156,7 @@ typedef struct ftlab_completion {
    */
   uint64_t dispatch_ns;
   /**
-   * Completed, ns; of a failed request, refused.
+   * Completed, ns; for a failed request the time at which it was refused.
    */
   uint64_t complete_ns;
   /**
@@ -175,7 +176,7 @@ typedef struct ftlab_completion {
    */
   uint64_t channel_batch;
   /**
-   * Mapping-cache misses of its pages; of merged requests all stand at the first.
+   * Mapping-cache misses of its pages; of merged requests, the first carries all of them.
    */
   uint32_t mapping_misses;
   /**
@@ -183,7 +184,7 @@ typedef struct ftlab_completion {
    */
   char op;
   /**
-   * Dispatched ahead of others by choice.
+   * Dispatched ahead of others by the scheduler's choice.
    */
   bool prioritized;
   /**
@@ -197,7 +198,7 @@ typedef struct ftlab_completion {
 } ftlab_completion;
 
 /**
- * What a power cut did.
+ * The effects of a power cut.
  */
 typedef struct ftlab_cut_report {
   /**
@@ -215,7 +216,7 @@ typedef struct ftlab_cut_report {
 } ftlab_cut_report;
 
 /**
- * What a recovery took.
+ * The cost of a recovery.
  */
 typedef struct ftlab_recovery {
   /**
@@ -239,7 +240,7 @@ typedef struct ftlab_recovery {
    */
   uint64_t erases;
   /**
-   * Simulated time, ns, by which time has moved on.
+   * Simulated time, ns; the clock has moved on by this much.
    */
   uint64_t elapsed_ns;
 } ftlab_recovery;
@@ -249,33 +250,32 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a device at time 0, preconditioned or loaded, without a workload. `config` is a preset's name or a TOML
- * file, as on the command line; `options` may be NULL. `*sim` is the new object, which the caller owns and gives
- * to ftlab_close; NULL after an error, about which ftlab_last_error(NULL) says more in the same thread.
+ * Makes a device at time 0, preconditioned or loaded, without a workload. `config` is a preset's name or a
+ * TOML file, as on the command line; `options` may be NULL. `*sim` is the new object, which the caller owns
+ * and passes to ftlab_close; it is NULL after an error, and ftlab_last_error(NULL) in the same thread then
+ * says more.
  *
  * FTLAB_CONFIG: the configuration, a setting or the state is at fault.
  */
-int ftlab_open(const char *config,
-               const struct ftlab_options *options,
-               struct ftlab_sim **sim);
+int ftlab_open(const char *config, const struct ftlab_options *options, struct ftlab_sim **sim);
 
 /**
- * Frees an object and all it owns. NULL is allowed and does nothing.
+ * Frees an object and everything it owns. NULL is allowed and does nothing.
  *
  * FTLAB_BUSY: it is not closed.
  */
 int ftlab_close(struct ftlab_sim *sim);
 
 /**
- * Submits a request. `*id` is its number, from 1 in the order of submission; `id` may be NULL.
+ * Submits a request. `*id` becomes its number, from 1 in the order of submission; `id` may be NULL.
  *
  * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER.
  */
 int ftlab_submit(struct ftlab_sim *sim, const struct ftlab_request *request, uint64_t *id);
 
 /**
- * Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is how many
- * were taken: all, or after an error those before the wrong one. Both may be NULL.
+ * Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is
+ * how many were taken: all or, after an error, those before the wrong one. Both may be NULL.
  *
  * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
  */
@@ -286,12 +286,13 @@ int ftlab_submit_many(struct ftlab_sim *sim,
                       size_t *submitted);
 
 /**
- * When something can happen without another submission, ns: `*at_ns`, or FTLAB_NEVER if nothing can.
+ * Stores in `*at_ns` when something can happen without another submission, ns, or FTLAB_NEVER if nothing
+ * can.
  */
 int ftlab_next_event_ns(struct ftlab_sim *sim, uint64_t *at_ns);
 
 /**
- * Simulated time, ns: `*now_ns`.
+ * Stores the simulated time in `*now_ns`, ns.
  */
 int ftlab_now_ns(struct ftlab_sim *sim, uint64_t *now_ns);
 
@@ -300,10 +301,10 @@ int ftlab_now_ns(struct ftlab_sim *sim, uint64_t *now_ns);
  * What completed goes into `completions`, which the caller owns and which has room for `capacity` of them; `*count`
  * is how many there are.
  *
- * FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that it had
- * no room for are kept, and come first when it is called again, with the same `until_ns` or another. There may turn
- * out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the first
- * completion and keeps it.
+ * FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that
+ * did not fit are kept, and come first in the next call, with the same `until_ns` or another. There may turn
+ * out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the
+ * first completion and keeps it.
  *
  * FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: it is off.
  */
@@ -314,58 +315,53 @@ int ftlab_advance(struct ftlab_sim *sim,
                   size_t *count);
 
 /**
- * Lets everything happen up to the completion of the last request submitted, and stops there: work of the device's
- * own that no request waits for does not begin at that instant. Completions and FTLAB_MORE as in ftlab_advance.
+ * Lets everything happen up to the completion of the last request submitted, and stops there: work of the
+ * device's own that no request waits for does not begin at that instant. Completions and FTLAB_MORE are as
+ * in ftlab_advance.
  *
  * FTLAB_POWER: it is off.
  */
-int ftlab_drain(struct ftlab_sim *sim,
-                struct ftlab_completion *completions,
-                size_t capacity,
-                size_t *count);
+int ftlab_drain(struct ftlab_sim *sim, struct ftlab_completion *completions, size_t capacity, size_t *count);
 
 /**
- * The result of everything up to now, as `ftlab run --json` writes it: `*json`, which the object owns until the
- * next call of this function with it, or of ftlab_close. Changes nothing that follows. In its engine block wall_s
- * is the time since ftlab_open.
+ * Stores in `*json` the result of everything up to now, as `ftlab run --json` writes it. The object owns it
+ * until the next call of this function with it, or of ftlab_close. Nothing that follows is changed. In its
+ * engine block wall_s is the time since ftlab_open.
  */
-int ftlab_result_json(struct ftlab_sim *sim,
-                      const char **json);
+int ftlab_result_json(struct ftlab_sim *sim, const char **json);
 
 /**
- * Loses power now: operations under way are torn as `seed` has it, memory is gone, requests that have not completed
- * never will (those that completed and are kept for want of room still come). The configuration needs
- * ftl.power_safe. `report` is filled, or NULL.
+ * Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have
+ * not completed never will (those that completed and were kept because they did not fit still come). The
+ * configuration needs ftl.power_safe. `report` is filled, or NULL.
  *
- * FTLAB_POWER: the device was not made for it, or the power is off.
+ * FTLAB_POWER: the device was not made for it, or the power is already off.
  */
-int ftlab_cut(struct ftlab_sim *sim,
-              uint64_t seed,
-              struct ftlab_cut_report *report);
+int ftlab_cut(struct ftlab_sim *sim, uint64_t seed, struct ftlab_cut_report *report);
 
 /**
- * Brings the device up again from its flash alone. Time has moved on by what that took; what the result reports
- * begins anew. `recovery` is filled, or NULL.
+ * Brings the device up again from its flash alone. Time moves on by the duration of the recovery; what the
+ * result reports begins anew. `recovery` is filled, or NULL.
  *
  * FTLAB_POWER: the power is on.
  */
-int ftlab_recover(struct ftlab_sim *sim,
-                  struct ftlab_recovery *recovery);
+int ftlab_recover(struct ftlab_sim *sim, struct ftlab_recovery *recovery);
 
 /**
- * What a code means, in a few words; also of a number that is none. The text is the library's and stays.
+ * Returns what a code means, in a few words; any number is allowed. The text is static.
  */
 const char *ftlab_strerror(int code);
 
 /**
- * What the last call with this object that failed had to say; with NULL, the last ftlab_open of this thread that
- * did. Empty if none has. The object owns the text until the next call with it fails, or ftlab_close; of NULL, the
- * thread until its next ftlab_open. FTLAB_BUSY and a `sim` of NULL leave no text.
+ * Returns the message of the last call with this object that failed or, with NULL, of the last ftlab_open of
+ * this thread that failed. It is empty if none has. The object owns the text until the next call with it
+ * fails, or ftlab_close; for NULL, the thread owns it until its next ftlab_open. FTLAB_BUSY and a `sim` of
+ * NULL leave no text.
  */
 const char *ftlab_last_error(const struct ftlab_sim *sim);
 
 /**
- * The library's version, "1.2.3". The text is the library's and stays.
+ * Returns the library's version, "1.2.3". The text is static.
  */
 const char *ftlab_version(void);
 
