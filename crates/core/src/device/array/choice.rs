@@ -214,8 +214,9 @@ impl Overlap {
             step.chip == lun && step.operation != Operation::Read
         };
         let first = all[if self.passing { CHANGES } else { 0 }].head;
-        let behind = |&slot: &u32| Some(self.extras[slot as usize].links[LINE][1]);
-        let waiting = std::iter::successors(Some(first), behind).take_while(|&slot| slot != NONE);
+        let some = |slot: u32| (slot != NONE).then_some(slot);
+        let behind = |&slot: &u32| some(self.extras[slot as usize].links[LINE][1]);
+        let waiting = std::iter::successors(some(first), behind);
         begun.into_iter().flat_map(|head| frame.steps.line(head)).chain(waiting).find(changes)
     }
 
