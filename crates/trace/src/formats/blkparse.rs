@@ -39,7 +39,11 @@ impl Parser for Blkparse {
     const SAMPLE: &'static str = "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n";
 
     fn new(_: &Options) -> Blkparse {
-        Blkparse { counted: Counted::of(std::iter::empty()), flagged: Flagged::default(), devices: Devices::default() }
+        Blkparse {
+            counted: Counted::of(std::iter::empty()),
+            flagged: Flagged::default(),
+            devices: Devices::default(),
+        }
     }
 
     fn prepare(&mut self, head: &[u8]) {
