@@ -33,7 +33,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
     pub fn operate(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
         // If blocks are chosen by speed, some LUNs are waited for and some are not.
-        (0..6).filter(|chip| (first + pages) >> chip & 1 != 0).for_each(|chip| self.work.hurry(chip));
+        (0..6).filter(|lun| (first + pages) >> lun & 1 != 0).for_each(|lun| self.work.hurry(lun));
         let (request, work) = (whole(first, pages), &mut self.work);
         match op {
             Op::Read => _ = self.ftl.read(request, work),

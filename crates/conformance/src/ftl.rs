@@ -115,7 +115,7 @@ impl<F: FlashTranslation> Suite<F> {
         let mut loaded = F::load(settings, true, &mut Decoder::new(&mut &bytes[..])).expect("it is whole");
         assert!(bytes == Self::saved(&loaded), "saved again it is the same");
         loaded.verify().expect("every invariant holds");
-        let what = |step: &Step| (step.chip, step.operation, step.page, step.after);
+        let what = |step: &Step| (step.lun, step.operation, step.page, step.after);
         let [mut work, mut again] = [(), ()].map(|()| settings.work());
         for _ in 0..2 * lpns {
             let request = whole(random.random_range(0..lpns), 1);

@@ -10,8 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::stack::settings;
 
-/// The blocks that [`victims`] has chosen from: two chips.
-pub const SPACE: Space = Space { chips: 2, blocks_per_chip: 12, slots_per_block: 8, slots_per_page: 2 };
+/// The blocks that [`victims`] has chosen from: two LUNs.
+pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
 
 /// What is known of a closed block.
 #[derive(Clone, Copy, Debug)]
@@ -26,21 +26,21 @@ pub struct Known {
     pub modified: u64,
 }
 
-/// The closed blocks of both chips, in plain lists.
+/// The closed blocks of both LUNs, in plain lists.
 #[derive(Default)]
 pub struct Model {
     blocks: BTreeMap<u32, Known>,
     /// How often each block was erased.
     erases: BTreeMap<u32, u32>,
     events: u64,
-    /// By chip, the next block by number, if a block is closed.
+    /// By LUN, the next block by number, if a block is closed.
     due: [Option<u32>; 2],
 }
 
 impl Model {
-    /// Returns the closed blocks of a chip, by number.
-    pub fn of(&self, chip: u32) -> impl Iterator<Item = (u32, Known)> {
-        let blocks = chip * SPACE.blocks_per_chip..(chip + 1) * SPACE.blocks_per_chip;
+    /// Returns the closed blocks of a LUN, by number.
+    pub fn of(&self, lun: u32) -> impl Iterator<Item = (u32, Known)> {
+        let blocks = lun * SPACE.blocks_per_lun..(lun + 1) * SPACE.blocks_per_lun;
         self.blocks.range(blocks).map(|(&block, &known)| (block, known))
     }
 
@@ -54,41 +54,41 @@ impl Model {
         self.erases.get(&block).copied().unwrap_or(0)
     }
 
-    /// Returns the block of a chip whose turn it is, for policies that go by number.
-    pub fn due(&self, chip: u32) -> Option<u32> {
-        self.due[chip as usize]
+    /// Returns the block of a LUN whose turn it is, for policies that go by number.
+    pub fn due(&self, lun: u32) -> Option<u32> {
+        self.due[lun as usize]
     }
 
-    /// Returns this many blocks of a chip, those closed first.
-    pub fn oldest(&self, chip: u32, count: usize) -> Vec<(u32, Known)> {
-        let mut all: Vec<_> = self.of(chip).collect();
+    /// Returns this many blocks of a LUN, those closed first.
+    pub fn oldest(&self, lun: u32, count: usize) -> Vec<(u32, Known)> {
+        let mut all: Vec<_> = self.of(lun).collect();
         all.sort_by_key(|(_, known)| known.closed);
         all.truncate(count);
         all
     }
 
-    fn is_collectable(&self, chip: u32) -> bool {
-        self.of(chip).any(|(_, known)| SPACE.gainful(known.valid))
+    fn is_collectable(&self, lun: u32) -> bool {
+        self.of(lun).any(|(_, known)| SPACE.gainful(known.valid))
     }
 
     fn close(&mut self, block: u32, known: Known) {
         self.blocks.insert(block, known);
-        self.due[(block / SPACE.blocks_per_chip) as usize].get_or_insert(block);
+        self.due[(block / SPACE.blocks_per_lun) as usize].get_or_insert(block);
     }
 
     fn remove(&mut self, block: u32) {
         self.blocks.remove(&block);
         *self.erases.entry(block).or_default() += 1;
-        let chip = block / SPACE.blocks_per_chip;
-        if self.due[chip as usize] == Some(block) {
-            let numbers: Vec<u32> = self.of(chip).map(|(other, _)| other).collect();
+        let lun = block / SPACE.blocks_per_lun;
+        if self.due[lun as usize] == Some(block) {
+            let numbers: Vec<u32> = self.of(lun).map(|(other, _)| other).collect();
             let later = numbers.iter().find(|&&other| other > block);
-            self.due[chip as usize] = later.or(numbers.first()).copied();
+            self.due[lun as usize] = later.or(numbers.first()).copied();
         }
     }
 }
 
-/// Tests a registered policy: a victim is a closed block of its chip; a block that gains something is taken
+/// Tests a registered policy: a victim is a closed block of its LUN; a block that gains something is taken
 /// before long; the policy holds exactly the closed blocks; and one that is loaded from a saved state goes on
 /// in the same way.
 ///
@@ -101,20 +101,20 @@ impl Model {
 ///
 /// impl Victims for Oldest {
 ///     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Oldest {
-///         Oldest(vec![Vec::new(); space.chips as usize], space)
+///         Oldest(vec![Vec::new(); space.LUNs as usize], space)
 ///     }
-///     fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
-///         self.0[chip as usize].push(block);
+///     fn close(&mut self, LUN: u32, block: u32, _valid: u32, _now: u64) {
+///         self.0[LUN as usize].push(block);
 ///     }
 ///     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-///         let mut closed = self.0[need.chip as usize].iter().copied();
+///         let mut closed = self.0[need.LUN as usize].iter().copied();
 ///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
 ///     }
-///     fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-///         self.0[chip as usize].retain(|&other| other != block);
+///     fn remove(&mut self, LUN: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+///         self.0[LUN as usize].retain(|&other| other != block);
 ///     }
-///     fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-///         self.0[chip as usize].iter().for_each(|&block| visit(block, None));
+///     fn each(&self, LUN: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+///         self.0[LUN as usize].iter().for_each(|&block| visit(block, None));
 ///     }
 /// }
 ///
@@ -165,8 +165,8 @@ struct Run {
 impl Run {
     fn step(&mut self, judge: &mut impl FnMut(&Model, Need, u32)) {
         self.model.events += 1;
-        let block = self.random.random_range(0..SPACE.chips * SPACE.blocks_per_chip);
-        let chip = block / SPACE.blocks_per_chip;
+        let block = self.random.random_range(0..SPACE.luns * SPACE.blocks_per_lun);
+        let lun = block / SPACE.blocks_per_lun;
         match (self.random.random_range(0..8), self.model.blocks.get(&block).copied()) {
             (0..3, None) => {
                 let valid = self.random.random_range(0..8);
@@ -175,11 +175,11 @@ impl Run {
             (0..5, Some(known)) if known.valid > 0 => {
                 let (came, modified) = (self.model.events, self.now);
                 self.model.blocks.insert(block, Known { valid: known.valid - 1, came, modified, ..known });
-                self.policy.invalidate(chip, block, known.valid - 1, self.now);
+                self.policy.invalidate(lun, block, known.valid - 1, self.now);
             }
             (5, Some(_)) => self.remove(block),
-            (6 | 7, _) if self.model.is_collectable(chip) => {
-                let need = Need { chip, now: self.now, gainless: self.random.random_range(0..16) };
+            (6 | 7, _) if self.model.is_collectable(lun) => {
+                let need = Need { lun, now: self.now, gainless: self.random.random_range(0..16) };
                 let chosen = self.choose(need);
                 judge(&self.model, need, chosen);
                 self.remove(chosen);
@@ -191,55 +191,55 @@ impl Run {
     fn close(&mut self, block: u32, valid: u32) {
         let (closed, now) = (self.model.events, self.now);
         self.model.close(block, Known { valid, closed, came: closed, modified: now });
-        self.policy.close(block / SPACE.blocks_per_chip, block, valid, now);
+        self.policy.close(block / SPACE.blocks_per_lun, block, valid, now);
     }
 
     fn choose(&mut self, need: Need) -> u32 {
         let Run { policy, model, seed, .. } = self;
         let chosen = policy.choose(need, &|block| model.known(block).valid, &|block| model.erases(block));
-        assert!(model.of(need.chip).any(|(block, _)| block == chosen), "seed {seed}: {chosen} is not closed");
+        assert!(model.of(need.lun).any(|(block, _)| block == chosen), "seed {seed}: {chosen} is not closed");
         chosen
     }
 
     fn remove(&mut self, block: u32) {
         let Run { policy, model, .. } = self;
-        policy.remove(block / SPACE.blocks_per_chip, block, &|block| model.known(block).valid);
+        policy.remove(block / SPACE.blocks_per_lun, block, &|block| model.known(block).valid);
         model.remove(block);
     }
 
     fn holds_what_is_closed(&self) {
-        for chip in 0..SPACE.chips {
+        for lun in 0..SPACE.luns {
             let mut held = BTreeSet::new();
-            self.policy.each(chip, &mut |block, filed| {
+            self.policy.each(lun, &mut |block, filed| {
                 assert!(held.insert(block), "seed {}: it holds {block} twice", self.seed);
                 let valid = self.model.known(block).valid;
                 assert!(filed.is_none_or(|filed| filed == valid), "seed {}: {block} is misfiled", self.seed);
             });
-            assert_eq!(held, self.model.of(chip).map(|(block, _)| block).collect(), "seed {}", self.seed);
+            assert_eq!(held, self.model.of(lun).map(|(block, _)| block).collect(), "seed {}", self.seed);
         }
     }
 
     /// Closed again in the order of [`ftlab_core::ftl::gc::Victims::each`], the blocks are chosen in the same
     /// order.
     fn goes_on_when_loaded(&mut self, mut loaded: Policy) {
-        for chip in 0..SPACE.chips {
-            self.policy.each(chip, &mut |block, _| {
+        for lun in 0..SPACE.luns {
+            self.policy.each(lun, &mut |block, _| {
                 let modified = self.policy.modified(block);
-                loaded.close(chip, block, self.model.known(block).valid, modified);
+                loaded.close(lun, block, self.model.known(block).valid, modified);
             });
         }
         if let (Some(stream), Some(saved)) = (loaded.random(), self.policy.random()) {
             stream.clone_from(saved);
         }
-        for chip in 0..SPACE.chips {
-            while self.model.is_collectable(chip) {
-                let need = Need { chip, now: self.now, gainless: 0 };
+        for lun in 0..SPACE.luns {
+            while self.model.is_collectable(lun) {
+                let need = Need { lun, now: self.now, gainless: 0 };
                 let chosen = self.choose(need);
                 let model = &self.model;
                 let again =
                     loaded.choose(need, &|block| model.known(block).valid, &|block| model.erases(block));
                 assert_eq!(again, chosen, "seed {}: another victim once it is loaded", self.seed);
-                loaded.remove(chip, chosen, &|block| self.model.known(block).valid);
+                loaded.remove(lun, chosen, &|block| self.model.known(block).valid);
                 self.remove(chosen);
             }
         }
@@ -251,15 +251,15 @@ impl Run {
         let full = SPACE.slots_per_block;
         let blocks: Vec<u32> = self.model.of(0).map(|(block, _)| block).collect();
         blocks.into_iter().for_each(|block| self.remove(block));
-        let gainful = self.random.random_range(1..SPACE.blocks_per_chip - 1);
-        for block in 1..SPACE.blocks_per_chip {
+        let gainful = self.random.random_range(1..SPACE.blocks_per_lun - 1);
+        for block in 1..SPACE.blocks_per_lun {
             self.model.events += 1;
             self.close(block, if block == gainful { 0 } else { full });
         }
         let mut erased = 0;
-        for gainless in 0..=SPACE.blocks_per_chip + 1 {
+        for gainless in 0..=SPACE.blocks_per_lun + 1 {
             self.now += u64::from(full);
-            let chosen = self.choose(Need { chip: 0, now: self.now, gainless });
+            let chosen = self.choose(Need { lun: 0, now: self.now, gainless });
             if chosen == gainful {
                 return;
             }

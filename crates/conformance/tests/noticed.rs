@@ -84,24 +84,24 @@ impl Victims for Lowest {
         Lowest { closed: Vec::new(), gainful: true, keeps: false }
     }
 
-    fn close(&mut self, _chip: u32, block: u32, _valid: u32, _now: u64) {
+    fn close(&mut self, _lun: u32, block: u32, _valid: u32, _now: u64) {
         self.closed.push(block);
         self.closed.sort_unstable();
         self.closed.dedup();
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let here = |block: &&u32| *block / SPACE.blocks_per_chip == need.chip;
+        let here = |block: &&u32| *block / SPACE.blocks_per_lun == need.lun;
         let gains = |block: &&u32| !self.gainful || SPACE.gainful(valid(**block));
         *self.closed.iter().filter(here).find(gains).expect("there is one")
     }
 
-    fn remove(&mut self, _chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+    fn remove(&mut self, _lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed.retain(|&other| self.keeps || other != block);
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        let here = |block: &&u32| *block / SPACE.blocks_per_chip == chip;
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        let here = |block: &&u32| *block / SPACE.blocks_per_lun == lun;
         self.closed.iter().filter(here).for_each(|&block| visit(block, None));
     }
 }

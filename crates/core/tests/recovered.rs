@@ -85,8 +85,7 @@ fn writes_begin_on_the_first_chip() {
     let (media, tape) = (media(&settings), Tape::new(0));
     let (mut ftl, _, mut work) = recover(&settings, &media, &tape);
     (0..4).for_each(|at| write(&mut ftl, at * 4, 4, &mut work));
-    let chips: Vec<u32> =
-        programmed(&tape).into_iter().map(|page| media.chip(media.block_of(page))).collect();
+    let chips: Vec<u32> = programmed(&tape).into_iter().map(|page| media.lun(media.block_of(page))).collect();
     assert_eq!(chips, [0, 1, 2, 0]);
 }
 

@@ -27,18 +27,18 @@ fn scan(name: &str, window: u32, judge: impl FnMut(&Model, Need, u32)) {
 
 #[test]
 fn greedy_takes_the_fewest_valid() {
-    let fewest = |model: &Model, need: Need, chosen| assert_eq!(Some(chosen), fewest(model.of(need.chip)));
+    let fewest = |model: &Model, need: Need, chosen| assert_eq!(Some(chosen), fewest(model.of(need.lun)));
     scan("greedy", 1, fewest);
 }
 
 #[test]
 fn cyclic_goes_by_number() {
-    scan("cyclic", 1, |model, need, chosen| assert_eq!(Some(chosen), model.due(need.chip)));
+    scan("cyclic", 1, |model, need, chosen| assert_eq!(Some(chosen), model.due(need.lun)));
 }
 
 #[test]
 fn fifo_takes_the_oldest() {
-    scan("fifo", 1, |model, need, chosen| assert_eq!(chosen, model.oldest(need.chip, 1)[0].0));
+    scan("fifo", 1, |model, need, chosen| assert_eq!(chosen, model.oldest(need.lun, 1)[0].0));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn windowed_greedy_takes_the_fewest_of_the_oldest() {
     for window in 1..14 {
         let judge = |model: &Model, need: Need, chosen| {
             // Among equals the order of insertion decides, which the model does not keep.
-            let inside = model.oldest(need.chip, window as usize);
+            let inside = model.oldest(need.lun, window as usize);
             let fewest = inside.iter().map(|(_, known)| known.valid).min();
             assert!(inside.iter().any(|(block, _)| *block == chosen));
             assert_eq!(Some(model.known(chosen).valid), fewest);
@@ -57,10 +57,10 @@ fn windowed_greedy_takes_the_fewest_of_the_oldest() {
 
 #[test]
 fn cost_benefit_takes_what_is_worth_most() {
-    let judge = |model: &Model, Need { chip, now, .. }: Need, chosen| {
+    let judge = |model: &Model, Need { lun, now, .. }: Need, chosen| {
         let known = model.known(chosen);
         assert!(SPACE.gainful(known.valid));
-        let gainful = model.of(chip).filter(|(_, known)| SPACE.gainful(known.valid));
+        let gainful = model.of(lun).filter(|(_, known)| SPACE.gainful(known.valid));
         let most = gainful.map(|(_, known)| worth(known, now)).fold(0.0, f64::max);
         let worth = worth(known, now);
         assert!(worth == most || worth > most * (1.0 - 1e-12), "{worth} of {most}");
@@ -73,9 +73,9 @@ fn cost_benefit_takes_what_is_worth_most() {
 #[test]
 fn draws_end() {
     for name in ["random", "d-choices"] {
-        let judge = |model: &Model, Need { chip, gainless, .. }: Need, chosen| {
-            let fewest = model.of(chip).map(|(_, known)| known.valid).min();
-            let drawn = (gainless as usize) < model.of(chip).count();
+        let judge = |model: &Model, Need { lun, gainless, .. }: Need, chosen| {
+            let fewest = model.of(lun).map(|(_, known)| known.valid).min();
+            let drawn = (gainless as usize) < model.of(lun).count();
             assert!(drawn || Some(model.known(chosen).valid) == fewest);
         };
         scan(name, 1, judge);
@@ -88,7 +88,7 @@ fn draws_are_fair_and_seeded() {
     let draw = |seed| {
         let mut policy = Policy::new("random", &settings().ftl.victims, SPACE, stream(seed, "test"));
         (0..12).for_each(|block| policy.close(0, block, 4, 0));
-        let need = Need { chip: 0, now: 0, gainless: 0 };
+        let need = Need { lun: 0, now: 0, gainless: 0 };
         (0..12_000).map(|_| policy.choose(need, &|_| 4, &|_| 0)).collect::<Vec<_>>()
     };
     let drawn = draw(1);

@@ -6,7 +6,7 @@ use ftlab_core::util::Stat;
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct OldestGainful {
-    /// Closed blocks of each chip, in the order of closing.
+    /// Closed blocks of each LUN, in the order of closing.
     closed: Vec<Vec<u32>>,
     space: Space,
     /// Blocks that were older than the victim, and gave nothing back.
@@ -15,23 +15,23 @@ pub struct OldestGainful {
 
 impl Victims for OldestGainful {
     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> OldestGainful {
-        OldestGainful { closed: vec![Vec::new(); space.chips as usize], space, passed_over: 0 }
+        OldestGainful { closed: vec![Vec::new(); space.luns as usize], space, passed_over: 0 }
     }
 
-    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
-        self.closed[chip as usize].push(block);
+    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+        self.closed[lun as usize].push(block);
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let closed = &self.closed[need.chip as usize];
+        let closed = &self.closed[need.lun as usize];
         let oldest = closed.iter().position(|&block| self.space.gainful(valid(block)));
         let oldest = oldest.expect("ftlab asks only when there is one");
         self.passed_over += oldest as u64;
         closed[oldest]
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-        self.closed[chip as usize].retain(|&other| other != block);
+    fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+        self.closed[lun as usize].retain(|&other| other != block);
     }
 
     fn stats(&self) -> Vec<Stat> {
@@ -43,7 +43,7 @@ impl Victims for OldestGainful {
         )]
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.closed[chip as usize].iter().for_each(|&block| visit(block, None));
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.closed[lun as usize].iter().for_each(|&block| visit(block, None));
     }
 }

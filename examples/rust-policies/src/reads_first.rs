@@ -1,4 +1,4 @@
-//! Reads first: with the chips idle, a read issues before all writes that wait, each in the order of arrival.
+//! Reads first: with the LUNs idle, a read issues before all writes that wait, each in the order of arrival.
 
 use ftlab_core::device::Array;
 use ftlab_core::device::sched::{Keys, Scheduler, Space};
@@ -18,7 +18,7 @@ impl Scheduler for ReadsFirst {
         ReadsFirst { waiting: Vec::new() }
     }
 
-    fn admit(&mut self, id: u32, _chips: Window, _pool: &mut Pool) {
+    fn admit(&mut self, id: u32, _luns: Window, _pool: &mut Pool) {
         self.waiting.push(id);
     }
 

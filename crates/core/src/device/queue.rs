@@ -112,7 +112,7 @@ impl Waiting {
         if pages.pages == 0 || self.touch != Touch::Window {
             return Window { first: 0, width: 0 };
         }
-        let first = ftl.home_chip(pages.first);
+        let first = ftl.home_lun(pages.first);
         if pages.pages == 1 {
             return Window { first, width: 1 };
         }
@@ -128,16 +128,16 @@ impl Waiting {
         let mut pages = request.pages.first..request.pages.first + request.pages.pages;
         if self.touch == Touch::Unknown {
             return match request.op {
-                Op::Read => pages.any(|lpn| !array.is_idle(ftl.read_chip(lpn))),
+                Op::Read => pages.any(|lpn| !array.is_idle(ftl.read_lun(lpn))),
                 _ => !pages.is_empty() && array.busy().count() == self.wanted.len() as u64,
             };
         }
         let meets = |lpn| {
-            let chip = ftl.home_chip(lpn);
+            let chip = ftl.home_lun(lpn);
             self.wanted[chip as usize] > 0 || !array.is_idle(chip)
         };
         let conflict = pages.clone().any(meets);
-        pages.for_each(|lpn| self.wanted[ftl.home_chip(lpn) as usize] += 1);
+        pages.for_each(|lpn| self.wanted[ftl.home_lun(lpn) as usize] += 1);
         conflict
     }
 
@@ -165,7 +165,7 @@ impl Waiting {
             return work.set_busy(array.busy());
         }
         for lpn in pages.first..pages.first + pages.pages {
-            self.wanted[ftl.home_chip(lpn) as usize] -= 1;
+            self.wanted[ftl.home_lun(lpn) as usize] -= 1;
         }
     }
 }

@@ -41,7 +41,7 @@ impl Cells {
         self.speeds.as_ref()
     }
 
-    /// Time to read a page, ns; of one of a chip that has no data, [`crate::util::NONE`].
+    /// Time to read a page, ns; of one of a LUN that has no data, [`crate::util::NONE`].
     #[inline]
     pub(super) fn read_ns(&self, _page: u32) -> u64 {
         self.read_ns

@@ -9,14 +9,14 @@ impl Work {
     /// Reads a page whose content later requests may need, not before it has arrived; returns the
     /// number to wait for ([`Work::need`]), 0 if no request can be too early.
     #[inline]
-    pub fn load(&mut self, chip: u32, page: u32, cause: Cause) -> u32 {
-        self.read(chip, page, cause);
+    pub fn load(&mut self, lun: u32, page: u32, cause: Cause) -> u32 {
+        self.read(lun, page, cause);
         self.number_load()
     }
 
     /// Reads so many of the equal parts of a page whose content later requests may need; see [`Work::load`].
-    pub(crate) fn load_share(&mut self, chip: u32, page: u32, cause: Cause, share: [u32; 2]) -> u32 {
-        self.read_share(chip, page, cause, share);
+    pub(crate) fn load_share(&mut self, lun: u32, page: u32, cause: Cause, share: [u32; 2]) -> u32 {
+        self.read_share(lun, page, cause, share);
         self.number_load()
     }
 
@@ -40,7 +40,7 @@ impl Work {
     #[inline(always)] // for every operation; left to itself it is called
     fn push(
         &mut self,
-        (chip, page): (u32, u32),
+        (lun, page): (u32, u32),
         operation: Operation,
         cause: Cause,
         [in_ns, cell_ns, out_ns]: [u64; 3],
@@ -48,18 +48,18 @@ impl Work {
         let apart = in_ns | out_ns | self.apart | u64::from(self.needs | self.settled | self.marked);
         if apart == 0
             && let Some(step) = self.steps.last_mut()
-            && step.chip == chip
+            && step.lun == lun
             && step.in_ns | step.out_ns == 0
         {
-            // In emission order on the same chip it runs right behind anyway.
+            // In emission order on the same LUN it runs right behind anyway.
             step.cell_ns += cell_ns;
         } else {
             if self.fold {
                 let times = [in_ns + cell_ns + out_ns, in_ns + out_ns];
-                return self.push_folded(chip, operation, times, out_ns > 0);
+                return self.push_folded(lun, operation, times, out_ns > 0);
             }
             self.steps.push(Step {
-                chip,
+                lun,
                 operation,
                 folded: false,
                 ends_on_bus: false,
@@ -83,18 +83,18 @@ impl Work {
 
     /// Pushes a folded step of so much time, and of so much on the bus within it.
     #[inline(never)] // most devices share buses, or have none that takes time
-    fn push_folded(&mut self, chip: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
+    fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
         let apart = self.apart | u64::from(self.needs | self.settled | self.marked);
         if apart == 0
             && let Some(step) = self.steps.last_mut()
-            && step.chip == chip
+            && step.lun == lun
         {
             step.cell_ns += ns;
             step.out_ns += bus_ns;
             step.ends_on_bus = ends_on_bus;
         } else {
             self.steps.push(Step {
-                chip,
+                lun,
                 operation,
                 folded: true,
                 ends_on_bus,
@@ -128,40 +128,40 @@ impl Work {
         }
     }
 
-    /// Reads a page, or one of a chip if it is [`NONE`]; `out_ns` of bus time bring out what is wanted of it.
+    /// Reads a page, or one of a LUN if it is [`NONE`]; `out_ns` of bus time bring out what is wanted of it.
     #[inline]
-    fn read_with(&mut self, chip: u32, page: u32, cause: Cause, out_ns: u64) {
+    fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
         self.counts.reads[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += command_ns + cell_ns + out_ns;
-        self.push((chip, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
+        self.push((lun, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
     }
 
     /// Reads a whole page.
     #[inline]
-    pub fn read(&mut self, chip: u32, page: u32, cause: Cause) {
-        self.read_with(chip, page, cause, self.timing.page_transfer_ns);
+    pub fn read(&mut self, lun: u32, page: u32, cause: Cause) {
+        self.read_with(lun, page, cause, self.timing.page_transfer_ns);
     }
 
     /// Reads `count` logical pages out of one NAND page.
     #[inline]
-    pub(crate) fn read_part(&mut self, chip: u32, page: u32, cause: Cause, count: u32) {
+    pub(crate) fn read_part(&mut self, lun: u32, page: u32, cause: Cause, count: u32) {
         let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
-        self.read_with(chip, page, cause, out_ns);
+        self.read_with(lun, page, cause, out_ns);
     }
 
     /// Reads so many of the equal parts of one NAND page.
-    pub(crate) fn read_share(&mut self, chip: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
+    pub(crate) fn read_share(&mut self, lun: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
-        self.read_with(chip, page, cause, out_ns);
+        self.read_with(lun, page, cause, out_ns);
     }
 
     /// Programs a page.
     #[inline(always)] // for every write
-    pub fn program(&mut self, chip: u32, page: u32, cause: Cause) {
+    pub fn program(&mut self, lun: u32, page: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         let cell_ns = self.cells.program_ns(page, 1);
-        self.push((chip, page), Operation::Program, cause, [in_ns, cell_ns, 0]);
+        self.push((lun, page), Operation::Program, cause, [in_ns, cell_ns, 0]);
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
@@ -180,9 +180,9 @@ impl Work {
         self.number = self.number.wrapping_add(pages);
     }
 
-    /// Reads the pages of a chip that were named ([`Work::source`]) and programs others of it ([`Work::target`]), data
+    /// Reads the pages of a LUN that were named ([`Work::source`]) and programs others of it ([`Work::target`]), data
     /// through the controller.
-    pub(crate) fn copy(&mut self, chip: u32, cause: Cause) {
+    pub(crate) fn copy(&mut self, lun: u32, cause: Cause) {
         let Timing { command_ns: [read_command_ns, program_command_ns, _], page_transfer_ns, .. } =
             self.timing;
         let [read_bus_ns, program_bus_ns] =
@@ -194,10 +194,10 @@ impl Work {
             let mut to = targets.drain(..).flat_map(|(first, pages)| first..first + pages);
             for at in 0..reads.max(pages) {
                 if at < reads {
-                    self.read(chip, from.next().unwrap_or(NONE), cause);
+                    self.read(lun, from.next().unwrap_or(NONE), cause);
                 }
                 if at < pages {
-                    self.program(chip, to.next().unwrap_or(NONE), cause);
+                    self.program(lun, to.next().unwrap_or(NONE), cause);
                 }
             }
             drop((from, to));
@@ -210,9 +210,9 @@ impl Work {
             self.count_programs(cause, pages, cell_ns + bus_ns);
             if self.fold {
                 let ends_on_bus = reads > programs && self.timing.page_transfer_ns > 0;
-                self.push_folded(chip, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
+                self.push_folded(lun, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
             } else {
-                self.push((chip, NONE), Operation::Read, cause, [0, cell_ns, 0]);
+                self.push((lun, NONE), Operation::Read, cause, [0, cell_ns, 0]);
             }
         }
     }
@@ -229,18 +229,18 @@ impl Work {
     }
 
     /// Erases the block that begins with a page.
-    pub(crate) fn erase(&mut self, chip: u32, first: u32, cause: Cause) {
+    pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         self.counts.erases[cause as usize] += 1;
         self.counts.busy_ns[cause as usize] += command_ns + cell_ns;
-        self.push((chip, first), Operation::Erase, cause, [command_ns, cell_ns, 0]);
+        self.push((lun, first), Operation::Erase, cause, [command_ns, cell_ns, 0]);
         self.number = self.number.wrapping_add(1);
     }
 
     /// Erases a block, not before every program and erase up to a number has finished; 0: no matter.
-    pub(crate) fn erase_after(&mut self, chip: u32, first: u32, cause: Cause, number: u32) {
+    pub(crate) fn erase_after(&mut self, lun: u32, first: u32, cause: Cause, number: u32) {
         self.settled = number;
-        self.erase(chip, first, cause);
+        self.erase(lun, first, cause);
     }
 
     /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what

@@ -201,11 +201,11 @@ struct Block {
     erased: u64,
 }
 
-/// The contents of all blocks, which are numbered chip by chip.
+/// The contents of all blocks, which are numbered LUN by LUN.
 #[derive(Clone, Debug)]
 pub struct Media {
     pages_per_block: u32,
-    blocks_per_chip: u32,
+    blocks_per_lun: u32,
     pages: Vec<Page>,
     blocks: Vec<Block>,
     /// Number of programs and erases so far.
@@ -217,11 +217,11 @@ pub struct Media {
 
 impl Media {
     /// Makes erased blocks with these erase counts.
-    pub fn new(chips: u32, blocks_per_chip: u32, pages_per_block: u32, erases: u32) -> Media {
-        let blocks = chips * blocks_per_chip;
+    pub fn new(luns: u32, blocks_per_lun: u32, pages_per_block: u32, erases: u32) -> Media {
+        let blocks = luns * blocks_per_lun;
         Media {
             pages_per_block,
-            blocks_per_chip,
+            blocks_per_lun,
             pages: vec![Page::Erased; (blocks * pages_per_block) as usize],
             blocks: vec![Block { next: 0, erases, erased: 0 }; blocks as usize],
             number: 0,
@@ -246,18 +246,18 @@ impl Media {
     }
 
     /// Chips.
-    pub(crate) fn chips(&self) -> u32 {
-        self.blocks() / self.blocks_per_chip
+    pub(crate) fn luns(&self) -> u32 {
+        self.blocks() / self.blocks_per_lun
     }
 
-    /// Blocks of a chip.
-    pub(crate) fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
-        chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
+    /// Blocks of a LUN.
+    pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
+        lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
 
     /// Chip of a block.
-    pub fn chip(&self, block: u32) -> u32 {
-        block / self.blocks_per_chip
+    pub fn lun(&self, block: u32) -> u32 {
+        block / self.blocks_per_lun
     }
 
     /// Block of a page.

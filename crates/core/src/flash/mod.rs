@@ -1,7 +1,7 @@
 //! The flash: timing of its operations and the sink an FTL emits them into.
 //!
 //! An FTL decides *what* happens, in an order, and names pages; [`Work`] records it as steps with
-//! a chip, a cause and the time that its [`Cells`] say, and the device ([`crate::device`]) decides
+//! a LUN, a cause and the time that its [`Cells`] say, and the device ([`crate::device`]) decides
 //! *when* each step runs.
 
 mod cells;
@@ -108,12 +108,12 @@ impl Timing {
 
 /// One stretch of work on one LUN: command and data in over the bus, then cells, then data out.
 ///
-/// A chip is here, as everywhere above the device, the least part of the flash to which pages can be
+/// A LUN is here, as everywhere above the device, the least part of the flash to which pages can be
 /// directed: a die or a plane where those work on their own ([`parallel`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Chip it runs on.
-    pub chip: u32,
+    /// LUN it runs on.
+    pub lun: u32,
     /// Its operation; of merged steps, that of the first.
     pub operation: Operation,
     /// It is one stretch of time, and the bus time within it is in `out_ns` ([`Work::fold`]).
@@ -194,7 +194,7 @@ pub struct Work {
     /// Programs and erases labelled so far.
     labelled: u32,
     counts: Counts,
-    /// By chip: the work in which requests behind the current one last waited for it.
+    /// By LUN: the work in which requests behind the current one last waited for it.
     hurry: Vec<u64>,
     /// Chips at work, where dynamic allocation asks for them.
     busy: Option<Bits>,

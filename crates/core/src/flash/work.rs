@@ -13,7 +13,7 @@ impl Work {
             last: NONE,
             fence: NONE,
             needs: 0,
-            // On one chip steps run in the order of emission anyway.
+            // On one LUN steps run in the order of emission anyway.
             loads: (flash.luns() > 1).then_some(0),
             number: 0,
             settled: 0,
@@ -105,16 +105,16 @@ impl Work {
     }
 
     /// Marks a LUN that requests behind the current one wait for.
-    pub fn hurry(&mut self, chip: u32) {
-        if chip as usize >= self.hurry.len() {
-            self.hurry.resize(chip as usize + 1, 0);
+    pub fn hurry(&mut self, lun: u32) {
+        if lun as usize >= self.hurry.len() {
+            self.hurry.resize(lun as usize + 1, 0);
         }
-        self.hurry[chip as usize] = self.current;
+        self.hurry[lun as usize] = self.current;
     }
 
     /// Whether requests behind the current one wait for a LUN.
-    pub(crate) fn hurries(&self, chip: u32) -> bool {
-        self.hurry.get(chip as usize) == Some(&self.current)
+    pub(crate) fn hurries(&self, lun: u32) -> bool {
+        self.hurry.get(lun as usize) == Some(&self.current)
     }
 
     /// Sets which LUNs are busy, for dynamic allocation.
@@ -127,15 +127,15 @@ impl Work {
 
     /// Whether a LUN is known to be busy.
     #[inline]
-    pub(crate) fn is_busy(&self, chip: u32) -> bool {
-        self.busy.as_ref().is_some_and(|busy| busy.get(chip))
+    pub(crate) fn is_busy(&self, lun: u32) -> bool {
+        self.busy.as_ref().is_some_and(|busy| busy.get(lun))
     }
 
     /// The current request has work for a LUN.
     #[inline]
-    pub(crate) fn occupy(&mut self, chip: u32) {
+    pub(crate) fn occupy(&mut self, lun: u32) {
         if let Some(busy) = &mut self.busy {
-            busy.set(chip);
+            busy.set(lun);
         }
     }
 

@@ -29,20 +29,20 @@ pub enum Kind {
 /// Returns the log whose blocks on an idle LUN are to be collected now, if the LUN has fewer than `normal`
 /// erased blocks; `pages` are the translation pages, if there are any.
 pub(crate) fn choose(
-    chip: u32,
+    lun: u32,
     normal: u32,
     data: &Log,
     pages: Option<&Log>,
     pool: &BlockPool,
 ) -> Option<Kind> {
-    if data.is_collecting(chip) || (data.nears_limit(chip, normal) && data.has_gainful(chip)) {
+    if data.is_collecting(lun) || (data.nears_limit(lun, normal) && data.has_gainful(lun)) {
         return Some(Kind::Data);
     }
     let pages = pages?;
     let share = pool.in_service() - data.shape().limit;
-    let scarce = pool.free(chip) + data.shape().reserve < normal;
-    let beyond = pages.held(chip) > share && pages.has_gainful(chip);
-    (pages.is_collecting(chip) || (scarce && beyond)).then_some(Kind::Pages)
+    let scarce = pool.free(lun) + data.shape().reserve < normal;
+    let beyond = pages.held(lun) > share && pages.has_gainful(lun);
+    (pages.is_collecting(lun) || (scarce && beyond)).then_some(Kind::Pages)
 }
 
 /// Refuses thresholds that are not in order, or for which user data leaves no room, if it may have
@@ -69,7 +69,7 @@ pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradi
             "withhold more (ftl.over_provisioning), or set ftl.gc_background to false".to_owned()
         };
         return fail(format!(
-            "a chip that keeps {normal} blocks erased needs {needed} for the user's data, of {data_limit} it may have; \
+            "a LUN that keeps {normal} blocks erased needs {needed} for the user's data, of {data_limit} it may have; \
              {advice}"
         ));
     }

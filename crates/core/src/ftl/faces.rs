@@ -58,7 +58,7 @@ macro_rules! faces {
 
 faces! {
     /// The device: operations. Each emits its steps into a [`Work`], state changes at once; the device decides
-    /// when the steps run, in this order on each chip.
+    /// when the steps run, in this order on each LUN.
     trait Serve {
         /// Reads; returns the mapping-cache misses.
         fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
@@ -92,24 +92,24 @@ faces! {
     trait Idle {
         /// Writes one translation page back in the background; false if there is nothing to write.
         fn write_back(self: &mut Self, work: &mut Work) -> bool = { false };
-        /// One step of collecting an idle chip in the background; false if it has erased blocks enough, or
+        /// One step of collecting an idle LUN in the background; false if it has erased blocks enough, or
         /// nothing to gain.
-        fn background_step(self: &mut Self, chip: u32, work: &mut Work) -> bool = { false };
+        fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
     }
 
     /// The device's scheduler: where data lies.
     trait Locate {
         /// Chip a read of this LPN goes to.
-        fn read_chip(self: &Self, lpn: u32) -> u32 = { self.home_chip(lpn) };
+        fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
         /// Chip a write goes to, of the `page`-th page of a request that begins at LPN `first`.
-        fn write_chip(self: &Self, first: u32, page: u32) -> u32 = { self.home_chip(first + page) };
-        /// Under dynamic allocation, whether the next page written would go to a chip that is not busy, or into
+        fn write_lun(self: &Self, first: u32, page: u32) -> u32 = { self.home_lun(first + page) };
+        /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into
         /// a page buffer that was begun on one.
         fn finds_room(self: &Self, busy: &Bits) -> bool = { true };
         /// Chip where static allocation puts an LPN.
-        fn home_chip(self: &Self, lpn: u32) -> u32;
+        fn home_lun(self: &Self, lpn: u32) -> u32;
         /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through
-        /// chips, blocks and pages.
+        /// LUNs, blocks and pages.
         fn slot(self: &Self, lpn: u32) -> u32;
         /// A request with this LPN is in the queue: begins to load what a write of it will invalidate.
         fn approach(self: &Self, lpn: u32) = {};

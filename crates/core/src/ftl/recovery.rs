@@ -133,13 +133,13 @@ impl Found {
             reads: 0,
             torn_pages: 0,
         };
-        let mut reads = vec![0; media.chips() as usize];
+        let mut reads = vec![0; media.luns() as usize];
         for block in 0..media.blocks() {
             found.scan_block(media, block, &log);
             let read = if gaps { u32::MAX } else { media.used(block) + 1 };
-            reads[media.chip(block) as usize] += read.min(media.pages_per_block());
+            reads[media.lun(block) as usize] += read.min(media.pages_per_block());
         }
-        found.reads = read_all(&reads, |chip, work| work.read_part(chip, NONE, Cause::Map, 0), work);
+        found.reads = read_all(&reads, |lun, work| work.read_part(lun, NONE, Cause::Map, 0), work);
         match flaw {
             Flaw::IgnoreOrder => found.versions.sort_by_key(|at| (at.owner, at.slot)),
             _ => found.versions.sort_by_key(|at| (at.owner, Reverse(at.seq), Reverse(at.number))),
@@ -205,7 +205,7 @@ impl Found {
 pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &Tape), work: &mut Work) {
     for &block in blocks {
         work.chain();
-        work.erase(media.chip(block), block * media.pages_per_block(), cause);
+        work.erase(media.lun(block), block * media.pages_per_block(), cause);
         tape.note(Change::Erase { block });
     }
 }
@@ -213,14 +213,14 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
 /// Reads this many pages of each LUN, the LUNs side by side, and makes all later chains wait for the last of
 /// them, since what follows needs everything that is read. Returns how many there are.
 pub(crate) fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) -> u64 {
-    let chips = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
-    for (chip, &reads) in chips() {
+    let luns = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
+    for (lun, &reads) in luns() {
         work.chain();
-        (1..reads).for_each(|_| read(chip as u32, work));
+        (1..reads).for_each(|_| read(lun as u32, work));
     }
-    if chips().next().is_some() {
+    if luns().next().is_some() {
         work.chain();
-        chips().for_each(|(chip, _)| read(chip as u32, work));
+        luns().for_each(|(lun, _)| read(lun as u32, work));
         work.fence();
     }
     reads.iter().copied().map(u64::from).sum()

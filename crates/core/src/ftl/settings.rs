@@ -71,7 +71,7 @@ section! {
         gc: String = "ftl.gc", one_of(super::gc::choices), "greedy";
         /// Victim selection of garbage collection, of translation blocks.
         translation_gc: String = "ftl.translation_gc", one_of(super::gc::choices), "greedy";
-        /// Erased blocks each chip keeps, the urgent threshold; taking the last starts garbage collection in the
+        /// Erased blocks each LUN keeps, the urgent threshold; taking the last starts garbage collection in the
         /// foreground.
         gc_free_blocks: u32 = "ftl.gc_free_blocks", count(1, 1 << 20), "1";
         /// Which erased blocks are free for new data (page-mapped FTLs).
@@ -88,11 +88,11 @@ section! {
         /// What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.
         host_flush: HostFlush = "ftl.host_flush", "mapping" not in state;
         /// Whether the FTL can be recovered after a power cut at any operation: an erase waits for what replaces
-        /// the block's data on other chips, and trims are made durable, by a host's flush, of bast and fast at
+        /// the block's data on other LUNs, and trims are made durable, by a host's flush, of bast and fast at
         /// once. Else a trim frees its pages and nothing on flash says so. ftlab crash sets it.
         power_safe: bool = "ftl.power_safe", "false";
-        /// Most erase blocks of translation pages, of all chips together, where units are gathered (minipage,
-        /// msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each chip.
+        /// Most erase blocks of translation pages, of all LUNs together, where units are gathered (minipage,
+        /// msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each LUN.
         translation_blocks: Option<u32> = "ftl.translation_blocks", count(1, 1 << 30) or "auto", "auto";
         /// bast, fast: log blocks, a share of all erase blocks, rounded up.
         log_blocks_ppm: u64 = "ftl.log_blocks", share(0, 990_000), "5%";
@@ -104,8 +104,8 @@ section! {
         victims: super::gc::Own;
         /// Static wear levelling; `None`: none.
         wear_leveling: Option<StaticLeveling>;
-        /// Blocks of each chip, out of what ftl.over_provisioning withholds, that only replace retired ones; the
-        /// device turns read-only when a chip needs one and has none left.
+        /// Blocks of each LUN, out of what ftl.over_provisioning withholds, that only replace retired ones; the
+        /// device turns read-only when a LUN needs one and has none left.
         spare_blocks: u32 = "ftl.spare_blocks", count(0, 1 << 24), "0";
         /// Share of ftl.spare_blocks below which results warn: available_spare_threshold of NVMe, whole percents.
         spare_threshold_ppm: u64 = "ftl.spare_threshold", share(0, 1_000_000), "10%" not in state;
@@ -172,7 +172,7 @@ section! {
     /// `ftl.gc_background` and its keys.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GcBackground {
-        /// Erased blocks of a chip, ftl.gc_free_blocks included, below which ftl.gc_background collects.
+        /// Erased blocks of a LUN, ftl.gc_free_blocks included, below which ftl.gc_background collects.
         normal_blocks: u32 = "ftl.gc_normal_blocks", count(2, 1 << 20), "4" not in state;
         /// Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.
         step_pages: u32 = "ftl.gc_step", count(1, 65_536), "1" not in state;
@@ -180,7 +180,7 @@ section! {
 }
 
 switch! {
-    /// Collect garbage in steps while a chip is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.
+    /// Collect garbage in steps while a LUN is idle, when it has fewer than ftl.gc_normal_blocks erased blocks.
     GcBackground if bool = "ftl.gc_background", "false" not in state is true
 }
 
@@ -198,7 +198,7 @@ section! {
     /// Static wear levelling.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct StaticLeveling {
-        /// Difference of erase counts within a chip beyond which ftl.wear_leveling static moves data.
+        /// Difference of erase counts within a LUN beyond which ftl.wear_leveling static moves data.
         threshold: u32 = "ftl.wear_threshold", count(1, 1 << 30), "256";
     }
 }

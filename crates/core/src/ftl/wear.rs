@@ -41,11 +41,11 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
 
 /// Returns the least worn movable block of a LUN and the most worn erased one that a log holds, if they
 /// differ enough. The pool is told the erase count to measure against.
-fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
+fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
     let left_out = |block| pages.is_serial() && pages.has(block);
     let (mut settled, mut open, mut worn) = (None, None, None);
-    for block in pool.of_chip(chip).filter(|&block| !left_out(block)) {
+    for block in pool.of_lun(lun).filter(|&block| !left_out(block)) {
         let erases = pool.erase_count(block);
         if !(pool.is_free(block) || data.has(block) || pages.has(block)) {
             // It is retired, or a spare one.
@@ -67,7 +67,7 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
             colder(if closed { &mut settled } else { &mut open }, erases, block, place);
         }
     }
-    pool.set_floor(chip, settled.map_or(0, |(least, ..)| least));
+    pool.set_floor(lun, settled.map_or(0, |(least, ..)| least));
     let (most, worn) = worn?;
     let beyond = |cold: Cold, by: u32| cold.filter(|(least, ..)| most.saturating_sub(*least) > by);
     let (_, cold, place) =
@@ -82,43 +82,43 @@ fn apart(chip: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u
 /// If the data can relocate nothing on the LUN now.
 #[cold]
 pub(crate) fn level(
-    chip: u32,
+    lun: u32,
     (data, pages): (&mut Log, &mut TranslationPages),
     pool: &mut BlockPool,
     work: &mut Work,
     moved: &mut dyn FnMut(u32, &TranslationPages),
 ) {
     // What a background collection has taken is returned first.
-    if data.is_short(chip) || (!pages.log().is_serial() && pages.log().is_short(chip)) {
+    if data.is_short(lun) || (!pages.log().is_serial() && pages.log().is_short(lun)) {
         return;
     }
-    let Some(((cold, place), worn)) = apart(chip, data, pages.log(), pool) else { return };
+    let Some(((cold, place), worn)) = apart(lun, data, pages.log(), pool) else { return };
     let worn_in_data = data.is_reserve(worn);
     match place {
         Place::Pool => {
             pool.exchange(cold, worn);
             let holder = if worn_in_data { data } else { pages.log_mut() };
-            holder.exchange_reserve(chip, worn, cold);
+            holder.exchange_reserve(lun, worn, cold);
         }
         Place::Data => {
             if !worn_in_data {
-                exchange(chip, worn, pages.log_mut(), data);
+                exchange(lun, worn, pages.log_mut(), data);
             }
-            data.relocate(chip, (cold, worn), pool, work, &mut |lpn| moved(lpn, pages));
+            data.relocate(lun, (cold, worn), pool, work, &mut |lpn| moved(lpn, pages));
         }
-        Place::Pages if pages.log().can_relocate(chip) => {
+        Place::Pages if pages.log().can_relocate(lun) => {
             if worn_in_data {
-                exchange(chip, worn, data, pages.log_mut());
+                exchange(lun, worn, data, pages.log_mut());
             }
-            pages.log_mut().relocate(chip, (cold, worn), pool, work, &mut |_| ());
+            pages.log_mut().relocate(lun, (cold, worn), pool, work, &mut |_| ());
         }
         Place::Pages => (),
     }
 }
 
 /// Hands the reserve block `worn` of one log to another, in exchange for one of its own.
-fn exchange(chip: u32, worn: u32, from: &mut Log, to: &mut Log) {
-    let spare = to.any_reserve(chip);
-    to.exchange_reserve(chip, spare, worn);
-    from.exchange_reserve(chip, worn, spare);
+fn exchange(lun: u32, worn: u32, from: &mut Log, to: &mut Log) {
+    let spare = to.any_reserve(lun);
+    to.exchange_reserve(lun, spare, worn);
+    from.exchange_reserve(lun, worn, spare);
 }

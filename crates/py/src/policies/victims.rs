@@ -13,7 +13,7 @@ use super::object::Object;
 /// A closed block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
-    /// Its place among the blocks of its chip.
+    /// Its place among the blocks of its LUN.
     order: u64,
     valid: u32,
     closed: u64,
@@ -25,43 +25,43 @@ struct Victims {
     object: Object,
     space: Space,
     blocks: Vec<Closed>,
-    /// Closed blocks of each chip, in the order in which they reached their present number of valid pages.
-    chips: Vec<BTreeMap<u64, u32>>,
+    /// Closed blocks of each LUN, in the order in which they reached their present number of valid pages.
+    luns: Vec<BTreeMap<u64, u32>>,
     changes: u64,
     /// The counter value of the block that was closed last: no two blocks have the same.
     last_closed: u64,
 }
 
 impl Victims {
-    fn put(&mut self, chip: u32, block: u32, valid: u32) {
+    fn put(&mut self, lun: u32, block: u32, valid: u32) {
         self.changes += 1;
         let state = &mut self.blocks[block as usize];
         (state.order, state.valid) = (self.changes, valid);
-        self.chips[chip as usize].insert(self.changes, block);
+        self.luns[lun as usize].insert(self.changes, block);
     }
 
-    fn take(&mut self, chip: u32, block: u32) {
-        self.chips[chip as usize].remove(&self.blocks[block as usize].order);
+    fn take(&mut self, lun: u32, block: u32) {
+        self.luns[lun as usize].remove(&self.blocks[block as usize].order);
     }
 }
 
 impl AnyVictims for Victims {
-    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+    fn close(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
         self.last_closed = now.max(self.last_closed + 1);
         let closed = self.last_closed;
         self.blocks[block as usize] = Closed { closed, changed: closed, ..Closed::default() };
-        self.put(chip, block, valid);
+        self.put(lun, block, valid);
     }
 
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
-        self.take(chip, block);
+    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
+        self.take(lun, block);
         let changed = &mut self.blocks[block as usize].changed;
         *changed = now.max(*changed);
-        self.put(chip, block, valid);
+        self.put(lun, block, valid);
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32 {
-        let held: Vec<u32> = self.chips[need.chip as usize].values().copied().collect();
+        let held: Vec<u32> = self.luns[need.lun as usize].values().copied().collect();
         let chosen = Python::attach(|py| {
             let column = |of: &dyn Fn(u32) -> u64| {
                 let bytes: Vec<u8> = held.iter().flat_map(|&block| of(block).to_ne_bytes()).collect();
@@ -96,12 +96,12 @@ impl AnyVictims for Victims {
         block
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-        self.take(chip, block);
+    fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+        self.take(lun, block);
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        for &block in self.chips[chip as usize].values() {
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        for &block in self.luns[lun as usize].values() {
             visit(block, Some(self.blocks[block as usize].valid));
         }
     }
@@ -115,8 +115,8 @@ impl AnyVictims for Victims {
     }
 
     fn copy(&self) -> Box<dyn AnyVictims> {
-        let (blocks, chips) = (self.blocks.clone(), self.chips.clone());
-        Box::new(Victims { object: self.object.copy(), blocks, chips, ..*self })
+        let (blocks, luns) = (self.blocks.clone(), self.luns.clone());
+        Box::new(Victims { object: self.object.copy(), blocks, luns, ..*self })
     }
 }
 
@@ -129,8 +129,8 @@ pub fn add_victim_policy(name: &str, class: Py<PyAny>) {
         Box::new(Victims {
             object: Object::new(&of, &class),
             space,
-            blocks: vec![Closed::default(); (space.chips * space.blocks_per_chip) as usize],
-            chips: vec![BTreeMap::new(); space.chips as usize],
+            blocks: vec![Closed::default(); (space.luns * space.blocks_per_lun) as usize],
+            luns: vec![BTreeMap::new(); space.luns as usize],
             changes: 0,
             last_closed: 0,
         })

@@ -211,7 +211,7 @@ impl Overlap {
         ];
         let changes = |&slot: &u32| {
             let step = &frame.steps[slot].step;
-            step.chip == lun && step.operation != Operation::Read
+            step.lun == lun && step.operation != Operation::Read
         };
         let first = all[if self.passing { CHANGES } else { 0 }].head;
         let some = |slot: u32| (slot != NONE).then_some(slot);
@@ -265,7 +265,7 @@ impl Overlap {
     /// Links steps of the die's other planes behind a step that begins; returns whether there are any.
     pub(super) fn gather(&mut self, frame: &mut Frame, die: u32, slot: u32, before: Option<u64>) -> bool {
         let step = frame.steps[slot].step;
-        let package = self.luns[step.chip as usize].package;
+        let package = self.luns[step.lun as usize].package;
         let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
         let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
         let wanted = Wanted {
@@ -277,7 +277,7 @@ impl Overlap {
         let mut last = slot;
         for at in first..end {
             let lun = self.order[at as usize];
-            if lun == step.chip || self.luns[lun as usize].package != package {
+            if lun == step.lun || self.luns[lun as usize].package != package {
                 continue;
             }
             let found = self.candidate(frame, lun, wanted);

@@ -109,9 +109,9 @@ impl Overlap {
     /// Puts a step at the end of its line.
     pub(super) fn enqueue(&mut self, frame: &Frame, slot: u32) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
-        let alike = self.alike_at(step.chip, step.page);
+        let alike = self.alike_at(step.lun, step.page);
         let Overlap { luns, extras, alike: lists, .. } = self;
-        let lines = &mut luns[step.chip as usize].lines;
+        let lines = &mut luns[step.lun as usize].lines;
         lines.all[line].insert(extras, slot);
         if self.passing && line != CHANGES {
             lines.open[line].insert(extras, slot);
@@ -122,9 +122,9 @@ impl Overlap {
     /// Takes a step that begins out of its line.
     pub(super) fn unlink(&mut self, frame: &Frame, slot: u32) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
-        let alike = self.alike_at(step.chip, step.page);
+        let alike = self.alike_at(step.lun, step.page);
         let Overlap { luns, extras, alike: lists, .. } = self;
-        let lines = &mut luns[step.chip as usize].lines;
+        let lines = &mut luns[step.lun as usize].lines;
         lines.all[line].remove(extras, slot);
         if self.passing && line != CHANGES {
             lines.open[line].remove(extras, slot);
@@ -135,7 +135,7 @@ impl Overlap {
     /// Puts a read aside until a step has finished.
     pub(super) fn put_aside(&mut self, frame: &Frame, slot: u32, awaited: u32) {
         let line = self.line_of(frame, slot);
-        let lun = frame.steps[slot].step.chip as usize;
+        let lun = frame.steps[slot].step.lun as usize;
         self.luns[lun].lines.open[line].remove(&mut self.extras, slot);
         let next = std::mem::replace(&mut self.extras[awaited as usize].waiting, slot);
         (self.extras[slot as usize].aside, self.extras[slot as usize].next) = (true, next);
@@ -146,7 +146,7 @@ impl Overlap {
         let mut slot = std::mem::replace(&mut self.extras[awaited as usize].waiting, NONE);
         while slot != NONE {
             let line = self.line_of(frame, slot);
-            let lun = frame.steps[slot].step.chip as usize;
+            let lun = frame.steps[slot].step.lun as usize;
             self.extras[slot as usize].aside = false;
             self.luns[lun].lines.open[line].insert(&mut self.extras, slot);
             slot = self.extras[slot as usize].next;

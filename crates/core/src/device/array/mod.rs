@@ -138,13 +138,13 @@ impl Array {
             let times = [step.in_ns, step.cell_ns, step.out_ns];
             let slot = self.frame.steps.store(step, times, owner);
             self.frame.active += 1;
-            let lun = &mut self.luns[step.chip as usize];
+            let lun = &mut self.luns[step.lun as usize];
             if lun.head == NONE {
                 lun.head = slot;
                 lun.tail = slot;
-                self.frame.busy.set(step.chip);
+                self.frame.busy.set(step.lun);
                 let waits = step.after != NONE || step.needs | step.settled != 0;
-                self.begin_step(step.chip, waits, times, now_ns);
+                self.begin_step(step.lun, waits, times, now_ns);
             } else {
                 let tail = std::mem::replace(&mut lun.tail, slot);
                 self.frame.steps[tail].behind = slot;

@@ -123,8 +123,8 @@ impl Overlap {
                     _ => std::mem::replace(&mut self.changes[block], frame.steps.reference(slot)),
                 };
             }
-            frame.busy.set(step.chip);
-            let lun = &mut self.luns[step.chip as usize];
+            frame.busy.set(step.lun);
+            let lun = &mut self.luns[step.lun as usize];
             lun.held[usize::from(step.operation != Operation::Read)] += 1;
             self.touched.push(lun.die);
             self.enqueue(frame, slot);
@@ -388,10 +388,10 @@ impl Overlap {
         self.take_up(frame, slot);
         frame.active -= 1;
         self.finished.push_back(owner);
-        let lun = &mut self.luns[step.chip as usize];
+        let lun = &mut self.luns[step.lun as usize];
         lun.held[usize::from(step.operation != Operation::Read)] -= 1;
         if lun.held == [0; 2] {
-            frame.rest(step.chip);
+            frame.rest(step.lun);
         }
         behind
     }

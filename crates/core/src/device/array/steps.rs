@@ -204,6 +204,6 @@ impl Kept {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];
         let suspended = false;
-        self.spans.push(Span { lun: step.chip, label, owner: *owner, part, suspended, begin_ns, end_ns });
+        self.spans.push(Span { lun: step.lun, label, owner: *owner, part, suspended, begin_ns, end_ns });
     }
 }

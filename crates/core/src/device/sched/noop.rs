@@ -58,9 +58,9 @@ impl Noop {
         }
         let first = request.pages.first;
         match request.op {
-            Op::Read => each(request, |page| array.takes(ftl.read_chip(first + page), true)),
+            Op::Read => each(request, |page| array.takes(ftl.read_lun(first + page), true)),
             Op::Write | Op::Trim if self.dynamic.is_some() => self.any_is_idle(array),
-            Op::Write | Op::Trim => each(request, |page| array.takes(ftl.write_chip(first, page), false)),
+            Op::Write | Op::Trim => each(request, |page| array.takes(ftl.write_lun(first, page), false)),
             Op::Flush => false,
         }
     }

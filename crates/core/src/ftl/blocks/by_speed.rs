@@ -7,7 +7,7 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// Where blocks are chosen by speed, the writable block of its chip for a write that nobody waits behind.
+    /// Where blocks are chosen by speed, the writable block of its LUN for a write that nobody waits behind.
     pub enum Unhurried {
         /// the one next in order, as the other schedulers take blocks
         InOrder = "in-order",
@@ -45,8 +45,8 @@ impl BlockPool {
 
     /// Returns the classes of speed in which a LUN has erased blocks, as a bit set; only if they are sorted
     /// by speed. Class 0 is the fastest.
-    pub(crate) fn free_classes(&self, chip: u32) -> u64 {
-        self.classes[chip as usize]
+    pub(crate) fn free_classes(&self, lun: u32) -> u64 {
+        self.classes[lun as usize]
     }
 
     /// Whether blocks are sorted by speed and an unhurried write takes the slowest.
@@ -62,8 +62,8 @@ impl BlockPool {
     }
 
     /// Returns the block of a LUN and class that was erased first; there must be one.
-    pub(crate) fn first_of_class(&self, chip: u32, class: u32) -> u32 {
-        self.lists[self.list(chip, class)].head
+    pub(crate) fn first_of_class(&self, lun: u32, class: u32) -> u32 {
+        self.lists[self.list(lun, class)].head
     }
 
     /// A block returns.
@@ -76,12 +76,12 @@ impl BlockPool {
     }
 
     /// Returns the class of the block that an unhurried write takes, among those of a LUN's erased blocks.
-    pub(super) fn next_class(&self, chip: u32, classes: u64) -> u32 {
+    pub(super) fn next_class(&self, lun: u32, classes: u64) -> u32 {
         if self.order.is_none() {
             return classes.ilog2();
         }
         let with_blocks = (0..u64::BITS).filter(|class| classes >> class & 1 != 0);
-        let first = with_blocks.min_by_key(|&class| self.place_in_order(self.first_of_class(chip, class)));
+        let first = with_blocks.min_by_key(|&class| self.place_in_order(self.first_of_class(lun, class)));
         first.expect("some class has a block")
     }
 }

@@ -27,7 +27,7 @@ pub struct Lives {
     /// The same of each block, where it goes by their errors.
     limits: Vec<u32>,
     /// Number of spare blocks with which each LUN began.
-    per_chip: u32,
+    per_lun: u32,
     /// Spare blocks of each LUN, the next one last.
     spares: Vec<Vec<u32>>,
     retired: Bits,
@@ -58,7 +58,7 @@ impl Lives {
         Lives {
             limit: u32::MAX,
             limits: Vec::new(),
-            per_chip: 0,
+            per_lun: 0,
             spares: Vec::new(),
             retired: Bits::new(0),
             exhausted: false,
@@ -72,7 +72,7 @@ impl Lives {
         Lives {
             limit,
             limits: by_errors.then(|| lasts(settings)).flatten().unwrap_or_default(),
-            per_chip: settings.ftl.spare_blocks,
+            per_lun: settings.ftl.spare_blocks,
             retired: Bits::new(blocks as usize),
             ..Lives::unlimited()
         }
@@ -102,26 +102,26 @@ impl BlockPool {
     /// # Panics
     /// If the settings were not checked.
     pub(crate) fn withhold(&mut self, settings: &Settings) {
-        let per_chip = settings.ftl.spare_blocks;
-        if settings.flash.endurance == Endurance::Unlimited && per_chip == 0 {
+        let per_lun = settings.ftl.spare_blocks;
+        if settings.flash.endurance == Endurance::Unlimited && per_lun == 0 {
             return;
         }
-        let chips = settings.flash.luns();
+        let luns = settings.flash.luns();
         *self.lives_mut() = Lives::new(settings, self.count());
-        for chip in 0..chips {
-            let serving = self.blocks_per_chip() - per_chip;
-            let mut spares = Vec::with_capacity(per_chip as usize);
-            let all: Vec<u32> = std::iter::from_fn(|| self.take(chip)).collect();
+        for lun in 0..luns {
+            let serving = self.blocks_per_lun() - per_lun;
+            let mut spares = Vec::with_capacity(per_lun as usize);
+            let all: Vec<u32> = std::iter::from_fn(|| self.take(lun)).collect();
             for block in all {
                 if self.is_past_limit(block) {
                     self.lives_mut().retired.set(block);
-                } else if self.free(chip) < serving {
+                } else if self.free(lun) < serving {
                     self.push(block);
                 } else {
                     spares.push(block);
                 }
             }
-            assert_eq!(self.free(chip), serving, "the settings were checked");
+            assert_eq!(self.free(lun), serving, "the settings were checked");
             spares.reverse();
             self.lives_mut().spares.push(spares);
         }
@@ -130,16 +130,16 @@ impl BlockPool {
     /// Withholds blocks of a pool that holds everything erased after a power cut. The limit alone tells which
     /// are retired, as before the cut; since erased blocks are alike, the least worn become the spare ones.
     pub(crate) fn withhold_found(&mut self, settings: &Settings) {
-        let per_chip = settings.ftl.spare_blocks;
-        if settings.flash.endurance == Endurance::Unlimited && per_chip == 0 {
+        let per_lun = settings.ftl.spare_blocks;
+        if settings.flash.endurance == Endurance::Unlimited && per_lun == 0 {
             return;
         }
         *self.lives_mut() = Lives::new(settings, self.count());
-        for chip in 0..settings.flash.luns() {
-            let worn_out = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).count();
-            self.lives_mut().exhausted |= worn_out > per_chip as usize;
-            let mut erased: Vec<u32> = std::iter::from_fn(|| self.take(chip)).collect();
-            let mut left = per_chip as usize;
+        for lun in 0..settings.flash.luns() {
+            let worn_out = self.of_lun(lun).filter(|&block| self.is_past_limit(block)).count();
+            self.lives_mut().exhausted |= worn_out > per_lun as usize;
+            let mut erased: Vec<u32> = std::iter::from_fn(|| self.take(lun)).collect();
+            let mut left = per_lun as usize;
             erased.retain(|&block| {
                 let retires = left > 0 && self.is_past_limit(block);
                 if retires {
@@ -158,12 +158,12 @@ impl BlockPool {
 
     /// Sets the spare blocks of a saved state, LUN by LUN.
     pub(super) fn set_spares(&mut self, spares: &[u32]) -> Result<(), Damage> {
-        let per_chip = self.blocks_per_chip();
-        let of_chips = &mut self.lives_mut().spares;
-        of_chips.iter_mut().for_each(Vec::clear);
+        let per_lun = self.blocks_per_lun();
+        let of_luns = &mut self.lives_mut().spares;
+        of_luns.iter_mut().for_each(Vec::clear);
         for &block in spares {
-            match of_chips.get_mut((block / per_chip) as usize) {
-                Some(of_chip) => of_chip.push(block),
+            match of_luns.get_mut((block / per_lun) as usize) {
+                Some(of_lun) => of_lun.push(block),
                 None => return Damage::impossible(format!("block {block} is a spare one, there are none")),
             }
         }
@@ -172,11 +172,11 @@ impl BlockPool {
 
     /// Retires every block past its limit, for a saved state.
     pub(super) fn retire_worn(&mut self) -> Result<(), Damage> {
-        for chip in 0..self.lives().spares.len() as u32 {
-            let worn: Vec<u32> = self.of_chip(chip).filter(|&block| self.is_past_limit(block)).collect();
+        for lun in 0..self.lives().spares.len() as u32 {
+            let worn: Vec<u32> = self.of_lun(lun).filter(|&block| self.is_past_limit(block)).collect();
             let lives = self.lives_mut();
-            if worn.len() + lives.spares[chip as usize].len() != lives.per_chip as usize {
-                return Damage::impossible(format!("chip {chip} has spare blocks too many or too few"));
+            if worn.len() + lives.spares[lun as usize].len() != lives.per_lun as usize {
+                return Damage::impossible(format!("LUN {lun} has spare blocks too many or too few"));
             }
             worn.iter().for_each(|&block| lives.retired.set(block));
         }
@@ -192,12 +192,12 @@ impl BlockPool {
     /// Returns what takes the place of a block just erased: itself or, if it is past its limit, a spare block
     /// of its LUN, and the block is retired.
     #[inline]
-    pub(crate) fn successor(&mut self, chip: u32, block: u32) -> u32 {
+    pub(crate) fn successor(&mut self, lun: u32, block: u32) -> u32 {
         if !self.is_past_limit(block) {
             return block;
         }
         let lives = self.lives_mut();
-        match lives.spares[chip as usize].pop() {
+        match lives.spares[lun as usize].pop() {
             Some(spare) => {
                 lives.retired.set(block);
                 spare
@@ -211,7 +211,7 @@ impl BlockPool {
 
     /// Returns the blocks of each LUN except spare and retired ones: always the same number.
     pub(crate) fn in_service(&self) -> u32 {
-        self.blocks_per_chip() - self.lives().per_chip
+        self.blocks_per_lun() - self.lives().per_lun
     }
 
     /// Whether a LUN has needed a spare block and had none.
@@ -228,7 +228,7 @@ impl BlockPool {
 
     /// Whether a block is a spare one.
     pub(crate) fn is_spare(&self, block: u32) -> bool {
-        let spares = self.lives().spares.get((block / self.blocks_per_chip()) as usize);
+        let spares = self.lives().spares.get((block / self.blocks_per_lun()) as usize);
         spares.is_some_and(|spares| spares.contains(&block))
     }
 
@@ -243,13 +243,13 @@ impl BlockPool {
         let shares = (0..self.count()).map(|block| f64::from(self.erase_count(block)) / lasts(block));
         Life {
             blocks: u64::from(self.count()),
-            erased: (0..self.count() / self.blocks_per_chip()).map(|chip| u64::from(self.free(chip))).sum(),
+            erased: (0..self.count() / self.blocks_per_lun()).map(|lun| u64::from(self.free(lun))).sum(),
             retired: lives.retired.count(),
             spares: (
-                u64::from(lives.per_chip) * u64::from(self.count() / self.blocks_per_chip()),
+                u64::from(lives.per_lun) * u64::from(self.count() / self.blocks_per_lun()),
                 left.clone().sum::<usize>() as u64,
             ),
-            fewest: (lives.per_chip, left.min().unwrap_or(0) as u32),
+            fewest: (lives.per_lun, left.min().unwrap_or(0) as u32),
             used: (lives.limit != u32::MAX || !lives.limits.is_empty())
                 .then(|| shares.sum::<f64>() / f64::from(self.count())),
         }
@@ -282,9 +282,9 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
                         .into(),
                 );
             };
-            let per_chip = flash.blocks_per_lun() as u32;
-            let worn_out = |chip: u32| {
-                let blocks = chip * per_chip..(chip + 1) * per_chip;
+            let per_lun = flash.blocks_per_lun() as u32;
+            let worn_out = |lun: u32| {
+                let blocks = lun * per_lun..(lun + 1) * per_lun;
                 blocks.filter(|&block| flash.pe_cycles >= u64::from(lasts[block as usize])).count()
             };
             let most = (0..flash.luns()).map(worn_out).max().unwrap_or(0);
@@ -292,8 +292,8 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
                 return fail(
                     "ftl.spare_blocks",
                     format!(
-                        "{most} blocks of a chip are beyond the ECC limit at time 0 already (flash.pe_cycles, \
-                         flash.variation.ecc_limit); give each chip that many spare blocks at least"
+                        "{most} blocks of a LUN are beyond the ECC limit at time 0 already (flash.pe_cycles, \
+                         flash.variation.ecc_limit); give each LUN that many spare blocks at least"
                     ),
                 );
             }

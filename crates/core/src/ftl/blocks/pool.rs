@@ -23,18 +23,18 @@ pub(super) struct List {
 
 pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
 
-/// Erased blocks of each chip, in the order of their erasure or by speed, and every block's erase count.
-/// Blocks are numbered chip by chip.
+/// Erased blocks of each LUN, in the order of their erasure or by speed, and every block's erase count.
+/// Blocks are numbered LUN by LUN.
 #[derive(Clone, Debug)]
 pub struct BlockPool {
     pub(super) blocks: Vec<Block>,
-    /// By chip and class of speed.
+    /// By LUN and class of speed.
     pub(super) lists: Vec<List>,
     /// Classes of each LUN whose list has a block.
     pub(super) classes: Vec<u64>,
     /// Number of erased blocks of each LUN.
     pub(super) free: Vec<u32>,
-    blocks_per_chip: u32,
+    blocks_per_lun: u32,
     /// Classes of speed by which blocks are kept, more than 1 only in a run, so never in a saved state.
     pub(super) speeds: u32,
     /// If blocks are sorted by speed but taken in order: the order in which they returned.
@@ -53,23 +53,23 @@ impl BlockPool {
     /// watches for LUNs whose erase counts differ by more.
     pub(crate) fn new(settings: &Settings, threshold: Option<u32>) -> BlockPool {
         let flash = &settings.flash;
-        let (chips, blocks_per_chip) = (flash.luns(), flash.blocks_per_lun() as u32);
+        let (luns, blocks_per_lun) = (flash.luns(), flash.blocks_per_lun() as u32);
         let pe_cycles = flash.pe_cycles as u32;
         let block = Block { next: NONE, erases: pe_cycles, free: false };
         let mut pool = BlockPool {
-            blocks: vec![block; (chips * blocks_per_chip) as usize],
-            lists: vec![EMPTY; chips as usize],
-            classes: vec![0; chips as usize],
-            free: vec![0; chips as usize],
-            blocks_per_chip,
+            blocks: vec![block; (luns * blocks_per_lun) as usize],
+            lists: vec![EMPTY; luns as usize],
+            classes: vec![0; luns as usize],
+            free: vec![0; luns as usize],
+            blocks_per_lun,
             speeds: 1,
             order: None,
-            floors: vec![pe_cycles; chips as usize],
+            floors: vec![pe_cycles; luns as usize],
             threshold,
             uneven: None,
             lives: Lives::unlimited(),
         };
-        (0..chips * blocks_per_chip).for_each(|block| pool.push(block));
+        (0..luns * blocks_per_lun).for_each(|block| pool.push(block));
         pool
     }
 
@@ -96,8 +96,8 @@ impl BlockPool {
     }
 
     /// Returns the number of blocks on each LUN.
-    pub(crate) fn blocks_per_chip(&self) -> u32 {
-        self.blocks_per_chip
+    pub(crate) fn blocks_per_lun(&self) -> u32 {
+        self.blocks_per_lun
     }
 
     /// Returns the number of all blocks.
@@ -107,8 +107,8 @@ impl BlockPool {
 
     /// Returns the erased blocks of a LUN that belong to no log.
     #[inline]
-    pub(crate) fn free(&self, chip: u32) -> u32 {
-        self.free[chip as usize]
+    pub(crate) fn free(&self, lun: u32) -> u32 {
+        self.free[lun as usize]
     }
 
     /// Whether a block is erased and belongs to no log.
@@ -117,31 +117,31 @@ impl BlockPool {
     }
 
     /// Takes the block of a LUN that was erased first or, if the slowest goes first, that.
-    pub(crate) fn take(&mut self, chip: u32) -> Option<u32> {
-        match self.classes[chip as usize] {
+    pub(crate) fn take(&mut self, lun: u32) -> Option<u32> {
+        match self.classes[lun as usize] {
             0 => None,
-            classes => Some(self.take_class(chip, self.next_class(chip, classes))),
+            classes => Some(self.take_class(lun, self.next_class(lun, classes))),
         }
     }
 
     /// Takes the block of a LUN and class that was erased first; there must be one.
     #[inline]
-    pub(crate) fn take_class(&mut self, chip: u32, class: u32) -> u32 {
-        let list = self.list(chip, class);
+    pub(crate) fn take_class(&mut self, lun: u32, class: u32) -> u32 {
+        let list = self.list(lun, class);
         let block = self.lists[list].head;
         self.lists[list].head = self.blocks[block as usize].next;
         if self.lists[list].head == NONE {
             self.lists[list].tail = NONE;
-            self.classes[chip as usize] &= !(1 << class);
+            self.classes[lun as usize] &= !(1 << class);
         }
-        self.free[chip as usize] -= 1;
+        self.free[lun as usize] -= 1;
         self.blocks[block as usize].free = false;
         block
     }
 
     #[inline]
-    pub(super) fn list(&self, chip: u32, class: u32) -> usize {
-        (chip * self.speeds + class) as usize
+    pub(super) fn list(&self, lun: u32, class: u32) -> usize {
+        (lun * self.speeds + class) as usize
     }
 
     /// Returns the class of a block's speed, 0 the fastest, if blocks are sorted by speed; else 0.
@@ -152,13 +152,13 @@ impl BlockPool {
 
     /// Counts an erasure.
     #[inline]
-    pub(crate) fn erased(&mut self, chip: u32, block: u32) {
+    pub(crate) fn erased(&mut self, lun: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
         *erases += 1;
         if let Some(threshold) = self.threshold
-            && erases.saturating_sub(self.floors[chip as usize]) > threshold
+            && erases.saturating_sub(self.floors[lun as usize]) > threshold
         {
-            self.uneven = Some(chip);
+            self.uneven = Some(lun);
         }
     }
 
@@ -174,14 +174,14 @@ impl BlockPool {
     }
 
     /// Sets the erase count against which the LUN's blocks are measured, and forgets what was seen.
-    pub(crate) fn set_floor(&mut self, chip: u32, floor: u32) {
+    pub(crate) fn set_floor(&mut self, lun: u32, floor: u32) {
         self.uneven = None;
-        self.floors[chip as usize] = floor;
+        self.floors[lun as usize] = floor;
     }
 
     /// Returns the blocks of a LUN.
-    pub(crate) fn of_chip(&self, chip: u32) -> std::ops::Range<u32> {
-        chip * self.blocks_per_chip..(chip + 1) * self.blocks_per_chip
+    pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
+        lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
 
     /// Returns the erase count of a block.
@@ -198,7 +198,7 @@ impl BlockPool {
         assert!(self.speeds == 1, "blocks are kept by speed");
         assert!(self.blocks[out as usize].free, "block {out} is not in the pool");
         let next = self.blocks[out as usize].next;
-        let list = &mut self.lists[(out / self.blocks_per_chip) as usize];
+        let list = &mut self.lists[(out / self.blocks_per_lun) as usize];
         if list.tail == out {
             list.tail = into;
         }
@@ -223,8 +223,8 @@ impl BlockPool {
 
     /// Gives an erased block of a class back.
     pub(crate) fn push_class(&mut self, block: u32, class: u32) {
-        let chip = block / self.blocks_per_chip;
-        let list = self.list(chip, class);
+        let lun = block / self.blocks_per_lun;
+        let list = self.list(lun, class);
         self.note_order(block);
         self.blocks[block as usize].next = NONE;
         self.blocks[block as usize].free = true;
@@ -233,8 +233,8 @@ impl BlockPool {
             tail => self.blocks[tail as usize].next = block,
         }
         self.lists[list].tail = block;
-        self.classes[chip as usize] |= 1 << class;
-        self.free[chip as usize] += 1;
+        self.classes[lun as usize] |= 1 << class;
+        self.free[lun as usize] += 1;
     }
 
     /// Erase counts of all blocks.
@@ -285,10 +285,10 @@ impl BlockPool {
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<Claims, Damage> {
         type Saved = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
         let (erases, erased, floors, uneven, spares): Saved = from.value()?;
-        let chips = self.floors.len();
+        let luns = self.floors.len();
         if erases.len() != self.blocks.len()
-            || floors.len() != chips
-            || uneven.is_some_and(|chip| chip as usize >= chips)
+            || floors.len() != luns
+            || uneven.is_some_and(|lun| lun as usize >= luns)
         {
             return Damage::impossible("it holds a device of another size");
         }

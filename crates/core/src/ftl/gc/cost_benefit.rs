@@ -40,21 +40,21 @@ impl Victims for CostBenefit {
         }
     }
 
-    fn close(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+    fn close(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
         self.modified[block as usize] = now;
-        self.buckets.push(&mut self.links, chip, block, valid);
+        self.buckets.push(&mut self.links, lun, block, valid);
     }
 
     #[inline]
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, now: u64) {
+    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
         self.modified[block as usize] = now;
-        self.buckets.unlink(&mut self.links, chip, block, valid + 1);
-        self.buckets.push(&mut self.links, chip, block, valid);
+        self.buckets.unlink(&mut self.links, lun, block, valid + 1);
+        self.buckets.push(&mut self.links, lun, block, valid);
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let least = self.buckets.least(need.chip);
-        let mut best = self.buckets.head(need.chip, least);
+        let least = self.buckets.least(need.lun);
+        let mut best = self.buckets.head(need.lun, least);
         if least == 0 {
             return best;
         }
@@ -62,7 +62,7 @@ impl Victims for CostBenefit {
         let (mut gain, mut cost) = (0, 1);
         let most = self.space.slots_per_block - self.space.slots_per_page;
         for valid in least..=most {
-            let block = self.buckets.head(need.chip, valid);
+            let block = self.buckets.head(need.lun, valid);
             if block == NONE {
                 continue;
             }
@@ -76,12 +76,12 @@ impl Victims for CostBenefit {
         best
     }
 
-    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
-        self.buckets.unlink(&mut self.links, chip, block, valid(block));
+    fn remove(&mut self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
+        self.buckets.unlink(&mut self.links, lun, block, valid(block));
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.buckets.each(&self.links, chip, visit);
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.buckets.each(&self.links, lun, visit);
     }
 
     fn modified(&self, block: u32) -> u64 {

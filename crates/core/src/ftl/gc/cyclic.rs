@@ -11,7 +11,7 @@ use crate::util::{Bits, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "cyclic";
-pub(super) const DOC: &str = "the blocks of a chip by their numbers, round and round";
+pub(super) const DOC: &str = "the blocks of a LUN by their numbers, round and round";
 pub type Keys = ();
 
 #[derive(Clone, Debug)]
@@ -24,45 +24,45 @@ pub(super) struct Cyclic {
 
 impl Cyclic {
     /// Returns the first closed block of a LUN at or after a number, then those before it.
-    fn next_from(&self, chip: u32, number: u32) -> Option<u32> {
-        let first = chip * self.space.blocks_per_chip;
-        let end = first + self.space.blocks_per_chip;
+    fn next_from(&self, lun: u32, number: u32) -> Option<u32> {
+        let first = lun * self.space.blocks_per_lun;
+        let end = first + self.space.blocks_per_lun;
         self.closed.next_set(number, end).or_else(|| self.closed.next_set(first, number))
     }
 }
 
 impl Victims for Cyclic {
     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Cyclic {
-        Cyclic { space, closed: Bits::new(space.blocks() as usize), due: vec![NONE; space.chips as usize] }
+        Cyclic { space, closed: Bits::new(space.blocks() as usize), due: vec![NONE; space.luns as usize] }
     }
 
-    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
+    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
         self.closed.set(block);
-        let due = &mut self.due[chip as usize];
+        let due = &mut self.due[lun as usize];
         if *due == NONE {
             *due = block;
         }
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let due = self.due[need.chip as usize];
-        assert!(due != NONE, "chip {} has no closed block", need.chip);
+        let due = self.due[need.lun as usize];
+        assert!(due != NONE, "LUN {} has no closed block", need.lun);
         due
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+    fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
         self.closed.clear(block);
-        if self.due[chip as usize] == block {
-            self.due[chip as usize] = self.next_from(chip, block).unwrap_or(NONE);
+        if self.due[lun as usize] == block {
+            self.due[lun as usize] = self.next_from(lun, block).unwrap_or(NONE);
         }
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        let due = self.due[chip as usize];
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        let due = self.due[lun as usize];
         let mut next = Some(due).filter(|&due| due != NONE);
         while let Some(block) = next {
             visit(block, None);
-            next = self.next_from(chip, block + 1).filter(|&next| next != due);
+            next = self.next_from(lun, block + 1).filter(|&next| next != due);
         }
     }
 }

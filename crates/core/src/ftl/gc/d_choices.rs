@@ -35,20 +35,20 @@ impl Victims for DChoices {
         DChoices { draws: keys.d_choices.draws, closed: Closed::new(space, rng) }
     }
 
-    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
-        self.closed.push(chip, block);
+    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+        self.closed.push(lun, block);
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         self.closed.fewest_of(self.draws, need, valid)
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-        self.closed.remove(chip, block);
+    fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+        self.closed.remove(lun, block);
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.closed.each(chip, visit);
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.closed.each(lun, visit);
     }
 
     fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {

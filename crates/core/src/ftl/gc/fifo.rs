@@ -22,24 +22,24 @@ pub(super) struct Fifo {
 
 impl Victims for Fifo {
     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Fifo {
-        Fifo { links: Links::new(space.blocks()), queues: vec![Ends::EMPTY; space.chips as usize] }
+        Fifo { links: Links::new(space.blocks()), queues: vec![Ends::EMPTY; space.luns as usize] }
     }
 
-    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
-        self.links.push_tail(&mut self.queues[chip as usize], block);
+    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+        self.links.push_tail(&mut self.queues[lun as usize], block);
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let oldest = self.queues[need.chip as usize].head;
-        assert!(oldest != NONE, "chip {} has no closed block", need.chip);
+        let oldest = self.queues[need.lun as usize].head;
+        assert!(oldest != NONE, "LUN {} has no closed block", need.lun);
         oldest
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-        self.links.unlink(&mut self.queues[chip as usize], block);
+    fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+        self.links.unlink(&mut self.queues[lun as usize], block);
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.links.each(self.queues[chip as usize], &mut |block| visit(block, None));
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.links.each(self.queues[lun as usize], &mut |block| visit(block, None));
     }
 }

@@ -21,28 +21,28 @@ impl Victims for Greedy {
     }
 
     #[inline]
-    fn close(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
-        self.buckets.push(&mut self.links, chip, block, valid);
+    fn close(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
+        self.buckets.push(&mut self.links, lun, block, valid);
     }
 
     #[inline]
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
-        self.buckets.unlink(&mut self.links, chip, block, valid + 1);
-        self.buckets.push(&mut self.links, chip, block, valid);
+    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
+        self.buckets.unlink(&mut self.links, lun, block, valid + 1);
+        self.buckets.push(&mut self.links, lun, block, valid);
     }
 
     #[inline]
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let least = self.buckets.least(need.chip);
-        self.buckets.head(need.chip, least)
+        let least = self.buckets.least(need.lun);
+        self.buckets.head(need.lun, least)
     }
 
     #[inline]
-    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
-        self.buckets.unlink(&mut self.links, chip, block, valid(block));
+    fn remove(&mut self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
+        self.buckets.unlink(&mut self.links, lun, block, valid(block));
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.buckets.each(&self.links, chip, visit);
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.buckets.each(&self.links, lun, visit);
     }
 }

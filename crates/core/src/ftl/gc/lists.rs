@@ -75,52 +75,52 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(crate) fn new(space: &Space) -> Buckets {
         Buckets {
-            ends: vec![Ends::EMPTY; (space.chips * (space.slots_per_block + 1)) as usize],
-            least: vec![space.slots_per_block; space.chips as usize],
+            ends: vec![Ends::EMPTY; (space.luns * (space.slots_per_block + 1)) as usize],
+            least: vec![space.slots_per_block; space.luns as usize],
             slots_per_block: space.slots_per_block,
         }
     }
 
     #[inline]
-    fn at(&self, chip: u32, valid: u32) -> usize {
-        (chip * (self.slots_per_block + 1) + valid) as usize
+    fn at(&self, lun: u32, valid: u32) -> usize {
+        (lun * (self.slots_per_block + 1) + valid) as usize
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
-        let at = self.at(chip, valid);
+    pub(crate) fn push(&mut self, links: &mut Links, lun: u32, block: u32, valid: u32) {
+        let at = self.at(lun, valid);
         links.push_tail(&mut self.ends[at], block);
-        let least = &mut self.least[chip as usize];
+        let least = &mut self.least[lun as usize];
         *least = (*least).min(valid);
     }
 
     #[inline]
-    pub(crate) fn unlink(&mut self, links: &mut Links, chip: u32, block: u32, valid: u32) {
-        let at = self.at(chip, valid);
+    pub(crate) fn unlink(&mut self, links: &mut Links, lun: u32, block: u32, valid: u32) {
+        let at = self.at(lun, valid);
         links.unlink(&mut self.ends[at], block);
     }
 
     /// Returns the block that first reached a number of valid slots, or [`NONE`].
     #[inline]
-    pub(crate) fn head(&self, chip: u32, valid: u32) -> u32 {
-        self.ends[self.at(chip, valid)].head
+    pub(crate) fn head(&self, lun: u32, valid: u32) -> u32 {
+        self.ends[self.at(lun, valid)].head
     }
 
     /// Returns the fewest valid slots that a block of the LUN has.
     #[inline]
-    pub(crate) fn least(&mut self, chip: u32) -> u32 {
-        let mut valid = self.least[chip as usize];
-        while self.head(chip, valid) == NONE {
+    pub(crate) fn least(&mut self, lun: u32) -> u32 {
+        let mut valid = self.least[lun as usize];
+        while self.head(lun, valid) == NONE {
             valid += 1;
-            assert!(valid <= self.slots_per_block, "chip {chip} has no closed block");
+            assert!(valid <= self.slots_per_block, "LUN {lun} has no closed block");
         }
-        self.least[chip as usize] = valid;
+        self.least[lun as usize] = valid;
         valid
     }
 
-    pub(crate) fn each(&self, links: &Links, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+    pub(crate) fn each(&self, links: &Links, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         for valid in 0..=self.slots_per_block {
-            links.each(self.ends[self.at(chip, valid)], &mut |block| visit(block, Some(valid)));
+            links.each(self.ends[self.at(lun, valid)], &mut |block| visit(block, Some(valid)));
         }
     }
 }

@@ -42,9 +42,9 @@ pub use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
     /// LUNs; victims are chosen on one LUN.
-    pub chips: u32,
+    pub luns: u32,
     /// Blocks of each LUN; blocks are numbered LUN by LUN.
-    pub blocks_per_chip: u32,
+    pub blocks_per_lun: u32,
     /// Slots of a block.
     pub slots_per_block: u32,
     /// Slots of a NAND page.
@@ -54,7 +54,7 @@ pub struct Space {
 impl Space {
     /// Blocks in all.
     fn blocks(&self) -> u32 {
-        self.chips * self.blocks_per_chip
+        self.luns * self.blocks_per_lun
     }
 
     /// Whether collecting a block with this many valid slots gains a page.
@@ -68,7 +68,7 @@ impl Space {
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// LUN to be collected.
-    pub chip: u32,
+    pub lun: u32,
     /// Writes of the log so far, without its copies.
     pub now: u64,
     /// Collections in succession that gained nothing.
@@ -98,20 +98,20 @@ dispatch! {
     fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus);
     /// A block became full at `now`; `valid` of its slots are valid.
     #[inline]
-    fn close(self: &mut Self, chip: u32, block: u32, valid: u32, now: u64);
+    fn close(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64);
     /// A closed block lost a valid slot at `now`; `valid` are left.
     #[inline]
-    fn invalidate(self: &mut Self, chip: u32, block: u32, valid: u32, now: u64) = {};
+    fn invalidate(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64) = {};
     /// Returns the block to collect, which stays until it is removed. There is a gainful one. `erases` gives
     /// a block's erase count.
     #[inline]
     fn choose(self: &mut Self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
     /// A closed block leaves.
     #[inline]
-    fn remove(self: &mut Self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32);
+    fn remove(self: &mut Self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32);
     /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if it is.
     /// Closed again in this order, the blocks are chosen in the same order as now.
-    fn each(self: &Self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>));
+    fn each(self: &Self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>));
     /// Returns when a held block was last modified, if that matters.
     fn modified(self: &Self, block: u32) -> u64 = { 0 };
     /// Returns the random stream, of a policy that draws.

@@ -20,20 +20,20 @@ impl Victims for Random {
         Random(Closed::new(space, rng))
     }
 
-    fn close(&mut self, chip: u32, block: u32, _valid: u32, _now: u64) {
-        self.0.push(chip, block);
+    fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+        self.0.push(lun, block);
     }
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         self.0.fewest_of(1, need, valid)
     }
 
-    fn remove(&mut self, chip: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-        self.0.remove(chip, block);
+    fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+        self.0.remove(lun, block);
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.0.each(chip, visit);
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.0.each(lun, visit);
     }
 
     fn random(&mut self) -> Option<&mut Xoshiro256PlusPlus> {

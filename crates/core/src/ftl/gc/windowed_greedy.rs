@@ -20,7 +20,7 @@ section! {
     /// Keys of windowed-greedy alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Oldest blocks of each chip that ftl.gc windowed-greedy chooses from.
+        /// Oldest blocks of each LUN that ftl.gc windowed-greedy chooses from.
         window: u32 = "ftl.gc_window", count(1, 1 << 30), "64";
     }
 }
@@ -38,10 +38,10 @@ pub(super) struct WindowedGreedy {
 }
 
 impl WindowedGreedy {
-    fn enter(&mut self, chip: u32, block: u32, valid: u32) {
-        self.buckets.push(&mut self.links, chip, block, valid);
+    fn enter(&mut self, lun: u32, block: u32, valid: u32) {
+        self.buckets.push(&mut self.links, lun, block, valid);
         self.inside.set(block);
-        self.len[chip as usize] += 1;
+        self.len[lun as usize] += 1;
     }
 }
 
@@ -51,52 +51,52 @@ impl Victims for WindowedGreedy {
             window: keys.windowed_greedy.window,
             links: Links::new(space.blocks()),
             buckets: Buckets::new(&space),
-            len: vec![0; space.chips as usize],
+            len: vec![0; space.luns as usize],
             inside: Bits::new(space.blocks() as usize),
-            younger: vec![Ends::EMPTY; space.chips as usize],
+            younger: vec![Ends::EMPTY; space.luns as usize],
         }
     }
 
-    fn close(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
+    fn close(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
         // As long as the window has room no younger block waits.
-        if self.len[chip as usize] < self.window {
-            self.enter(chip, block, valid);
+        if self.len[lun as usize] < self.window {
+            self.enter(lun, block, valid);
         } else {
-            self.links.push_tail(&mut self.younger[chip as usize], block);
+            self.links.push_tail(&mut self.younger[lun as usize], block);
         }
     }
 
     #[inline]
-    fn invalidate(&mut self, chip: u32, block: u32, valid: u32, _now: u64) {
+    fn invalidate(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
         if self.inside.get(block) {
-            self.buckets.unlink(&mut self.links, chip, block, valid + 1);
-            self.buckets.push(&mut self.links, chip, block, valid);
+            self.buckets.unlink(&mut self.links, lun, block, valid + 1);
+            self.buckets.push(&mut self.links, lun, block, valid);
         }
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let least = self.buckets.least(need.chip);
-        self.buckets.head(need.chip, least)
+        let least = self.buckets.least(need.lun);
+        self.buckets.head(need.lun, least)
     }
 
-    fn remove(&mut self, chip: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
-        let younger = &mut self.younger[chip as usize];
+    fn remove(&mut self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
+        let younger = &mut self.younger[lun as usize];
         if !self.inside.get(block) {
             self.links.unlink(younger, block);
             return;
         }
-        self.buckets.unlink(&mut self.links, chip, block, valid(block));
+        self.buckets.unlink(&mut self.links, lun, block, valid(block));
         self.inside.clear(block);
-        self.len[chip as usize] -= 1;
+        self.len[lun as usize] -= 1;
         let next = younger.head;
         if next != NONE {
             self.links.unlink(younger, next);
-            self.enter(chip, next, valid(next));
+            self.enter(lun, next, valid(next));
         }
     }
 
-    fn each(&self, chip: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.buckets.each(&self.links, chip, visit);
-        self.links.each(self.younger[chip as usize], &mut |block| visit(block, None));
+    fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+        self.buckets.each(&self.links, lun, visit);
+        self.links.each(self.younger[lun as usize], &mut |block| visit(block, None));
     }
 }

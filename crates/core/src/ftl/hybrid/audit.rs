@@ -106,8 +106,8 @@ impl Store {
             Role::Log => at.owner == logical || at.owner == NONE,
             Role::Cooperative => self.cooperative == block && at.owner == logical && fixed,
         };
-        let same_chip = self.chip(logical) == self.chip_of_block(block);
-        match found && same_chip {
+        let same_lun = self.lun(logical) == self.lun_of_block(block);
+        match found && same_lun {
             true => Ok(()),
             false => Err(format!("LPN {lpn} lies in page {page} of block {block}, {:?}", at.role)),
         }

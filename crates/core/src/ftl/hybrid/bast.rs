@@ -38,7 +38,7 @@ pub type Bast = Hybrid<Pairs>;
 pub struct Pairs {
     logs: Lru<u32>,
     /// The list of each LUN's log blocks, and how many the LUN may have.
-    chips: Vec<(List, u32)>,
+    luns: Vec<(List, u32)>,
 }
 
 impl Pairs {
@@ -52,13 +52,13 @@ impl Pairs {
 
     /// Gives a logical block a log block; returns its id.
     fn allocate(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
-        let chip = store.chip(logical);
-        let (list, limit) = self.chips[chip as usize];
+        let lun = store.lun(logical);
+        let (list, limit) = self.luns[lun as usize];
         if list.len == limit {
             self.merge(self.logs.key(list.tail), store, work);
         }
-        let id = self.logs.insert(logical, store.take(chip, Role::Log, logical));
-        self.logs.push_head(&mut self.chips[chip as usize].0, id);
+        let id = self.logs.insert(logical, store.take(lun, Role::Log, logical));
+        self.logs.push_head(&mut self.luns[lun as usize].0, id);
         id
     }
 
@@ -66,7 +66,7 @@ impl Pairs {
     fn detach(&mut self, logical: u32, store: &Store) -> u32 {
         let id = self.logs.find(logical);
         let log = *self.logs.value(id);
-        self.logs.unlink(&mut self.chips[store.chip(logical) as usize].0, id);
+        self.logs.unlink(&mut self.luns[store.lun(logical) as usize].0, id);
         self.logs.remove(id);
         log
     }
@@ -99,7 +99,7 @@ impl Pairs {
                 self.allocate(logical, store, work)
             }
             id => {
-                self.logs.touch(&mut self.chips[store.chip(logical) as usize].0, id);
+                self.logs.touch(&mut self.luns[store.lun(logical) as usize].0, id);
                 id
             }
         }
@@ -113,7 +113,7 @@ impl Logs for Pairs {
     fn new(shape: &Shape) -> Pairs {
         Pairs {
             logs: Lru::new(Some(shape.log_blocks)),
-            chips: (0..shape.chips).map(|chip| (List::EMPTY, shape.logs_of(chip))).collect(),
+            luns: (0..shape.luns).map(|lun| (List::EMPTY, shape.logs_of(lun))).collect(),
         }
     }
 
@@ -145,7 +145,7 @@ impl Logs for Pairs {
     }
 
     fn each(&self, visit: &mut dyn FnMut(u32)) {
-        for (list, _) in &self.chips {
+        for (list, _) in &self.luns {
             self.logs.each(*list, &mut |id| visit(*self.logs.value(id)));
         }
     }
@@ -154,7 +154,7 @@ impl Logs for Pairs {
         let mut pairs = Pairs::new(&store.shape);
         for &FoundLog { block, .. } in logs {
             let logical = store.block(block).owner;
-            let (list, limit) = &mut pairs.chips[store.chip(logical) as usize];
+            let (list, limit) = &mut pairs.luns[store.lun(logical) as usize];
             if logical == NONE || pairs.logs.find(logical) != NONE || list.len == *limit {
                 return Err(format!("block {block} is a log block too many, of logical block {logical}"));
             }
@@ -184,7 +184,7 @@ impl Logs for Pairs {
             }
             return;
         }
-        let (list, limit) = self.chips[store.chip(logical) as usize];
+        let (list, limit) = self.luns[store.lun(logical) as usize];
         if list.len == limit {
             let victim = list.tail;
             if store.block(*self.logs.value(victim)).valid > 0 {
@@ -194,13 +194,13 @@ impl Logs for Pairs {
     }
 
     fn verify(&self, store: &Store) -> Result<(), String> {
-        for (chip, (list, limit)) in (0..).zip(&self.chips) {
+        for (lun, (list, limit)) in (0..).zip(&self.luns) {
             let mut id = list.tail;
             let mut count = 0;
             while id != NONE {
                 let (logical, log) = (self.logs.key(id), *self.logs.value(id));
                 let at = store.block(log);
-                let sound = at.role == Role::Log && at.owner == logical && store.chip(logical) == chip;
+                let sound = at.role == Role::Log && at.owner == logical && store.lun(logical) == lun;
                 // Full ones are merged at once, except what a power cut left.
                 let full = at.next == store.shape.pages_per_block;
                 if !sound || (full && !store.shape.power_safe) || at.next == 0 {
@@ -211,9 +211,9 @@ impl Logs for Pairs {
                 count += 1;
                 id = self.logs.newer(id);
             }
-            let used = store.logs_in_use(chip);
+            let used = store.logs_in_use(lun);
             if count != used || count > *limit {
-                return Err(format!("chip {chip} has {used} log blocks, {count} in its list of {limit}"));
+                return Err(format!("LUN {lun} has {used} log blocks, {count} in its list of {limit}"));
             }
         }
         Ok(())

@@ -43,7 +43,7 @@ pub type Keys = ();
 pub type Fast = Hybrid<Shared>;
 
 #[derive(Clone, Debug)]
-struct Chip {
+struct Lun {
     /// RW log blocks, the one filled first in front, the current one at the back.
     random: VecDeque<u32>,
     limit: usize,
@@ -53,16 +53,16 @@ struct Chip {
 
 /// The log blocks of each LUN.
 #[derive(Clone, Debug)]
-pub struct Shared(Vec<Chip>);
+pub struct Shared(Vec<Lun>);
 
 impl Shared {
     /// Reclaims a LUN's SW log block as it is.
-    fn merge_sequential(&mut self, chip: u32, store: &mut Store, work: &mut Work) {
-        let log = self.0[chip as usize].sequential;
+    fn merge_sequential(&mut self, lun: u32, store: &mut Store, work: &mut Work) {
+        let log = self.0[lun as usize].sequential;
         if store.merging() == store.block(log).owner {
             return complete(self, store, work);
         }
-        self.0[chip as usize].sequential = NONE;
+        self.0[lun as usize].sequential = NONE;
         if store.block(log).valid == 0 {
             store.drop_log(log, MergeKind::Partial, work);
         } else if store.block(log).in_order {
@@ -79,23 +79,23 @@ impl Shared {
         if store.merging() == logical {
             return complete(self, store, work);
         }
-        let chip = store.chip(logical);
-        let log = self.0[chip as usize].sequential;
+        let lun = store.lun(logical);
+        let log = self.0[lun as usize].sequential;
         if log == NONE || store.block(log).owner != logical {
             return store.merge_full(logical, work);
         }
         if store.superseded(log) {
-            self.0[chip as usize].sequential = NONE;
+            self.0[lun as usize].sequential = NONE;
             store.merge_full(logical, work);
             store.drop_log(log, MergeKind::Full, work);
         } else {
-            self.merge_sequential(chip, store, work);
+            self.merge_sequential(lun, store, work);
         }
     }
 
     /// Reclaims the RW log block of a LUN that was filled first.
-    fn reclaim(&mut self, chip: u32, store: &mut Store, work: &mut Work) {
-        let victim = self.0[chip as usize].random.pop_front().expect("all log blocks are in use");
+    fn reclaim(&mut self, lun: u32, store: &mut Store, work: &mut Work) {
+        let victim = self.0[lun as usize].random.pop_front().expect("all log blocks are in use");
         while let Some(logical) = store.first_associated(victim) {
             self.merge(logical, store, work);
             if store.has_trims(logical) && store.block_of(store.trims_page(logical)) == victim {
@@ -106,22 +106,22 @@ impl Shared {
     }
 
     /// Takes another RW log block.
-    fn open(&mut self, chip: u32, store: &mut Store, work: &mut Work) -> u32 {
-        let at = &self.0[chip as usize];
+    fn open(&mut self, lun: u32, store: &mut Store, work: &mut Work) -> u32 {
+        let at = &self.0[lun as usize];
         if at.random.len() == at.limit {
-            self.reclaim(chip, store, work);
+            self.reclaim(lun, store, work);
         }
-        let log = store.take(chip, Role::Log, NONE);
-        self.0[chip as usize].random.push_back(log);
+        let log = store.take(lun, Role::Log, NONE);
+        self.0[lun as usize].random.push_back(log);
         log
     }
 
     /// Returns the RW log block that takes the next page of a LUN.
     #[inline]
-    fn current(&mut self, chip: u32, store: &mut Store, work: &mut Work) -> u32 {
-        match self.0[chip as usize].random.back() {
+    fn current(&mut self, lun: u32, store: &mut Store, work: &mut Work) -> u32 {
+        match self.0[lun as usize].random.back() {
             Some(&log) if store.block(log).next < store.shape.pages_per_block => log,
-            _ => self.open(chip, store, work),
+            _ => self.open(lun, store, work),
         }
     }
 }
@@ -131,19 +131,19 @@ impl Logs for Shared {
     const LEAST: u64 = 2;
 
     fn new(shape: &Shape) -> Shared {
-        let chip = |chip| {
-            let limit = shape.logs_of(chip) as usize - 1;
-            Chip { random: VecDeque::with_capacity(limit), limit, sequential: NONE }
+        let lun = |lun| {
+            let limit = shape.logs_of(lun) as usize - 1;
+            Lun { random: VecDeque::with_capacity(limit), limit, sequential: NONE }
         };
-        Shared((0..shape.chips).map(chip).collect())
+        Shared((0..shape.luns).map(lun).collect())
     }
 
     fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool {
         if part.coop {
             return false;
         }
-        let chip = store.chip(part.logical);
-        let log = self.0[chip as usize].sequential;
+        let lun = store.lun(part.logical);
+        let log = self.0[lun as usize].sequential;
         let offset = store.offset(part.first);
         if offset > 0 {
             return log != NONE && {
@@ -152,41 +152,41 @@ impl Logs for Shared {
             };
         }
         if log != NONE {
-            self.merge_sequential(chip, store, work);
+            self.merge_sequential(lun, store, work);
         }
-        self.0[chip as usize].sequential = store.take(chip, Role::Log, part.logical);
+        self.0[lun as usize].sequential = store.take(lun, Role::Log, part.logical);
         true
     }
 
     #[inline]
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work) {
-        let chip = store.chip(store.block_of(lpn));
+        let lun = store.lun(store.block_of(lpn));
         let full = store.shape.pages_per_block;
         if sequential {
-            let log = self.0[chip as usize].sequential;
+            let log = self.0[lun as usize].sequential;
             store.append(log, lpn, cause, work);
             if store.block(log).next == full {
-                self.merge_sequential(chip, store, work);
+                self.merge_sequential(lun, store, work);
             }
             return;
         }
-        let log = self.current(chip, store, work);
+        let log = self.current(lun, store, work);
         store.append(log, lpn, cause, work);
     }
 
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
-        self.current(store.chip(logical), store, work);
+        self.current(store.lun(logical), store, work);
     }
 
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
-        let log = self.current(store.chip(logical), store, work);
+        let log = self.current(store.lun(logical), store, work);
         store.append_trims(log, logical, work);
     }
 
     fn each(&self, visit: &mut dyn FnMut(u32)) {
-        for chip in &self.0 {
-            let sequential = Some(chip.sequential).filter(|&log| log != NONE);
-            chip.random.iter().copied().chain(sequential).for_each(&mut *visit);
+        for lun in &self.0 {
+            let sequential = Some(lun.sequential).filter(|&log| log != NONE);
+            lun.random.iter().copied().chain(sequential).for_each(&mut *visit);
         }
     }
 
@@ -195,7 +195,7 @@ impl Logs for Shared {
         logs.sort_by_key(|log| log.born);
         let mut shared = Shared::new(&store.shape);
         for FoundLog { block, .. } in logs {
-            let Chip { random, limit, sequential } = &mut shared.0[store.chip_of_block(block) as usize];
+            let Lun { random, limit, sequential } = &mut shared.0[store.lun_of_block(block) as usize];
             let room =
                 if store.block(block).owner == NONE { random.len() < *limit } else { *sequential == NONE };
             if !room {
@@ -210,7 +210,7 @@ impl Logs for Shared {
     }
 
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
-        let Chip { random, sequential, .. } = &mut self.0[store.chip(logical) as usize];
+        let Lun { random, sequential, .. } = &mut self.0[store.lun(logical) as usize];
         if *sequential != NONE && store.block(*sequential).owner == logical {
             store.erase(std::mem::replace(sequential, NONE), work);
         }
@@ -229,7 +229,7 @@ impl Logs for Shared {
             set.push(logical);
             return;
         }
-        let Chip { random, limit, .. } = &self.0[store.chip(logical) as usize];
+        let Lun { random, limit, .. } = &self.0[store.lun(logical) as usize];
         let full = store.shape.pages_per_block as usize;
         let current = random.back().map_or(0, |&log| full - store.block(log).next as usize);
         let free = (limit - random.len()) * full + current;
@@ -241,28 +241,28 @@ impl Logs for Shared {
     }
 
     fn verify(&self, store: &Store) -> Result<(), String> {
-        for (number, chip) in (0..).zip(&self.0) {
+        for (number, lun) in (0..).zip(&self.0) {
             let full = store.shape.pages_per_block;
-            for (index, &log) in chip.random.iter().enumerate() {
+            for (index, &log) in lun.random.iter().enumerate() {
                 let at = store.block(log);
-                let current = index + 1 == chip.random.len();
+                let current = index + 1 == lun.random.len();
                 if at.role != Role::Log || at.owner != NONE || (!current && at.next < full) || at.next == 0 {
                     return Err(format!("block {log} is no RW log block in its place: {at:?}"));
                 }
             }
-            let mut count = chip.random.len();
-            if chip.sequential != NONE {
-                let at = store.block(chip.sequential);
+            let mut count = lun.random.len();
+            if lun.sequential != NONE {
+                let at = store.block(lun.sequential);
                 // A power cut may have left one out of order, which waits for its merge.
                 let sound = (at.in_order && at.next < full) || (!at.in_order && store.shape.power_safe);
                 if at.role != Role::Log || at.owner == NONE || !sound {
-                    return Err(format!("block {} is no SW log block: {at:?}", chip.sequential));
+                    return Err(format!("block {} is no SW log block: {at:?}", lun.sequential));
                 }
                 count += 1;
             }
             let used = store.logs_in_use(number);
-            if count as u32 != used || chip.random.len() > chip.limit {
-                return Err(format!("chip {number} has {used} log blocks, {count} in its lists"));
+            if count as u32 != used || lun.random.len() > lun.limit {
+                return Err(format!("LUN {number} has {used} log blocks, {count} in its lists"));
             }
         }
         Ok(())

@@ -252,7 +252,7 @@ impl<L: Logs> Cooperate for Hybrid<L> {
                 return;
             }
         }
-        store.cooperative = store.take(store.chip(logical), Role::Cooperative, logical);
+        store.cooperative = store.take(store.lun(logical), Role::Cooperative, logical);
     }
 
     fn coop_complete(&mut self, logical: u32, work: &mut Work) {

@@ -16,9 +16,9 @@ const ERASED: u64 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// LUNs.
-    pub chips: u32,
+    pub luns: u32,
     /// Erase blocks of each.
-    pub blocks_per_chip: u32,
+    pub blocks_per_lun: u32,
     /// Pages of a block.
     pub pages_per_block: u32,
     /// Bytes of a page.
@@ -39,8 +39,8 @@ impl Shape {
         let flash = &settings.flash;
         let threshold = u64::from(flash.pages_per_block) * settings.ftl.csm_threshold_ppm / 1_000_000;
         Shape {
-            chips: flash.luns(),
-            blocks_per_chip: flash.blocks_per_lun() as u32,
+            luns: flash.luns(),
+            blocks_per_lun: flash.blocks_per_lun() as u32,
             pages_per_block: flash.pages_per_block,
             page_bytes: flash.page_bytes,
             lpns: settings.user_pages() as u32,
@@ -62,12 +62,12 @@ impl Shape {
 
     /// Returns the number of all erase blocks.
     pub(crate) fn blocks(&self) -> u32 {
-        self.chips * self.blocks_per_chip
+        self.luns * self.blocks_per_lun
     }
 
     /// Returns the log blocks of a LUN.
-    pub(crate) fn logs_of(&self, chip: u32) -> u32 {
-        self.log_blocks / self.chips + u32::from(chip < self.log_blocks % self.chips)
+    pub(crate) fn logs_of(&self, lun: u32) -> u32 {
+        self.log_blocks / self.luns + u32::from(lun < self.log_blocks % self.luns)
     }
 }
 
@@ -79,9 +79,9 @@ fn log_blocks(settings: &Settings) -> u64 {
 
 /// Returns the blocks that the fullest LUN needs, as (data, log).
 fn needed(settings: &Settings) -> (u64, u64) {
-    let chips = u64::from(settings.flash.luns());
-    let data = settings.user_pages().div_ceil(u64::from(settings.flash.pages_per_block)).div_ceil(chips);
-    (data, log_blocks(settings).div_ceil(chips))
+    let luns = u64::from(settings.flash.luns());
+    let data = settings.user_pages().div_ceil(u64::from(settings.flash.pages_per_block)).div_ceil(luns);
+    (data, log_blocks(settings).div_ceil(luns))
 }
 
 fn fits(settings: &Settings) -> bool {
@@ -100,12 +100,12 @@ pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), C
         );
         return fail("ftl.logical_page", message);
     }
-    let chips = u64::from(flash.luns());
-    let (blocks, logs) = (flash.blocks_per_lun() * chips, log_blocks(settings));
-    if logs / chips < least {
-        let percent = (least * chips * 100).div_ceil(blocks);
+    let luns = u64::from(flash.luns());
+    let (blocks, logs) = (flash.blocks_per_lun() * luns, log_blocks(settings));
+    if logs / luns < least {
+        let percent = (least * luns * 100).div_ceil(blocks);
         let message = format!(
-            "that share of {blocks} blocks is {logs} log blocks; {name} needs {least} on each of {chips} {}s: \
+            "that share of {blocks} blocks is {logs} log blocks; {name} needs {least} on each of {luns} {}s: \
              give at least {percent}%",
             flash.lun_name()
         );

@@ -63,7 +63,7 @@ impl Store {
     /// Full merge, without its log block: all valid pages of a logical block go into an erased block.
     pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
-        let block = self.take(self.chip(logical), Role::Data, logical);
+        let block = self.take(self.lun(logical), Role::Data, logical);
         let copies = self.fill(block, self.shape.pages_per_block, work);
         if copies > 0 {
             self.adopt(block, work);

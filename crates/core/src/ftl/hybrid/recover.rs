@@ -261,11 +261,11 @@ pub(super) fn recover<L: Logs>(
 ) -> Result<(Hybrid<L>, Recovery), String> {
     let empty = Store::new(settings, true);
     let mut scan = Scan::new((media, tape), &empty, flaw, work);
-    let mut reads = vec![0; media.chips() as usize];
+    let mut reads = vec![0; media.luns() as usize];
     for (trims, _) in scan.trims.iter().flatten() {
-        reads[media.chip(media.block_of(trims.page)) as usize] += 1;
+        reads[media.lun(media.block_of(trims.page)) as usize] += 1;
     }
-    let map_reads = read_all(&reads, |chip, work| work.read(chip, NONE, Cause::Map), work);
+    let map_reads = read_all(&reads, |lun, work| work.read(lun, NONE, Cause::Map), work);
     scan.settle();
     erase_all(&scan.erase(), Cause::Merge, (media, tape), work);
     let roles = scan.roles()?;

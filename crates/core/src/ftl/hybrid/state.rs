@@ -78,7 +78,7 @@ impl Store {
     fn take_up(&mut self, block: u32, at: Block, claims: &mut Claims) -> Result<(), Damage> {
         claims.claim(block)?;
         let owned = at.owner == NONE
-            || (at.owner < self.shape.logical_blocks() && self.chip(at.owner) == self.chip_of_block(block));
+            || (at.owner < self.shape.logical_blocks() && self.lun(at.owner) == self.lun_of_block(block));
         if !owned || at.next == 0 || at.next > self.shape.pages_per_block {
             return Damage::impossible(format!("block {block} cannot be {at:?}"));
         }

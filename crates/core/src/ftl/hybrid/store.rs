@@ -65,8 +65,8 @@ pub struct Store {
     /// Sizes.
     pub shape: Shape,
     by_block: Divider,
-    chip_of: Divider,
-    by_chip: Divider,
+    lun_of: Divider,
+    by_lun: Divider,
     /// What is where: for each logical page, and after them for each logical block's trims.
     pub(super) slots: Slots,
     /// Data block of each logical block, or [`NONE`].
@@ -91,8 +91,8 @@ impl Store {
         let pages = shape.blocks() * shape.pages_per_block;
         let mut store = Store {
             by_block: Divider::new(shape.pages_per_block),
-            chip_of: Divider::new(shape.chips),
-            by_chip: Divider::new(shape.blocks_per_chip),
+            lun_of: Divider::new(shape.luns),
+            by_lun: Divider::new(shape.blocks_per_lun),
             slots: Slots::new(shape.owners(), pages),
             data: vec![NONE; shape.logical_blocks() as usize],
             blocks: vec![Block::FREE; shape.blocks() as usize],
@@ -128,14 +128,14 @@ impl Store {
 
     /// Returns the LUN of a logical block.
     #[inline]
-    pub(crate) fn chip(&self, logical: u32) -> u32 {
-        self.chip_of.rem(logical)
+    pub(crate) fn lun(&self, logical: u32) -> u32 {
+        self.lun_of.rem(logical)
     }
 
     /// Returns the LUN of an erase block.
     #[inline]
-    pub(crate) fn chip_of_block(&self, block: u32) -> u32 {
-        self.by_chip.div(block)
+    pub(crate) fn lun_of_block(&self, block: u32) -> u32 {
+        self.by_lun.div(block)
     }
 
     /// Returns an erase block.
@@ -160,8 +160,8 @@ impl Store {
     }
 
     /// Takes an erased block of a LUN.
-    pub(crate) fn take(&mut self, chip: u32, role: Role, owner: u32) -> u32 {
-        let block = self.pool.take(chip).expect("the layout leaves erased blocks for merges");
+    pub(crate) fn take(&mut self, lun: u32, role: Role, owner: u32) -> u32 {
+        let block = self.pool.take(lun).expect("the layout leaves erased blocks for merges");
         self.blocks[block as usize] = Block { role, owner, ..Block::FREE };
         block
     }
@@ -204,7 +204,7 @@ impl Store {
         self.blocks[block as usize].padded |= cause == Cause::Pad;
         self.host_pages += u64::from(cause == Cause::Host);
         let page = block * self.shape.pages_per_block + offset;
-        work.program(self.chip_of_block(block), page, cause);
+        work.program(self.lun_of_block(block), page, cause);
     }
 
     /// Writes a new version into the next page of a log block.
@@ -221,7 +221,7 @@ impl Store {
     pub(crate) fn lay(&mut self, lpn: u32, work: &mut Work) {
         let (logical, offset) = (self.block_of(lpn), self.offset(lpn));
         if self.data[logical as usize] == NONE {
-            self.data[logical as usize] = self.take(self.chip(logical), Role::Data, logical);
+            self.data[logical as usize] = self.take(self.lun(logical), Role::Data, logical);
         }
         let block = self.data[logical as usize];
         let next = self.blocks[block as usize].next;
@@ -235,7 +235,7 @@ impl Store {
     /// it.
     #[inline]
     pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
-        work.read_part(self.chip(self.block_of(lpn)), self.page(lpn), cause, 1);
+        work.read_part(self.lun(self.block_of(lpn)), self.page(lpn), cause, 1);
     }
 
     /// Gives a logical page up.
@@ -272,7 +272,7 @@ impl Store {
             self.slots.tell(|medium| medium.leave_out(block, end));
         }
         if copies > 0 {
-            work.copy(self.chip_of_block(block), Cause::Merge);
+            work.copy(self.lun_of_block(block), Cause::Merge);
         }
         copies
     }
@@ -281,11 +281,11 @@ impl Store {
     pub(crate) fn erase(&mut self, block: u32, work: &mut Work) {
         self.slots.erase(block);
         self.blocks[block as usize] = Block::FREE;
-        let chip = self.chip_of_block(block);
-        self.pool.erased(chip, block);
-        let successor = self.pool.successor(chip, block);
+        let lun = self.lun_of_block(block);
+        self.pool.erased(lun, block);
+        let successor = self.pool.successor(lun, block);
         self.pool.push(successor);
-        work.erase(chip, block * self.shape.pages_per_block, Cause::Merge);
+        work.erase(lun, block * self.shape.pages_per_block, Cause::Merge);
     }
 
     /// Makes a block the data block of its owner, and erases the previous one.
@@ -330,8 +330,8 @@ impl Store {
     }
 
     /// Returns the log blocks of a LUN, counted one by one.
-    pub(crate) fn logs_in_use(&self, chip: u32) -> u32 {
-        self.pool.of_chip(chip).filter(|&block| self.block(block).role == Role::Log).count() as u32
+    pub(crate) fn logs_in_use(&self, lun: u32) -> u32 {
+        self.pool.of_lun(lun).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }
 
     /// Returns the logical block of the first valid page of a block.

@@ -15,8 +15,8 @@ impl<L: Logs> Idle for Hybrid<L> {}
 
 impl<L: Logs> Locate for Hybrid<L> {
     #[inline]
-    fn home_chip(&self, lpn: u32) -> u32 {
-        self.store.chip(self.store.block_of(lpn))
+    fn home_lun(&self, lpn: u32) -> u32 {
+        self.store.lun(self.store.block_of(lpn))
     }
 
     fn slot(&self, lpn: u32) -> u32 {

@@ -69,11 +69,11 @@ impl Log {
             State::Absent | State::Reserve => Some(0),
             State::Closed if self.blocks[block as usize].unwritten => Some(0),
             State::Open => {
-                let chip = self.by_group.div(first);
+                let lun = self.by_group.div(first);
                 let end = first + self.slots_per_block;
-                let at = &self.chips[chip as usize];
+                let at = &self.luns[lun as usize];
                 let frontier = (at.end == end).then_some(at.next);
-                self.fronts.next_of(chip, first, end).or(frontier).map(|next| next - first)
+                self.fronts.next_of(lun, first, end).or(frontier).map(|next| next - first)
             }
             State::Closed | State::Begun => Some(self.slots_per_block),
         }
@@ -123,17 +123,17 @@ impl Log {
             self.verify_block(block)?;
         }
         self.verify_serial()?;
-        (0..self.chips.len() as u32).try_for_each(|group| self.verify_lists(group))
+        (0..self.luns.len() as u32).try_for_each(|group| self.verify_lists(group))
     }
 
     /// Reserve, open and closed blocks of a LUN are everything the log has there, each in its list.
-    fn verify_lists(&self, chip: u32) -> Result<(), String> {
-        let at = &self.chips[chip as usize];
+    fn verify_lists(&self, lun: u32) -> Result<(), String> {
+        let at = &self.luns[lun as usize];
         let walk = |mut block: u32, wanted: State| {
             let mut count = 0;
             while block != NONE {
                 let state = &self.blocks[block as usize];
-                if state.state != wanted || self.by_group.div(block * self.slots_per_block) != chip {
+                if state.state != wanted || self.by_group.div(block * self.slots_per_block) != lun {
                     return Err(format!("block {block} is {:?} in a list of {wanted:?} blocks", state.state));
                 }
                 count += 1;
@@ -143,39 +143,39 @@ impl Log {
         };
         let reserve = walk(at.reserve, State::Reserve)?;
         // The copies of a victim that was begun may fill one of them.
-        let begun = u32::from(self.is_collecting(chip));
+        let begun = u32::from(self.is_collecting(lun));
         let whole = reserve == self.shape.reserve || reserve + begun == self.shape.reserve;
         if reserve != at.reserve_len || !whole {
-            return Err(format!("chip {chip} has {reserve} reserve blocks of {}", self.shape.reserve));
+            return Err(format!("LUN {lun} has {reserve} reserve blocks of {}", self.shape.reserve));
         }
-        let closed = self.verify_closed(chip)?;
-        let open = self.open_blocks(chip);
+        let closed = self.verify_closed(lun)?;
+        let open = self.open_blocks(lun);
         if reserve + open + closed + begun != at.held {
             return Err(format!(
-                "chip {chip}: {reserve} reserve + {open} open + {closed} closed + {begun} begun blocks are not \
+                "LUN {lun}: {reserve} reserve + {open} open + {closed} closed + {begun} begun blocks are not \
                  the {} held",
                 at.held
             ));
         }
-        let of_chip = |block: &u32| self.by_group.div(block * self.slots_per_block) == chip;
+        let of_lun = |block: &u32| self.by_group.div(block * self.slots_per_block) == lun;
         let live: u32 =
-            (0..self.blocks.len() as u32).filter(of_chip).map(|b| self.blocks[b as usize].valid).sum();
+            (0..self.blocks.len() as u32).filter(of_lun).map(|b| self.blocks[b as usize].valid).sum();
         if live != at.live {
-            return Err(format!("chip {chip} counts {} live slots, has {live}", at.live));
+            return Err(format!("LUN {lun} counts {} live slots, has {live}", at.live));
         }
         Ok(())
     }
 
     /// The policy holds every closed block of the LUN once, under its number of valid slots.
-    fn verify_closed(&self, chip: u32) -> Result<u32, String> {
+    fn verify_closed(&self, lun: u32) -> Result<u32, String> {
         let mut held = Vec::new();
         let mut fault = None;
-        self.victims.each(chip, &mut |block, filed| {
+        self.victims.each(lun, &mut |block, filed| {
             let Block { valid, state, .. } = self.blocks[block as usize];
-            let here = self.by_group.div(block * self.slots_per_block) == chip;
+            let here = self.by_group.div(block * self.slots_per_block) == lun;
             if state != State::Closed || !here || filed.is_some_and(|filed| filed != valid) {
                 fault.get_or_insert(format!(
-                    "block {block} ({state:?}, {valid} valid) is filed for collection on chip {chip} under {filed:?}"
+                    "block {block} ({state:?}, {valid} valid) is filed for collection on LUN {lun} under {filed:?}"
                 ));
             }
             held.push(block);

@@ -34,14 +34,14 @@ pub(super) struct Background {
 impl Log {
     /// Allows [`Log::background_step`].
     pub(crate) fn collect_in_background(&mut self) {
-        let chips = self.chips.len();
-        self.background = Some(Box::new(Background { victims: vec![NONE; chips], gainless: vec![0; chips] }));
+        let luns = self.luns.len();
+        self.background = Some(Box::new(Background { victims: vec![NONE; luns], gainless: vec![0; luns] }));
     }
 
     /// Returns the block of a LUN whose collection was begun in the background, or [`NONE`].
     #[inline]
-    pub(super) fn begun(&self, chip: u32) -> u32 {
-        self.background.as_ref().map_or(NONE, |background| background.victims[chip as usize])
+    pub(super) fn begun(&self, lun: u32) -> u32 {
+        self.background.as_ref().map_or(NONE, |background| background.victims[lun as usize])
     }
 
     /// Whether a block's collection was begun in the background.
@@ -50,42 +50,42 @@ impl Log {
     }
 
     /// Whether a victim of a LUN was begun.
-    pub(crate) fn is_collecting(&self, chip: u32) -> bool {
-        self.begun(chip) != NONE
+    pub(crate) fn is_collecting(&self, lun: u32) -> bool {
+        self.begun(lun) != NONE
     }
 
     /// Whether a victim's copies fill a block of the reserve.
     #[inline]
-    pub(crate) fn is_short(&self, chip: u32) -> bool {
-        self.chips[chip as usize].reserve_len < self.shape.reserve
+    pub(crate) fn is_short(&self, lun: u32) -> bool {
+        self.luns[lun as usize].reserve_len < self.shape.reserve
     }
 
     /// Whether the log can have fewer than `blocks` erased blocks of a LUN, including its reserve, before it
     /// reaches its limit.
-    pub(crate) fn nears_limit(&self, chip: u32, blocks: u32) -> bool {
-        self.shape.limit - self.chips[chip as usize].held + self.shape.reserve < blocks
+    pub(crate) fn nears_limit(&self, lun: u32, blocks: u32) -> bool {
+        self.shape.limit - self.luns[lun as usize].held + self.shape.reserve < blocks
     }
 
     /// Whether some closed block of a LUN certainly gains a page.
-    pub(crate) fn has_gainful(&self, chip: u32) -> bool {
-        let at = &self.chips[chip as usize];
-        let begun = u32::from(self.is_collecting(chip));
-        let closed = u64::from(at.held - at.reserve_len - self.open_blocks(chip) - begun);
+    pub(crate) fn has_gainful(&self, lun: u32) -> bool {
+        let at = &self.luns[lun as usize];
+        let begun = u32::from(self.is_collecting(lun));
+        let closed = u64::from(at.held - at.reserve_len - self.open_blocks(lun) - begun);
         closed * sure_slots(self.shape.pages_per_block, self.shape.slots_per_page) > u64::from(at.live)
     }
 
     /// Ends the collection that was begun in the background; returns whether there was one.
     pub(super) fn end_begun(
         &mut self,
-        chip: u32,
+        lun: u32,
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut dyn FnMut(u32),
     ) -> bool {
         let Some(background) = &mut self.background else { return false };
-        let victim = std::mem::replace(&mut background.victims[chip as usize], NONE);
+        let victim = std::mem::replace(&mut background.victims[lun as usize], NONE);
         if victim != NONE {
-            self.empty(chip, victim, self.shape.gc, pool, work, moved);
+            self.empty(lun, victim, self.shape.gc, pool, work, moved);
         }
         victim != NONE
     }
@@ -97,38 +97,38 @@ impl Log {
     /// If the log does not collect in the background, or has no closed block on the LUN.
     pub(crate) fn background_step(
         &mut self,
-        chip: u32,
+        lun: u32,
         pages: u32,
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut dyn FnMut(u32),
     ) {
-        let victim = match self.begun(chip) {
-            NONE => self.begin_victim(chip, pool),
+        let victim = match self.begun(lun) {
+            NONE => self.begin_victim(lun, pool),
             victim => victim,
         };
         let valid = self.blocks[victim as usize].valid;
         let states = valid <= pages * self.shape.slots_per_page && self.relies(victim);
         if valid > 0 && !states {
-            self.copy_some(chip, victim, pages, pool, work, moved);
+            self.copy_some(lun, victim, pages, pool, work, moved);
         } else {
-            self.background.as_mut().expect("a victim is begun").victims[chip as usize] = NONE;
+            self.background.as_mut().expect("a victim is begun").victims[lun as usize] = NONE;
             if self.trims.is_some() || self.superseded.contains(&victim) {
                 // Something else may have to be on flash first. Trim pages go with the last copies, and the
                 // erasure with them: until then nothing may rely on them.
-                self.empty(chip, victim, self.shape.gc, pool, work, moved);
+                self.empty(lun, victim, self.shape.gc, pool, work, moved);
             } else {
                 self.erase(victim, self.shape.gc, pool, work);
             }
         }
     }
 
-    fn begin_victim(&mut self, chip: u32, pool: &BlockPool) -> u32 {
-        let at = chip as usize;
+    fn begin_victim(&mut self, lun: u32, pool: &BlockPool) -> u32 {
+        let at = lun as usize;
         let mut gainless = self.background.as_ref().expect("the log collects in the background").gainless[at];
-        let victim = self.choose_victim(chip, &mut gainless, pool);
+        let victim = self.choose_victim(lun, &mut gainless, pool);
         let blocks = &self.blocks;
-        self.victims.remove(chip, victim, &|block| blocks[block as usize].valid);
+        self.victims.remove(lun, victim, &|block| blocks[block as usize].valid);
         self.blocks[victim as usize].state = State::Begun;
         let background = self.background.as_mut().expect("the log collects in the background");
         (background.victims[at], background.gainless[at]) = (victim, gainless);
@@ -139,7 +139,7 @@ impl Log {
     /// padded.
     fn copy_some(
         &mut self,
-        chip: u32,
+        lun: u32,
         victim: u32,
         mut pages: u32,
         pool: &mut BlockPool,
@@ -149,8 +149,8 @@ impl Log {
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;
         let mut last_page = NONE;
-        let hosts = self.fills_page_of_host(chip);
-        self.choose_frontier(chip, false, false, pool, work);
+        let hosts = self.fills_page_of_host(lun);
+        self.choose_frontier(lun, false, false, pool, work);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
             let live = self.slots.valid.next_set(slot, end).expect("the block has a valid slot");
             let owner = self.slots.spare[live as usize];
@@ -159,11 +159,11 @@ impl Log {
             // The copy is responsible for what is trimmed from now on.
             self.slots.spare[live as usize] = NONE;
             self.blocks[victim as usize].valid -= 1;
-            self.chips[chip as usize].live -= 1;
-            if self.chips[chip as usize].is_full() {
-                self.next_for_copies(chip, true, pool, work);
+            self.luns[lun as usize].live -= 1;
+            if self.luns[lun as usize].is_full() {
+                self.next_for_copies(lun, true, pool, work);
             }
-            let placed = self.place(chip, owner);
+            let placed = self.place(lun, owner);
             if owner < self.pages() {
                 moved(owner);
             }
@@ -172,24 +172,23 @@ impl Log {
                 work.source(page);
             }
             (last_page, slot) = (page, live + 1);
-            if self.by_page.rem(placed + 1) == 0
-                || (self.blocks[victim as usize].valid == 0 && self.pad(chip))
+            if self.by_page.rem(placed + 1) == 0 || (self.blocks[victim as usize].valid == 0 && self.pad(lun))
             {
                 work.target(self.by_page.div(placed), 1);
                 pages -= 1;
-                self.close_if_full(chip);
+                self.close_if_full(lun);
             }
         }
         let programs = work.has_targets();
-        work.copy(chip, self.shape.gc);
+        work.copy(lun, self.shape.gc);
         if hosts && programs {
             self.host_goes_on(work);
         }
     }
 
     /// Whether copies on a LUN fill a page that the host has begun.
-    pub(super) fn fills_page_of_host(&self, chip: u32) -> bool {
-        chip == self.cursor && self.page_begun()
+    pub(super) fn fills_page_of_host(&self, lun: u32) -> bool {
+        lun == self.cursor && self.page_begun()
     }
 
     /// What the host had in the page buffer has gone with the copies; it goes on where it would have gone.

@@ -8,20 +8,20 @@ use crate::util::NONE;
 
 impl Log {
     /// Collects garbage on a LUN until the pool has a block of it.
-    pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn reclaim(&mut self, lun: u32, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
-        self.end_begun(chip, pool, work, &mut |_| ());
-        while pool.free(chip) == 0 {
-            let at = &mut self.chips[chip as usize];
-            if self.fronts.waiting(chip) == 0 {
-                self.collect(chip, &mut gainless, pool, work, &mut |_| ());
+        self.end_begun(lun, pool, work, &mut |_| ());
+        while pool.free(lun) == 0 {
+            let at = &mut self.luns[lun as usize];
+            if self.fronts.waiting(lun) == 0 {
+                self.collect(lun, &mut gainless, pool, work, &mut |_| ());
             } else if at.is_full() {
-                self.resume(chip);
+                self.resume(lun);
             } else {
                 // Two open blocks are one too many: the closed ones alone may have nothing to gain.
                 let block = self.by_block.div(at.next);
                 at.next = at.end;
-                self.empty(chip, block, self.shape.gc, pool, work, &mut |_| ());
+                self.empty(lun, block, self.shape.gc, pool, work, &mut |_| ());
             }
         }
     }
@@ -31,27 +31,27 @@ impl Log {
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
-        chip: u32,
+        lun: u32,
         gainless: &mut u32,
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
-        if self.end_begun(chip, pool, work, moved) {
+        if self.end_begun(lun, pool, work, moved) {
             return;
         }
-        let proven = self.slots.medium().is_none() || self.has_gainful(chip);
-        assert!(proven, "chip {chip} has closed blocks for its live slots and none more");
-        let victim = self.choose_victim(chip, gainless, pool);
-        assert!(*gainless <= self.chips[chip as usize].held, "collecting chip {chip} gains nothing");
-        self.empty(chip, victim, self.shape.gc, pool, work, moved);
+        let proven = self.slots.medium().is_none() || self.has_gainful(lun);
+        assert!(proven, "LUN {lun} has closed blocks for its live slots and none more");
+        let victim = self.choose_victim(lun, gainless, pool);
+        assert!(*gainless <= self.luns[lun as usize].held, "collecting LUN {lun} gains nothing");
+        self.empty(lun, victim, self.shape.gc, pool, work, moved);
     }
 
     /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts the
     /// victims in succession that gained nothing.
-    pub(super) fn choose_victim(&mut self, chip: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
+    pub(super) fn choose_victim(&mut self, lun: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
         let blocks = &self.blocks;
-        let need = Need { chip, now: self.writes, gainless: *gainless };
+        let need = Need { lun, now: self.writes, gainless: *gainless };
         let valid = |block: u32| blocks[block as usize].valid;
         let victim = self.victims.choose(need, &valid, &|block| pool.erase_count(block));
         let gains = self.space.gainful(blocks[victim as usize].valid);
@@ -62,7 +62,7 @@ impl Log {
     /// Moves the live slots of a block to the frontier and erases the block.
     pub(super) fn empty(
         &mut self,
-        chip: u32,
+        lun: u32,
         victim: u32,
         cause: Cause,
         pool: &mut BlockPool,
@@ -74,37 +74,37 @@ impl Log {
             // What replaces its slots is in a page buffer, and would be lost with them.
             self.flush(work);
         }
-        let hosts = self.fills_page_of_host(chip);
-        let stated = self.trims.is_some() && self.state_trims(chip, victim, &mut here, pool, work);
+        let hosts = self.fills_page_of_host(lun);
+        let stated = self.trims.is_some() && self.state_trims(lun, victim, &mut here, pool, work);
         let blocks = &self.blocks;
         if blocks[victim as usize].state == State::Closed {
-            self.victims.remove(chip, victim, &|block| blocks[block as usize].valid);
+            self.victims.remove(lun, victim, &|block| blocks[block as usize].valid);
         }
         let leaving = self.take_live(victim);
         self.name_sources(&leaving, work);
-        self.choose_frontier(chip, false, false, pool, work);
+        self.choose_frontier(lun, false, false, pool, work);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
-            if self.chips[chip as usize].is_full() {
-                self.note_copies(chip, &mut here, work);
-                self.next_for_copies(chip, false, pool, work);
+            if self.luns[lun as usize].is_full() {
+                self.note_copies(lun, &mut here, work);
+                self.next_for_copies(lun, false, pool, work);
             }
-            let at = &self.chips[chip as usize];
+            let at = &self.luns[lun as usize];
             let (run, later) = rest.split_at(rest.len().min((at.end - at.next) as usize));
-            self.place_copies(chip, run, moved);
+            self.place_copies(lun, run, moved);
             here += run.len() as u32;
-            self.close_if_full(chip);
+            self.close_if_full(lun);
             rest = later;
         }
         self.leaving = leaving;
-        self.note_copies(chip, &mut here, work);
+        self.note_copies(lun, &mut here, work);
         let programs = work.has_targets();
         // Copies are programmed before the block they come from is erased. If there are none, a page that the
         // host has begun stays begun.
-        if programs && self.pad(chip) {
-            self.close_if_full(chip);
+        if programs && self.pad(lun) {
+            self.close_if_full(lun);
         }
-        work.copy(chip, cause);
+        work.copy(lun, cause);
         if hosts && programs {
             self.host_goes_on(work);
         }
@@ -147,9 +147,9 @@ impl Log {
         }
     }
 
-    /// Copies slots, which the frontier has room for; their chip has as many live slots as before.
-    fn place_copies(&mut self, chip: u32, run: &[(u32, u32)], moved: &mut (impl FnMut(u32) + ?Sized)) {
-        let at = &mut self.chips[chip as usize];
+    /// Copies slots, which the frontier has room for; their LUN has as many live slots as before.
+    fn place_copies(&mut self, lun: u32, run: &[(u32, u32)], moved: &mut (impl FnMut(u32) + ?Sized)) {
+        let at = &mut self.luns[lun as usize];
         let first = at.next;
         at.next += run.len() as u32;
         self.slots.valid.fill(first, at.next);
@@ -165,9 +165,9 @@ impl Log {
     }
 
     /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
-    pub(super) fn note_copies(&self, chip: u32, slots: &mut u32, work: &mut Work) {
+    pub(super) fn note_copies(&self, lun: u32, slots: &mut u32, work: &mut Work) {
         if *slots > 0 {
-            let last = self.chips[chip as usize].next - 1;
+            let last = self.luns[lun as usize].next - 1;
             // The first may go into a page that the host has begun.
             let first = self.slot_page(last + 1 - std::mem::take(slots));
             work.target(first, self.slot_page(last) + 1 - first);
@@ -177,25 +177,25 @@ impl Log {
     /// Erases a block; if it is past its limit it is retired, and a spare block replaces it.
     pub(super) fn erase(&mut self, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
         let first = block * self.slots_per_block;
-        let (chip, group) = (self.slot_chip(first), self.by_group.div(first));
-        work.erase_after(chip, self.slot_page(first), cause, self.blocks[block as usize].after);
+        let (lun, group) = (self.slot_lun(first), self.by_group.div(first));
+        work.erase_after(lun, self.slot_page(first), cause, self.blocks[block as usize].after);
         self.slots.erase(block);
-        pool.erased(chip, block);
+        pool.erased(lun, block);
         self.blocks[block as usize] = Block::new(State::Absent);
-        let mut spare = pool.successor(chip, block);
+        let mut spare = pool.successor(lun, block);
         if self.is_short(group) {
             self.reserve_push(group, spare);
             return;
         }
         if let Some(serial) = &mut self.serial {
-            serial.held[chip as usize] -= 1;
+            serial.held[lun as usize] -= 1;
         } else if pool.threshold().is_some() {
             // The most worn stay behind, where wear levelling finds them.
             self.reserve_push(group, spare);
             spare = self.reserve_pop(group, pool, work);
         }
         self.blocks[spare as usize] = Block::new(State::Absent);
-        self.chips[group as usize].held -= 1;
+        self.luns[group as usize].held -= 1;
         pool.push_class(spare, pool.class(spare, work.cells()));
     }
 
@@ -210,23 +210,23 @@ impl Log {
     }
 
     /// Returns any reserve block of a LUN.
-    pub(crate) fn any_reserve(&self, chip: u32) -> u32 {
-        self.chips[chip as usize].reserve
+    pub(crate) fn any_reserve(&self, lun: u32) -> u32 {
+        self.luns[lun as usize].reserve
     }
 
     /// Exchanges the reserve block `out` for the erased block `into`.
-    pub(crate) fn exchange_reserve(&mut self, chip: u32, out: u32, into: u32) {
-        self.reserve_remove(chip, out);
+    pub(crate) fn exchange_reserve(&mut self, lun: u32, out: u32, into: u32) {
+        self.reserve_remove(lun, out);
         self.blocks[out as usize] = Block::new(State::Absent);
-        self.reserve_push(chip, into);
+        self.reserve_push(lun, into);
     }
 
     /// Whether [`Log::relocate`] can set aside what it must: the frontier is full or nothing is set
     /// aside yet, no page buffer is part-full, and the reserve is whole.
-    pub(crate) fn can_relocate(&self, chip: u32) -> bool {
-        let at = &self.chips[chip as usize];
-        !self.is_short(chip)
-            && (at.is_full() || self.fronts.waiting(chip) == 0)
+    pub(crate) fn can_relocate(&self, lun: u32) -> bool {
+        let at = &self.luns[lun as usize];
+        !self.is_short(lun)
+            && (at.is_full() || self.fronts.waiting(lun) == 0)
             && self.by_page.rem(at.next) == 0
     }
 
@@ -238,29 +238,29 @@ impl Log {
     /// If [`Log::can_relocate`] is false.
     pub(crate) fn relocate(
         &mut self,
-        chip: u32,
+        lun: u32,
         (from, into): (u32, u32),
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut dyn FnMut(u32),
     ) {
-        assert!(self.can_relocate(chip), "chip {chip} has nowhere to set its frontier aside");
-        let at = &mut self.chips[chip as usize];
+        assert!(self.can_relocate(lun), "LUN {lun} has nowhere to set its frontier aside");
+        let at = &mut self.luns[lun as usize];
         let (mut next, end) = (at.next, at.end);
         if self.blocks[from as usize].state == State::Open {
             if next != end && self.by_block.div(next) == from {
                 next = end;
             } else {
-                self.fronts.take(chip, 0);
+                self.fronts.take(lun, 0);
             }
         }
-        self.reserve_remove(chip, into);
-        self.open(chip, into);
-        self.empty(chip, from, Cause::Wear, pool, work, moved);
+        self.reserve_remove(lun, into);
+        self.open(lun, into);
+        self.empty(lun, from, Cause::Wear, pool, work, moved);
         if next != end {
-            let at = &mut self.chips[chip as usize];
+            let at = &mut self.luns[lun as usize];
             if !at.is_full() {
-                self.fronts.put(chip, 0, at.next);
+                self.fronts.put(lun, 0, at.next);
             }
             (at.next, at.end) = (next, end);
         }

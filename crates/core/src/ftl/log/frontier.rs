@@ -1,6 +1,6 @@
 //! The frontier: which LUN and which block take the next slot, and the erased blocks of the reserve.
 
-use super::{Block, Chip, Log, Shape, State, shape::sure_slots};
+use super::{Block, Log, Lun, Shape, State, shape::sure_slots};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::{Bits, NONE};
@@ -9,7 +9,7 @@ impl Log {
     /// Whether the page buffer that writes fill is part-full, if slots are smaller than pages.
     #[inline]
     pub(crate) fn page_begun(&self) -> bool {
-        self.shape.slots_per_page > 1 && self.by_page.rem(self.chips[self.cursor as usize].next) != 0
+        self.shape.slots_per_page > 1 && self.by_page.rem(self.luns[self.cursor as usize].next) != 0
     }
 
     /// Whether the slot's page is still in the open block's page buffer.
@@ -18,7 +18,7 @@ impl Log {
         if self.shape.slots_per_page == 1 {
             return false;
         }
-        let next = self.chips[self.slot_chip(slot) as usize].next;
+        let next = self.luns[self.slot_lun(slot) as usize].next;
         self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
     }
 
@@ -27,7 +27,7 @@ impl Log {
     #[inline]
     pub(crate) fn home(&self, owner: u32) -> u32 {
         let page = self.by_page.div(owner);
-        if self.cycle.is_empty() { self.chip_of.rem(page) } else { self.place_in_cycle(page) }
+        if self.cycle.is_empty() { self.lun_of.rem(page) } else { self.place_in_cycle(page) }
     }
 
     #[cold]
@@ -39,7 +39,7 @@ impl Log {
     /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The
     /// stack").
     #[inline]
-    pub(crate) fn write_chip(&self, owner: u32) -> u32 {
+    pub(crate) fn write_lun(&self, owner: u32) -> u32 {
         if self.by_cursor { self.cursor } else { self.home(owner) }
     }
 
@@ -55,50 +55,50 @@ impl Log {
     /// garbage. A page buffer is filled first.
     #[cold]
     fn take_aim(&mut self, work: &mut Work) {
-        if self.by_page.rem(self.chips[self.cursor as usize].next) == 0 {
+        if self.by_page.rem(self.luns[self.cursor as usize].next) == 0 {
             let mut turn =
-                (self.cursor..self.shape.chips).chain(0..self.cursor).filter(|&chip| self.has_room(chip));
-            let next = turn.clone().find(|&chip| !work.is_busy(chip)).or_else(|| turn.next());
-            self.cursor = next.expect("the user capacity leaves room on some chip");
+                (self.cursor..self.shape.luns).chain(0..self.cursor).filter(|&lun| self.has_room(lun));
+            let next = turn.clone().find(|&lun| !work.is_busy(lun)).or_else(|| turn.next());
+            self.cursor = next.expect("the user capacity leaves room on some LUN");
             work.occupy(self.cursor);
         }
     }
 
     /// Whether the next page goes to a LUN that is not busy, or into the page buffer that was begun.
     pub(crate) fn finds_room(&self, busy: &Bits) -> bool {
-        self.page_begun() || (0..self.shape.chips).any(|chip| !busy.get(chip) && self.has_room(chip))
+        self.page_begun() || (0..self.shape.luns).any(|lun| !busy.get(lun) && self.has_room(lun))
     }
 
     /// Returns the LUN of an owner's write after `ahead` other slots have been written, as far as that is
     /// known now.
     #[inline]
-    pub(crate) fn write_chip_ahead(&self, owner: u32, ahead: u32) -> u32 {
+    pub(crate) fn write_lun_ahead(&self, owner: u32, ahead: u32) -> u32 {
         if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
     }
 
     fn cursor_ahead(&self, ahead: u32) -> u32 {
-        let filled = self.by_page.rem(self.chips[self.cursor as usize].next);
-        self.chip_of.rem(self.cursor + self.by_page.div(filled + ahead))
+        let filled = self.by_page.rem(self.luns[self.cursor as usize].next);
+        self.lun_of.rem(self.cursor + self.by_page.div(filled + ahead))
     }
 
     /// Whether the next write of an owner on this LUN needs another block, which the log may take.
     #[inline]
-    pub(crate) fn wants_block(&self, chip: u32) -> bool {
-        let at = &self.chips[chip as usize];
-        at.is_full() && self.open_blocks(chip) == 0 && at.held < self.shape.limit
+    pub(crate) fn wants_block(&self, lun: u32) -> bool {
+        let at = &self.luns[lun as usize];
+        at.is_full() && self.open_blocks(lun) == 0 && at.held < self.shape.limit
     }
 
-    /// Open blocks of a chip: the frontier and those that wait.
+    /// Open blocks of a LUN: the frontier and those that wait.
     #[inline]
-    pub(super) fn open_blocks(&self, chip: u32) -> u32 {
-        let at = &self.chips[chip as usize];
-        u32::from(!at.is_full()) + self.fronts.waiting(chip).count_ones()
+    pub(super) fn open_blocks(&self, lun: u32) -> u32 {
+        let at = &self.luns[lun as usize];
+        u32::from(!at.is_full()) + self.fronts.waiting(lun).count_ones()
     }
 
     /// Skips the rest of a part-full page; returns whether there was one.
-    pub(super) fn pad(&mut self, chip: u32) -> bool {
+    pub(super) fn pad(&mut self, lun: u32) -> bool {
         let kind = self.kind();
-        let at = &mut self.chips[chip as usize];
+        let at = &mut self.luns[lun as usize];
         let rest = self.by_page.rem(at.next);
         if rest == 0 {
             return false;
@@ -110,8 +110,8 @@ impl Log {
     }
 
     /// Whether a LUN can take a page of data and still collect its garbage.
-    pub(super) fn has_room(&self, chip: u32) -> bool {
-        u64::from(self.chips[chip as usize].live + self.shape.slots_per_page) <= self.room()
+    pub(super) fn has_room(&self, lun: u32) -> bool {
+        u64::from(self.luns[lun as usize].live + self.shape.slots_per_page) <= self.room()
     }
 
     /// Returns how many slots of data a LUN can have and still collect its garbage.
@@ -125,13 +125,13 @@ impl Log {
 
     /// Moves the cursor to the next LUN that can take data and still collect its garbage.
     pub(super) fn advance_cursor(&mut self) {
-        for _ in 0..self.shape.chips {
-            self.cursor = (self.cursor + 1) % self.shape.chips;
+        for _ in 0..self.shape.luns {
+            self.cursor = (self.cursor + 1) % self.shape.luns;
             if self.has_room(self.cursor) {
                 return;
             }
         }
-        unreachable!("the user capacity leaves room on some chip");
+        unreachable!("the user capacity leaves room on some LUN");
     }
 
     /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
@@ -140,19 +140,19 @@ impl Log {
     pub(crate) fn lay(&mut self, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
         while let Some(&first) = owners.first().filter(|_| !self.by_cursor) {
-            let chip = self.home(first);
-            let Chip { next, end, .. } = self.chips[chip as usize];
+            let lun = self.home(first);
+            let Lun { next, end, .. } = self.luns[lun as usize];
             if next == end || self.slots.of(first) != NONE {
                 break;
             }
-            let laid = if self.shape.chips > 1 {
+            let laid = if self.shape.luns > 1 {
                 // The next owner goes elsewhere.
                 self.slots.tell(|medium| medium.write(first, NONE));
-                self.place(chip, first);
+                self.place(lun, first);
                 1
             } else {
                 let laid = self.slots.lay(next, &owners[..owners.len().min((end - next) as usize)], kind);
-                let (at, block) = (&mut self.chips[chip as usize], self.by_block.div(next));
+                let (at, block) = (&mut self.luns[lun as usize], self.by_block.div(next));
                 (at.next, at.live) = (at.next + laid, at.live + laid);
                 self.blocks[block as usize].valid += laid;
                 laid
@@ -161,16 +161,16 @@ impl Log {
             self.writes += u64::from(laid);
             work.lay(next, laid, Cause::Host);
             if next + laid == end {
-                self.close_if_full(chip);
+                self.close_if_full(lun);
             }
         }
     }
 
     /// Puts an owner's data into the next slot of the frontier; returns that slot.
     #[inline(always)]
-    pub(super) fn place(&mut self, chip: u32, owner: u32) -> u32 {
+    pub(super) fn place(&mut self, lun: u32, owner: u32) -> u32 {
         let kind = self.kind();
-        let at = &mut self.chips[chip as usize];
+        let at = &mut self.luns[lun as usize];
         let slot = at.next;
         at.next += 1;
         at.live += 1;
@@ -183,101 +183,101 @@ impl Log {
 
     /// Programs the page that a slot completes, and closes the block if it was the last page.
     pub(super) fn program_page(&mut self, slot: u32, cause: Cause, work: &mut Work) {
-        work.program(self.slot_chip(slot), self.slot_page(slot), cause);
+        work.program(self.slot_lun(slot), self.slot_page(slot), cause);
         self.close_if_full(self.by_group.div(slot));
     }
 
     #[inline]
-    pub(super) fn close_if_full(&mut self, chip: u32) {
-        let at = self.chips[chip as usize];
+    pub(super) fn close_if_full(&mut self, lun: u32) {
+        let at = self.luns[lun as usize];
         if at.is_full() {
             let block = self.by_block.div(at.end - 1);
             let state = &mut self.blocks[block as usize];
             state.state = State::Closed;
-            self.victims.close(chip, block, state.valid, self.writes);
+            self.victims.close(lun, block, state.valid, self.writes);
         }
     }
 
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn open_frontier(
         &mut self,
-        chip: u32,
+        lun: u32,
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
         let mut gainless = 0;
-        while self.chips[chip as usize].is_full() {
-            if self.resume(chip) {
+        while self.luns[lun as usize].is_full() {
+            if self.resume(lun) {
                 break;
             }
-            match self.take_block(chip, pool) {
-                Some(block) => self.open(chip, block),
-                None => self.collect(chip, &mut gainless, pool, work, moved),
+            match self.take_block(lun, pool) {
+                Some(block) => self.open(lun, block),
+                None => self.collect(lun, &mut gainless, pool, work, moved),
             }
         }
     }
 
     /// Takes an erased block, of a LUN or of all if they count as one, if there is one and the log may have
     /// another.
-    pub(super) fn take_block(&mut self, chip: u32, pool: &mut BlockPool) -> Option<u32> {
-        if self.chips[chip as usize].held >= self.shape.limit {
+    pub(super) fn take_block(&mut self, lun: u32, pool: &mut BlockPool) -> Option<u32> {
+        if self.luns[lun as usize].held >= self.shape.limit {
             return None;
         }
-        let block = if self.serial.is_some() { self.take_next(pool) } else { pool.take(chip)? };
-        self.chips[chip as usize].held += 1;
+        let block = if self.serial.is_some() { self.take_next(pool) } else { pool.take(lun)? };
+        self.luns[lun as usize].held += 1;
         Some(block)
     }
 
     /// If free blocks are only those of the withheld space: takes erased blocks until each LUN has those of
     /// the user's data, and counts them as closed and empty. Collecting one costs an erasure like any other.
     pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
-        for chip in 0..self.chips.len() as u32 {
-            while self.held(chip) < self.shape.user_blocks + self.shape.reserve
-                && let Some(block) = self.take_block(chip, pool)
+        for lun in 0..self.luns.len() as u32 {
+            while self.held(lun) < self.shape.user_blocks + self.shape.reserve
+                && let Some(block) = self.take_block(lun, pool)
             {
                 self.blocks[block as usize] = Block { unwritten: true, ..Block::new(State::Closed) };
-                self.victims.close(chip, block, 0, self.writes);
+                self.victims.close(lun, block, 0, self.writes);
             }
         }
     }
 
     /// Gives a LUN whose frontier is full another one for copies: in the background an erased block of the
     /// pool, if there is one, before one of the reserve.
-    pub(super) fn next_for_copies(&mut self, chip: u32, background: bool, pool: &mut BlockPool, work: &Work) {
-        self.choose_frontier(chip, false, false, pool, work);
-        if self.chips[chip as usize].is_full() && !self.resume(chip) {
-            let fresh = if background { self.take_block(chip, pool) } else { None };
-            let block = fresh.unwrap_or_else(|| self.reserve_pop(chip, pool, work));
-            self.open(chip, block);
+    pub(super) fn next_for_copies(&mut self, lun: u32, background: bool, pool: &mut BlockPool, work: &Work) {
+        self.choose_frontier(lun, false, false, pool, work);
+        if self.luns[lun as usize].is_full() && !self.resume(lun) {
+            let fresh = if background { self.take_block(lun, pool) } else { None };
+            let block = fresh.unwrap_or_else(|| self.reserve_pop(lun, pool, work));
+            self.open(lun, block);
         }
     }
 
     /// Makes an open block that waits the frontier; returns whether there is one.
-    pub(super) fn resume(&mut self, chip: u32) -> bool {
-        let waiting = self.fronts.waiting(chip);
+    pub(super) fn resume(&mut self, lun: u32) -> bool {
+        let waiting = self.fronts.waiting(lun);
         if waiting != 0 {
-            self.go_on(chip, waiting.trailing_zeros());
+            self.go_on(lun, waiting.trailing_zeros());
         }
         waiting != 0
     }
 
     /// Makes the open block of a front, which waits, the frontier.
-    pub(super) fn go_on(&mut self, chip: u32, front: u32) {
-        let next = self.fronts.take(chip, front);
-        let at = &mut self.chips[chip as usize];
+    pub(super) fn go_on(&mut self, lun: u32, front: u32) {
+        let next = self.fronts.take(lun, front);
+        let at = &mut self.luns[lun as usize];
         (at.next, at.end) = (next, (self.by_block.div(next) + 1) * self.slots_per_block);
     }
 
-    pub(super) fn open(&mut self, chip: u32, block: u32) {
-        let at = &mut self.chips[chip as usize];
+    pub(super) fn open(&mut self, lun: u32, block: u32) {
+        let at = &mut self.luns[lun as usize];
         at.next = block * self.slots_per_block;
         at.end = at.next + self.slots_per_block;
         self.blocks[block as usize] = Block::new(State::Open);
     }
 
-    pub(super) fn reserve_push(&mut self, chip: u32, block: u32) {
-        let at = &mut self.chips[chip as usize];
+    pub(super) fn reserve_push(&mut self, lun: u32, block: u32) {
+        let at = &mut self.luns[lun as usize];
         self.blocks[block as usize] = Block { next: at.reserve, ..Block::new(State::Reserve) };
         at.reserve = block;
         at.reserve_len += 1;
@@ -285,9 +285,9 @@ impl Log {
 
     /// Takes the reserve block erased last or, under wear levelling, the least worn; if the slowest goes
     /// first, that.
-    pub(super) fn reserve_pop(&mut self, chip: u32, pool: &BlockPool, work: &Work) -> u32 {
-        let mut best = self.chips[chip as usize].reserve;
-        assert!(best != NONE, "the reserve of chip {chip} is empty");
+    pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
+        let mut best = self.luns[lun as usize].reserve;
+        assert!(best != NONE, "the reserve of LUN {lun} is empty");
         if pool.threshold().is_some() || (self.by_speed.is_some() && pool.slowest_first()) {
             let rank = |block| (u32::MAX - pool.class(block, work.cells()), pool.erase_count(block));
             let mut block = self.blocks[best as usize].next;
@@ -300,13 +300,13 @@ impl Log {
                 block = self.blocks[block as usize].next;
             }
         }
-        self.reserve_remove(chip, best);
+        self.reserve_remove(lun, best);
         best
     }
 
-    pub(super) fn reserve_remove(&mut self, chip: u32, block: u32) {
+    pub(super) fn reserve_remove(&mut self, lun: u32, block: u32) {
         let next = self.blocks[block as usize].next;
-        let at = &mut self.chips[chip as usize];
+        let at = &mut self.luns[lun as usize];
         at.reserve_len -= 1;
         if at.reserve == block {
             at.reserve = next;

@@ -5,7 +5,7 @@
 //! erased blocks from one [`BlockPool`]. A slot is the unit of the mapping: the
 //! NAND page, or a logical page where that is smaller.
 //!
-//! **Garbage collection never deadlocks.** On each chip a log has one frontier
+//! **Garbage collection never deadlocks.** On each LUN a log has one frontier
 //! block, which takes new versions and copies alike, and `reserve` erased blocks of
 //! its own (at least one). When the frontier is full it takes a block from the
 //! pool; if it has as many as its `limit`, or the pool is empty, it collects: the
@@ -29,7 +29,7 @@
 //!
 //! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
 //! into one erased block of the reserve and gives the block it erased for it. What is left
-//! of the destination is set aside, at most one block on each chip, and is written before
+//! of the destination is set aside, at most one block on each LUN, and is written before
 //! anything is collected for the frontier; before anything is reclaimed for another log, the
 //! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
@@ -93,7 +93,7 @@ impl Block {
 
 /// What the log has on one LUN.
 #[derive(Clone, Copy, Debug)]
-struct Chip {
+struct Lun {
     /// First of the reserve blocks.
     reserve: u32,
     reserve_len: u32,
@@ -105,7 +105,7 @@ struct Chip {
     live: u32,
 }
 
-impl Chip {
+impl Lun {
     /// Whether there is no frontier: its last slot is written.
     #[inline]
     fn is_full(&self) -> bool {
@@ -122,18 +122,18 @@ pub struct Log {
     shape: Shape,
     slots_per_block: u32,
     by_block: Divider,
-    by_chip: Divider,
-    /// Slots that share an entry of `chips`: those of a LUN, or all if one block is filled at a time.
+    by_lun: Divider,
+    /// Slots that share an entry of `luns`: those of a LUN, or all if one block is filled at a time.
     by_group: Divider,
     by_page: Divider,
-    chip_of: Divider,
+    lun_of: Divider,
     /// LUN of each page of a cycle, if the LUNs do not take turns page by page.
     cycle: Vec<u32>,
     cycle_of: Divider,
     /// What is where.
     pub(crate) slots: Slots,
     blocks: Vec<Block>,
-    chips: Vec<Chip>,
+    luns: Vec<Lun>,
     /// The closed blocks.
     pub(crate) victims: Policy,
     space: Space,
@@ -165,14 +165,14 @@ impl Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let blocks = pool.count();
         let slots = blocks * slots_per_block;
-        let groups = if shape.serial { 1 } else { shape.chips };
+        let groups = if shape.serial { 1 } else { shape.luns };
         let space = Space {
-            chips: groups,
-            blocks_per_chip: blocks / groups,
+            luns: groups,
+            blocks_per_lun: blocks / groups,
             slots_per_block,
             slots_per_page: shape.slots_per_page,
         };
-        let chip = Chip { reserve: NONE, reserve_len: 0, held: 0, next: 0, end: 0, live: 0 };
+        let lun = Lun { reserve: NONE, reserve_len: 0, held: 0, next: 0, end: 0, live: 0 };
         let spread = settings.spread();
         let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
         let rng = stream(settings.seed, shape.gc.name());
@@ -180,21 +180,21 @@ impl Log {
             shape,
             slots_per_block,
             by_block: Divider::new(slots_per_block),
-            by_chip: Divider::new(slots_per_block * pool.blocks_per_chip()),
+            by_lun: Divider::new(slots_per_block * pool.blocks_per_lun()),
             by_group: Divider::new(slots / groups),
             by_page: Divider::new(shape.slots_per_page),
-            chip_of: Divider::new(shape.chips),
+            lun_of: Divider::new(shape.luns),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
             slots: Slots::new(shape.owners, slots),
             blocks: vec![Block::new(State::Absent); blocks as usize],
-            chips: vec![chip; groups as usize],
+            luns: vec![lun; groups as usize],
             victims: Policy::new(shape.policy(settings), &settings.ftl.victims, space, rng),
             space,
             writes: 0,
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,
             cursor: 0,
-            serial: shape.serial.then(|| Serial::new(shape.chips, shape.limit)),
+            serial: shape.serial.then(|| Serial::new(shape.luns, shape.limit)),
             fronts: Fronts::new(groups, 1),
             by_speed: None,
             background: None,
@@ -202,10 +202,10 @@ impl Log {
             superseded: Vec::with_capacity(SUPERSEDED),
             trims: None,
         };
-        for chip in 0..groups {
+        for lun in 0..groups {
             for _ in 0..shape.reserve {
-                let block = log.take_block(chip, pool).expect("a chip has more blocks than the reserves");
-                log.reserve_push(chip, block);
+                let block = log.take_block(lun, pool).expect("a LUN has more blocks than the reserves");
+                log.reserve_push(lun, block);
             }
         }
         if check {
@@ -248,8 +248,8 @@ impl Log {
 
     /// Returns the LUN of a slot.
     #[inline]
-    pub(crate) fn slot_chip(&self, slot: u32) -> u32 {
-        self.by_chip.div(slot)
+    pub(crate) fn slot_lun(&self, slot: u32) -> u32 {
+        self.by_lun.div(slot)
     }
 
     /// Returns the NAND page of a slot.
@@ -259,8 +259,8 @@ impl Log {
     }
 
     /// Returns the blocks that the log has on a LUN, including its reserve.
-    pub(crate) fn held(&self, chip: u32) -> u32 {
-        self.chips[chip as usize].held
+    pub(crate) fn held(&self, lun: u32) -> u32 {
+        self.luns[lun as usize].held
     }
 
     /// Ends the background collection on the LUN of an owner's next write, if the reserve is short; returns
@@ -276,34 +276,34 @@ impl Log {
         if self.background.is_none() {
             return false;
         }
-        let chip = self.write_chip(owner);
-        self.is_short(chip) && self.end_begun(chip, pool, work, moved)
+        let lun = self.write_lun(owner);
+        self.is_short(lun) && self.end_begun(lun, pool, work, moved)
     }
 
-    /// Writes the owner's new version on its [`Log::write_chip`] and invalidates the old one, after
+    /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after
     /// collecting garbage if necessary. `moved` is told of every owner that collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
-        chip: u32,
+        lun: u32,
         owner: u32,
         cause: Cause,
         pool: &mut BlockPool,
         work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
-        debug_assert!(!self.is_short(chip), "a victim is ended first");
+        debug_assert!(!self.is_short(lun), "a victim is ended first");
         if self.by_speed.is_some() {
-            self.choose_frontier(chip, work.hurries(chip), true, pool, work);
+            self.choose_frontier(lun, work.hurries(lun), true, pool, work);
         }
-        if self.chips[chip as usize].is_full() {
-            self.open_frontier(chip, pool, work, moved);
+        if self.luns[lun as usize].is_full() {
+            self.open_frontier(lun, pool, work, moved);
         }
         let old = self.renew(owner);
-        let slot = self.place(chip, owner);
+        let slot = self.place(lun, owner);
         if self.shape.slots_per_page == 1 {
-            work.program(chip, slot, cause);
-            self.close_if_full(chip);
+            work.program(lun, slot, cause);
+            self.close_if_full(lun);
             if self.shape.dynamic {
                 self.supersede(owner, old);
                 self.settle_superseded(work);
@@ -312,9 +312,9 @@ impl Log {
         } else {
             self.supersede(owner, old);
             if self.by_page.rem(slot + 1) == 0 {
-                work.program(chip, self.slot_page(slot), cause);
+                work.program(lun, self.slot_page(slot), cause);
                 self.settle_superseded(work);
-                self.close_if_full(chip);
+                self.close_if_full(lun);
                 self.advance_cursor();
             }
         }
@@ -337,12 +337,12 @@ impl Log {
     /// Programs every part-full page buffer (cause pad).
     pub(crate) fn flush(&mut self, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
-            for chip in 0..self.shape.chips {
-                if self.pad(chip) {
+            for lun in 0..self.shape.luns {
+                if self.pad(lun) {
                     work.chain();
-                    self.program_page(self.chips[chip as usize].next - 1, Cause::Pad, work);
+                    self.program_page(self.luns[lun as usize].next - 1, Cause::Pad, work);
                     self.settle_superseded(work);
-                    if chip == self.cursor {
+                    if lun == self.cursor {
                         self.advance_cursor();
                     }
                 }
@@ -366,12 +366,12 @@ impl Log {
     fn invalidate(&mut self, slot: u32) {
         self.slots.valid.clear(slot);
         let block = self.by_block.div(slot);
-        let chip = self.by_group.div(slot);
-        self.chips[chip as usize].live -= 1;
+        let lun = self.by_group.div(slot);
+        self.luns[lun as usize].live -= 1;
         let state = &mut self.blocks[block as usize];
         state.valid -= 1;
         if state.state == State::Closed {
-            self.victims.invalidate(chip, block, state.valid, self.writes);
+            self.victims.invalidate(lun, block, state.valid, self.writes);
         }
     }
 }

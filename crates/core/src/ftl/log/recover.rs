@@ -40,13 +40,13 @@ impl Log {
         log.count_map()?;
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;
-            let chip = log.by_group.div(first);
+            let lun = log.by_group.div(first);
             let next = first + used * shape.slots_per_page;
             let valid = log.blocks[block as usize].valid;
-            let at = &mut log.chips[chip as usize];
+            let at = &mut log.luns[lun as usize];
             at.held += 1;
             if at.held > shape.limit {
-                return Err(format!("chip {chip}: a log has {} blocks, of at most {}", at.held, shape.limit));
+                return Err(format!("LUN {lun}: a log has {} blocks, of at most {}", at.held, shape.limit));
             }
             let room = first + log.slots_per_block - next;
             if room > at.end - at.next {
@@ -54,15 +54,15 @@ impl Log {
                 (at.next, at.end) = (next, first + log.slots_per_block);
                 log.blocks[block as usize] = Block { valid, ..Block::new(State::Open) };
                 if let Some(before) = before {
-                    log.close_found(chip, before / log.slots_per_block, number);
+                    log.close_found(lun, before / log.slots_per_block, number);
                 }
             } else {
-                log.close_found(chip, block, number);
+                log.close_found(lun, block, number);
             }
             log.writes = log.writes.max(number);
         }
         if shape.slots_per_page > 1 && !shape.serial {
-            log.cursor = shape.chips - 1;
+            log.cursor = shape.luns - 1;
             log.advance_cursor();
         }
         if check {
@@ -83,15 +83,15 @@ impl Log {
         self.slots.count_map()?;
         for (_, slot) in self.slots.mapped() {
             self.blocks[self.by_block.div(slot) as usize].valid += 1;
-            self.chips[self.by_group.div(slot) as usize].live += 1;
+            self.luns[self.by_group.div(slot) as usize].live += 1;
         }
         Ok(())
     }
 
     fn take_reserve(&mut self, pool: &mut BlockPool, found: &[FoundBlock]) {
         for found in found {
-            let chip = self.by_chip.div(found.block * self.slots_per_block);
-            self.serial.as_mut().expect("a serial log").found(chip);
+            let lun = self.by_lun.div(found.block * self.slots_per_block);
+            self.serial.as_mut().expect("a serial log").found(lun);
         }
         for _ in 0..self.shape.reserve {
             let block = self.take_block(0, pool).expect("below its limit the log finds an erased block");
@@ -99,9 +99,9 @@ impl Log {
         }
     }
 
-    pub(super) fn close_found(&mut self, chip: u32, block: u32, now: u64) {
+    pub(super) fn close_found(&mut self, lun: u32, block: u32, now: u64) {
         let valid = self.blocks[block as usize].valid;
         self.blocks[block as usize] = Block { valid, ..Block::new(State::Closed) };
-        self.victims.close(chip, block, valid, now);
+        self.victims.close(lun, block, valid, now);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: Kim and Lee, ICSOFT 2020, section 3.4: translation data goes page by page into one update block;
 //! when the log has no other block left, the translation block with the fewest up-to-date units, of all
-//! chips, is collected, and its live units are gathered into full pages.
+//! LUNs, is collected, and its live units are gathered into full pages.
 //!
 //! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always meet the
 //! same LUN. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each LUN contributes up to
@@ -23,17 +23,17 @@ pub(super) struct Serial {
     /// The most of each LUN.
     most: u32,
     /// LUN that is asked first for the next block.
-    pub(super) next_chip: u32,
+    pub(super) next_lun: u32,
 }
 
 impl Serial {
-    pub(crate) fn new(chips: u32, limit: u32) -> Serial {
-        Serial { held: vec![0; chips as usize], most: limit / chips, next_chip: 0 }
+    pub(crate) fn new(luns: u32, limit: u32) -> Serial {
+        Serial { held: vec![0; luns as usize], most: limit / luns, next_lun: 0 }
     }
 
     /// A block of a LUN was found after a power cut.
-    pub(crate) fn found(&mut self, chip: u32) {
-        self.held[chip as usize] += 1;
+    pub(crate) fn found(&mut self, lun: u32) {
+        self.held[lun as usize] += 1;
     }
 }
 
@@ -41,14 +41,14 @@ impl Log {
     /// Takes an erased block from the next LUN in turn that may give one.
     pub(super) fn take_next(&mut self, pool: &mut BlockPool) -> u32 {
         let serial = self.serial.as_mut().expect("a log of one open block");
-        let chips = serial.held.len() as u32;
-        for ahead in 0..chips {
-            let chip = (serial.next_chip + ahead) % chips;
-            if serial.held[chip as usize] < serial.most
-                && let Some(block) = pool.take(chip)
+        let luns = serial.held.len() as u32;
+        for ahead in 0..luns {
+            let lun = (serial.next_lun + ahead) % luns;
+            if serial.held[lun as usize] < serial.most
+                && let Some(block) = pool.take(lun)
             {
-                serial.held[chip as usize] += 1;
-                serial.next_chip = (chip + 1) % chips;
+                serial.held[lun as usize] += 1;
+                serial.next_lun = (lun + 1) % luns;
                 return block;
             }
         }
@@ -63,21 +63,21 @@ impl Log {
     /// Whether the next owner begins a page.
     #[inline]
     pub(crate) fn begins_page(&self) -> bool {
-        self.by_page.rem(self.chips[0].next) == 0
+        self.by_page.rem(self.luns[0].next) == 0
     }
 
     /// Whether the open block is full and the next one is the last that the log may have: garbage collection
     /// is due.
     #[inline]
     pub(crate) fn takes_last(&self) -> bool {
-        let at = &self.chips[0];
+        let at = &self.luns[0];
         at.is_full() && at.held + 1 >= self.shape.limit
     }
 
     /// Opens a block after a full one.
     pub(crate) fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
-        while self.chips[0].is_full() {
+        while self.luns[0].is_full() {
             match self.take_block(0, pool) {
                 Some(block) => self.open(0, block),
                 None => self.collect_next(&mut gainless, pool, work),
@@ -88,14 +88,14 @@ impl Log {
     /// Collects garbage until the log may take another block.
     pub(crate) fn collect_until_free(&mut self, pool: &mut BlockPool, work: &mut Work) {
         let mut gainless = 0;
-        while self.chips[0].held >= self.shape.limit {
+        while self.luns[0].held >= self.shape.limit {
             self.collect_next(&mut gainless, pool, work);
         }
     }
 
     /// Writes an owner's new version after the last one written; its page is programmed once full.
     pub(crate) fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
-        if self.chips[0].is_full() {
+        if self.luns[0].is_full() {
             self.open_next(pool, work);
         }
         self.renew(owner);
@@ -112,7 +112,7 @@ impl Log {
     /// Programs the page that was begun, part-full, if there is one.
     pub(crate) fn finish_page(&mut self, cause: Cause, work: &mut Work) {
         if self.pad(0) {
-            self.program_page(self.chips[0].next - 1, cause, work);
+            self.program_page(self.luns[0].next - 1, cause, work);
         }
     }
 
@@ -127,13 +127,13 @@ impl Log {
     /// Gathers a victim's live slots into the open block and erases it.
     fn collect_next(&mut self, gainless: &mut u32, pool: &mut BlockPool, work: &mut Work) {
         let victim = self.choose_victim(0, gainless, pool);
-        assert!(*gainless <= self.chips[0].held, "collecting translation blocks gains nothing");
+        assert!(*gainless <= self.luns[0].held, "collecting translation blocks gains nothing");
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
         self.victims.remove(0, victim, &|block| blocks[block as usize].valid);
         let mut slot = victim * self.slots_per_block;
         let end = slot + self.slots_per_block;
-        let chip = self.slot_chip(slot);
+        let lun = self.slot_lun(slot);
         let cause = self.shape.gc;
         let mut last_page = NONE;
         work.chain();
@@ -141,20 +141,20 @@ impl Log {
             let page = self.by_page.div(live);
             if page != last_page {
                 let wanted = self.owners_beside(live).count() as u32;
-                work.read_share(chip, page, cause, [wanted, self.shape.slots_per_page]);
+                work.read_share(lun, page, cause, [wanted, self.shape.slots_per_page]);
                 last_page = page;
             }
             let owner = self.slots.spare[live as usize];
             self.slots.tell(|medium| medium.copy(live, owner));
             self.slots.valid.clear(live);
-            if self.chips[0].is_full() {
+            if self.luns[0].is_full() {
                 let block = self.reserve_pop(0, pool, work);
                 self.open(0, block);
             }
             self.place_next(owner, cause, work);
             slot = live + 1;
         }
-        self.chips[0].live -= copies;
+        self.luns[0].live -= copies;
         // Copies are programmed before the block they come from is erased.
         self.finish_page(cause, work);
         self.erase(victim, cause, pool, work);
@@ -165,11 +165,11 @@ impl Log {
         let Some(serial) = &self.serial else { return Ok(()) };
         let mut held = vec![0; serial.held.len()];
         for block in (0..self.blocks.len() as u32).filter(|&block| self.has(block)) {
-            held[self.slot_chip(block * self.slots_per_block) as usize] += 1;
+            held[self.slot_lun(block * self.slots_per_block) as usize] += 1;
         }
         if held != serial.held || held.iter().any(|&blocks| blocks > serial.most) {
             return Err(format!(
-                "translation blocks by chip are {held:?}, counted {:?}, at most {}",
+                "translation blocks by LUN are {held:?}, counted {:?}, at most {}",
                 serial.held, serial.most
             ));
         }

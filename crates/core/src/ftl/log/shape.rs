@@ -8,7 +8,7 @@ use crate::ftl::settings::Settings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// LUNs it spans ([`crate::flash::parallel`]).
-    pub chips: u32,
+    pub luns: u32,
     /// Pages go to the next idle LUN, not where their number says.
     pub dynamic: bool,
     /// The most blocks it may have on each LUN, including the reserve.
@@ -32,7 +32,7 @@ pub struct Shape {
     pub reserve: u32,
     /// Cause of a copy.
     pub gc: Cause,
-    /// One block is filled at a time, whichever chip it lies on; `limit` and `reserve` are then the
+    /// One block is filled at a time, whichever LUN it lies on; `limit` and `reserve` are then the
     /// whole log's, see [`super::serial`].
     pub serial: bool,
 }
@@ -52,13 +52,13 @@ pub(super) fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
 /// Returns the most logical pages of the user for which one LUN must have room.
 pub(crate) fn live_most(settings: &Settings) -> u64 {
     let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
-    let (user, chips) = (settings.user_pages(), u64::from(settings.flash.luns()));
+    let (user, luns) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
         // One more keeps a LUN with room for the next page in reach, see `Log::aim`.
-        Allocation::Dynamic if whole_pages => user.div_ceil(chips) + 1,
+        Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
         // Pages go to the LUNs in turn as they fill.
-        _ => user.div_ceil(chips),
+        _ => user.div_ceil(luns),
     }
 }
 

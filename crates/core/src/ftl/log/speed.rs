@@ -1,7 +1,7 @@
-//! Writable blocks by speed: which block of a chip takes the next page.
+//! Writable blocks by speed: which block of a LUN takes the next page.
 //!
-//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a chip, partly written
-//! ones and erased ones, are ordered by their detected speed. A write to a chip that other requests
+//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written
+//! ones and erased ones, are ordered by their detected speed. A write to a LUN that other requests
 //! wait for takes the fastest, any other write and every copy of garbage collection one that
 //! `device.unhurried` says: the slowest, or the one next in order. A full block leaves the order, an erased one
 //! returns at its new place.
@@ -12,9 +12,9 @@
 //! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which
 //! have a block: the paper's red-black tree, with every operation in constant time. Among equally fast
 //! blocks a partly written one goes first, then the one erased first; so each speed has at most one
-//! partly written block on a chip.
+//! partly written block on a LUN.
 //!
-//! **Garbage collection still never deadlocks**: it starts when a chip has no writable block left but
+//! **Garbage collection still never deadlocks**: it starts when a LUN has no writable block left but
 //! its reserve. Then all blocks of the log but the reserve are full, as with a single frontier, and
 //! the argument of [`super`] holds.
 
@@ -25,24 +25,24 @@ use crate::flash::{Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
-/// By chip, where blocks are taken in order, the one that is being filled, and its place in the order.
+/// By LUN, where blocks are taken in order, the one that is being filled, and its place in the order.
 pub(super) type Filled = Vec<(u32, u32)>;
 
 impl Log {
     /// Lets writes choose their block by speed. The pool must keep its erased blocks by speed already.
     pub(crate) fn choose_by_speed(&mut self, cells: &Cells) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
-        let per_chip = cells.speeds().map_or(1, Speeds::classes);
+        let per_lun = cells.speeds().map_or(1, Speeds::classes);
         // Wear levelling, which sets blocks aside, does not go with it.
-        self.fronts = Fronts::new(self.shape.chips, per_chip);
-        self.by_speed = Some(vec![(NONE, 0); self.shape.chips as usize]);
+        self.fronts = Fronts::new(self.shape.luns, per_lun);
+        self.by_speed = Some(vec![(NONE, 0); self.shape.luns as usize]);
     }
 
-    /// Makes a chip's fastest writable block the frontier, for a write that is hurried, else the one that
+    /// Makes a LUN's fastest writable block the frontier, for a write that is hurried, else the one that
     /// others take; there may be none. Erased blocks are among them if `erased`.
     pub(super) fn choose_frontier(
         &mut self,
-        chip: u32,
+        lun: u32,
         hurried: bool,
         erased: bool,
         pool: &mut BlockPool,
@@ -51,12 +51,12 @@ impl Log {
         if self.by_speed.is_none() {
             return;
         }
-        let at = &self.chips[chip as usize];
+        let at = &self.luns[lun as usize];
         let open = (!at.is_full()).then(|| self.by_block.div(at.next));
         let active = open.map(|block| pool.class(block, work.cells()));
-        let partly = self.fronts.waiting(chip) | active.map_or(0, |class| 1u64 << class);
+        let partly = self.fronts.waiting(lun) | active.map_or(0, |class| 1u64 << class);
         let may_take = erased && at.held < self.shape.limit;
-        let classes = partly | if may_take { pool.free_classes(chip) } else { 0 };
+        let classes = partly | if may_take { pool.free_classes(lun) } else { 0 };
         if classes == 0 {
             return;
         }
@@ -65,28 +65,28 @@ impl Log {
         } else if pool.slowest_first() {
             classes.ilog2()
         } else {
-            self.next_in_order(chip, classes, open, pool, work.cells())
+            self.next_in_order(lun, classes, open, pool, work.cells())
         };
         if active == Some(class) {
             return;
         }
-        let at = &mut self.chips[chip as usize];
+        let at = &mut self.luns[lun as usize];
         if let Some(active) = active {
-            self.fronts.put(chip, active, at.next);
+            self.fronts.put(lun, active, at.next);
         }
         if partly >> class & 1 != 0 {
-            self.go_on(chip, class);
+            self.go_on(lun, class);
         } else {
             at.held += 1;
-            let block = pool.take_class(chip, class);
-            self.open(chip, block);
+            let block = pool.take_class(lun, class);
+            self.open(lun, block);
         }
     }
 
-    /// The class of the block next in order, among those of a chip's writable blocks; `open` is its frontier.
+    /// The class of the block next in order, among those of a LUN's writable blocks; `open` is its frontier.
     fn next_in_order(
         &mut self,
-        chip: u32,
+        lun: u32,
         classes: u64,
         open: Option<u32>,
         pool: &BlockPool,
@@ -96,10 +96,10 @@ impl Log {
         // Each class has at most one partly written block, which was erased before its others.
         let first_of = |class: u32| match open {
             Some(block) if pool.class(block, cells) == class => block,
-            _ if fronts.waiting(chip) >> class & 1 != 0 => by_block.div(fronts.next(chip, class)),
-            _ => pool.first_of_class(chip, class),
+            _ if fronts.waiting(lun) >> class & 1 != 0 => by_block.div(fronts.next(lun, class)),
+            _ => pool.first_of_class(lun, class),
         };
-        let (block, place) = filled[chip as usize];
+        let (block, place) = filled[lun as usize];
         if block != NONE && pool.place_in_order(block) == place {
             let class = pool.class(block, cells);
             if classes >> class & 1 != 0 && first_of(class) == block {
@@ -109,7 +109,7 @@ impl Log {
         let writable = (0..u64::BITS).filter(|class| classes >> class & 1 != 0);
         let first = writable.map(first_of).min_by_key(|&block| pool.place_in_order(block));
         let block = first.expect("some class has a block");
-        filled[chip as usize] = (block, pool.place_in_order(block));
+        filled[lun as usize] = (block, pool.place_in_order(block));
         pool.class(block, cells)
     }
 }

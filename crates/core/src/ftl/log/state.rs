@@ -39,12 +39,12 @@ impl Log {
         let mut kept = Kept {
             writes: self.writes,
             cursor: self.cursor,
-            turn: self.serial.as_ref().map_or(0, |serial| serial.next_chip),
+            turn: self.serial.as_ref().map_or(0, |serial| serial.next_lun),
             unwritten: (0..self.blocks()).filter(|&block| self.blocks[block as usize].unwritten).collect(),
             random: self.victims.clone().random().cloned(),
             ..Kept::default()
         };
-        for (group, at) in (0..).zip(&self.chips) {
+        for (group, at) in (0..).zip(&self.luns) {
             let first = kept.reserve.len();
             let mut block = at.reserve;
             while block != NONE {
@@ -82,7 +82,7 @@ impl Log {
             if aside != NONE {
                 log.fronts.put(group, 0, aside);
             }
-            let at = &mut log.chips[group as usize];
+            let at = &mut log.luns[group as usize];
             (at.next, at.end) = (0, 0);
             log.take_up_open(group, next, claims)?;
         }
@@ -113,18 +113,15 @@ impl Log {
     }
 
     fn take_numbers(&mut self, kept: &Kept) -> Result<(), Damage> {
-        let chips = self.shape.chips;
-        let groups = self.chips.len();
-        if kept.cursor >= chips
-            || kept.turn >= chips
-            || kept.open.len() != groups
-            || kept.writes > MOST_COUNTED
+        let luns = self.shape.luns;
+        let groups = self.luns.len();
+        if kept.cursor >= luns || kept.turn >= luns || kept.open.len() != groups || kept.writes > MOST_COUNTED
         {
             return Damage::impossible("it holds a log of another shape");
         }
         (self.writes, self.cursor) = (kept.writes, kept.cursor);
         if let Some(serial) = &mut self.serial {
-            serial.next_chip = kept.turn;
+            serial.next_lun = kept.turn;
         }
         Ok(())
     }
@@ -133,12 +130,12 @@ impl Log {
     fn take_up(&mut self, block: u32, claims: &mut Claims) -> Result<u32, Damage> {
         claims.claim(block)?;
         let first = block * self.slots_per_block;
-        let chip = self.by_chip.div(first);
+        let lun = self.by_lun.div(first);
         if let Some(serial) = &mut self.serial {
-            serial.found(chip);
+            serial.found(lun);
         }
         let group = self.by_group.div(first);
-        self.chips[group as usize].held += 1;
+        self.luns[group as usize].held += 1;
         Ok(group)
     }
 
@@ -149,9 +146,9 @@ impl Log {
         }
         let block = self.by_block.div(next);
         if self.take_up(block, claims)? != group {
-            return Damage::impossible(format!("block {block} is open on another chip than its own"));
+            return Damage::impossible(format!("block {block} is open on another LUN than its own"));
         }
-        let at = &mut self.chips[group as usize];
+        let at = &mut self.luns[group as usize];
         (at.next, at.end) = (next, (block + 1) * self.slots_per_block);
         self.blocks[block as usize].state = State::Open;
         Ok(())
@@ -168,21 +165,21 @@ impl Log {
         }
         let by_home = !self.by_cursor && !self.shape.serial;
         let strays = |&(owner, slot): &(u32, u32)| {
-            by_home && owner < self.pages() && self.slot_chip(slot) != self.home(owner)
+            by_home && owner < self.pages() && self.slot_lun(slot) != self.home(owner)
         };
         if let Some((owner, slot)) = self.slots.mapped().find(strays) {
-            return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its chip"));
+            return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its LUN"));
         }
-        (0..self.chips.len() as u32).try_for_each(|group| self.examine_chip(group))
+        (0..self.luns.len() as u32).try_for_each(|group| self.examine_lun(group))
     }
 
-    fn examine_chip(&self, group: u32) -> Result<(), Damage> {
+    fn examine_lun(&self, group: u32) -> Result<(), Damage> {
         let Shape { limit, reserve, serial, .. } = self.shape;
-        let at = &self.chips[group as usize];
+        let at = &self.luns[group as usize];
         // A serial log collects before it takes its last block.
         if at.reserve_len != reserve || at.held + u32::from(serial) > limit {
             return Damage::impossible(format!(
-                "chip {group} has {} blocks, {} in reserve",
+                "LUN {group} has {} blocks, {} in reserve",
                 at.held, at.reserve_len
             ));
         }
@@ -190,11 +187,11 @@ impl Log {
         let begun = self.by_page.rem(at.next);
         let aside = self.fronts.next(group, 0);
         if (aside != NONE && self.by_page.rem(aside) != 0) || (begun != 0 && !goes_on) {
-            return Damage::impossible(format!("chip {group} has a page that is part-full"));
+            return Damage::impossible(format!("LUN {group} has a page that is part-full"));
         }
         let more = if goes_on { self.shape.slots_per_page - begun } else { 0 };
         if self.by_cursor && !serial && u64::from(at.live) + u64::from(more) > self.room() {
-            return Damage::impossible(format!("chip {group} has more data than it can have"));
+            return Damage::impossible(format!("LUN {group} has more data than it can have"));
         }
         Ok(())
     }

@@ -198,7 +198,7 @@ impl Log {
     /// whether there are any. They go where its copies will go, and count among them (`here`).
     pub(super) fn state_trims(
         &mut self,
-        chip: u32,
+        lun: u32,
         victim: u32,
         here: &mut u32,
         pool: &mut BlockPool,
@@ -219,18 +219,18 @@ impl Log {
                 // The new version says that data is there which may still be on its way to another LUN.
                 self.blocks[victim as usize].after = work.mark();
             }
-            if self.chips[chip as usize].is_full() {
-                self.note_copies(chip, here, work);
-                self.next_for_copies(chip, false, pool, work);
+            if self.luns[lun as usize].is_full() {
+                self.note_copies(lun, here, work);
+                self.next_for_copies(lun, false, pool, work);
             }
-            self.place(chip, owner);
+            self.place(lun, owner);
             *here += 1;
-            self.close_if_full(chip);
+            self.close_if_full(lun);
             self.hold_trim_page(owner);
             self.trim_page_written(owner);
         }
         if self.by_speed.is_some() {
-            self.note_copies(chip, here, work);
+            self.note_copies(lun, here, work);
         }
         any
     }

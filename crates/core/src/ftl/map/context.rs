@@ -25,7 +25,7 @@ impl Context<'_> {
     pub(super) fn read(&mut self, page: u32) {
         let log = &self.pages.log;
         let slot = log.slot(page);
-        self.work.read(log.slot_chip(slot), log.slot_page(slot), Cause::Map);
+        self.work.read(log.slot_lun(slot), log.slot_page(slot), Cause::Map);
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
@@ -33,7 +33,7 @@ impl Context<'_> {
     pub(super) fn load(&mut self, page: u32) -> u32 {
         let log = &self.pages.log;
         let slot = log.slot(page);
-        self.work.load(log.slot_chip(slot), log.slot_page(slot), Cause::Map)
+        self.work.load(log.slot_lun(slot), log.slot_page(slot), Cause::Map)
     }
 
     /// Programs a translation page with all its entries as they are now; `updated` are new on flash.
@@ -65,8 +65,8 @@ impl Context<'_> {
     fn append(&mut self, page: u32, updated: u32) {
         self.pages.count_updates(updated);
         self.pages.log.end_short(page, self.pool, self.work, &mut |_| ());
-        let chip = self.pages.log.write_chip(page);
-        self.pages.log.append(chip, page, Cause::Map, self.pool, self.work, &mut |_| ());
+        let lun = self.pages.log.write_lun(page);
+        self.pages.log.append(lun, page, Cause::Map, self.pool, self.work, &mut |_| ());
         if self.pages.persisted.is_some() {
             self.pages.hold(page);
         }

@@ -65,7 +65,7 @@ impl TranslationPages {
         let mut log = Log::new(shape, settings, pool, check);
         if !shape.serial {
             for page in 0..shape.owners {
-                log.append(log.write_chip(page), page, Cause::Map, pool, work, &mut |_| ());
+                log.append(log.write_lun(page), page, Cause::Map, pool, work, &mut |_| ());
             }
         }
         TranslationPages::over(log, space, settings, check)
@@ -119,16 +119,16 @@ impl TranslationPages {
     }
 
     /// Pages of each LUN that hold a unit.
-    pub(crate) fn pages_by_chip(&self, chips: u32) -> Vec<u32> {
+    pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
         let mut pages: Vec<u32> =
             slots.filter(|&slot| slot != NONE).map(|slot| self.log.slot_page(slot)).collect();
         pages.sort_unstable();
         pages.dedup();
-        let mut by_chip = vec![0; chips as usize];
+        let mut by_lun = vec![0; luns as usize];
         let first = |page| page * self.log.shape().slots_per_page;
-        pages.into_iter().for_each(|page| by_chip[self.log.slot_chip(first(page)) as usize] += 1);
-        by_chip
+        pages.into_iter().for_each(|page| by_lun[self.log.slot_lun(first(page)) as usize] += 1);
+        by_lun
     }
 
     /// Records programs and erases on a tape as they are decided, with the contents of the units.
@@ -198,8 +198,8 @@ impl TranslationPages {
     }
 
     /// Collects translation blocks of a LUN until the pool has an erased block of that LUN.
-    pub(crate) fn reclaim(&mut self, chip: u32, pool: &mut BlockPool, work: &mut Work) {
-        self.log.reclaim(chip, pool, work);
+    pub(crate) fn reclaim(&mut self, lun: u32, pool: &mut BlockPool, work: &mut Work) {
+        self.log.reclaim(lun, pool, work);
     }
 
     /// Writes where they are, and whether the directory says so too.

@@ -33,7 +33,7 @@ impl Layout {
     fn new<T: Translation>(settings: &Settings) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
-        let chips = u64::from(flash.luns());
+        let luns = u64::from(flash.luns());
         let spare = u64::from(settings.ftl.spare_blocks);
         let blocks = flash.blocks_per_lun().saturating_sub(spare);
         let reserve = settings.ftl.gc_free_blocks;
@@ -44,7 +44,7 @@ impl Layout {
         let space = UnitSpace::new(settings, T::unit_bytes(settings), T::gathers(settings));
         let map_least = if T::ON_FLASH { map_blocks_at_least(settings, space) } else { 0 };
         let own = settings.ftl.translation_blocks.filter(|_| space.gathered);
-        let own = own.map(|blocks| u64::from(blocks).div_ceil(chips));
+        let own = own.map(|blocks| u64::from(blocks).div_ceil(luns));
         let needed = data_least + own.map_or(map_least, |own| own.max(map_least));
         if needed > blocks {
             return Err((needed, blocks));
@@ -86,11 +86,11 @@ pub(crate) fn keeps_trims<T: Translation>(settings: &Settings) -> bool {
 /// Returns the blocks of each LUN that translation pages need.
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
-    let chips = u64::from(flash.luns());
+    let luns = u64::from(flash.luns());
     if space.gathered {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
-        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(chips)
+        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(luns)
     } else {
         log::blocks_at_least(settings.spread().most(space.units.into()), flash.pages_per_block, 1, 1)
     }
@@ -135,14 +135,14 @@ pub(crate) fn check<T: Translation>(settings: &Settings) -> Result<(), Contradic
 /// Checks that the translation blocks asked for are enough.
 fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction> {
     let Some(blocks) = settings.ftl.translation_blocks.filter(|_| space.gathered) else { return Ok(()) };
-    let chips = u64::from(settings.flash.luns());
+    let luns = u64::from(settings.flash.luns());
     let least = map_blocks_at_least(settings, space);
-    if u64::from(blocks).div_ceil(chips) >= least {
+    if u64::from(blocks).div_ceil(luns) >= least {
         return Ok(());
     }
     let message = format!(
         "{blocks} blocks do not hold the mapping, its directory, an open and an erased block; {} are needed",
-        (least - 1) * chips + 1
+        (least - 1) * luns + 1
     );
     Err(Contradiction { key: "ftl.translation_blocks", message })
 }
@@ -151,7 +151,7 @@ fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction
 pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]) {
     let layout = Layout::new::<T>(settings).expect("the settings were checked");
     let data = Shape {
-        chips: settings.flash.luns(),
+        luns: settings.flash.luns(),
         dynamic: settings.ftl.allocation.is_dynamic(),
         limit: layout.data_limit,
         pages_per_block: settings.flash.pages_per_block,
@@ -174,7 +174,7 @@ pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]
     let serial = layout.space.gathered;
     let map = Shape {
         dynamic: false,
-        limit: if serial { layout.map_limit * data.chips } else { u32::MAX },
+        limit: if serial { layout.map_limit * data.luns } else { u32::MAX },
         slots_per_page: layout.space.per_page,
         owners: if T::ON_FLASH { layout.space.units + layout.space.directory_slots } else { 0 },
         trim_pages: 0,

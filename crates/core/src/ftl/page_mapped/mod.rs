@@ -125,16 +125,16 @@ impl<T: Translation> PageMapped<T> {
         while data.end_short(owner, pool, work, &mut |lpn| moved(lpn, pages)) {
             data.aim(work);
         }
-        let chip = data.write_chip(owner);
-        if T::ON_FLASH && data.wants_block(chip) && pool.free(chip) == 0 {
+        let lun = data.write_lun(owner);
+        if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
             // The mapping has borrowed it.
-            pages.reclaim(chip, pool, work);
+            pages.reclaim(lun, pool, work);
         }
-        data.append(chip, owner, cause, pool, work, &mut |lpn| moved(lpn, pages));
-        if let Some(chip) = pool.uneven()
-            && data.can_relocate(chip)
+        data.append(lun, owner, cause, pool, work, &mut |lpn| moved(lpn, pages));
+        if let Some(lun) = pool.uneven()
+            && data.can_relocate(lun)
         {
-            wear::level(chip, (data, pages), pool, work, &mut moved);
+            wear::level(lun, (data, pages), pool, work, &mut moved);
         }
         if stirred {
             translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
@@ -252,11 +252,11 @@ impl<T: Translation> Prepare for PageMapped<T> {
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
             data.aim(work);
-            let chip = data.write_chip(lpn);
-            if T::ON_FLASH && data.wants_block(chip) && pool.free(chip) == 0 {
-                pages.reclaim(chip, pool, work);
+            let lun = data.write_lun(lpn);
+            if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
+                pages.reclaim(lun, pool, work);
             }
-            data.append(chip, lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
+            data.append(lun, lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
             moved.push(lpn);
             let mut context = Context { data, pages, pool, work, ahead: 0 };
             moved.drain(..).for_each(|lpn| context.lay(lpn));

@@ -51,9 +51,9 @@ pub(super) fn recover<T: Translation>(
     data.slots.record(tape, lpns, media);
     relied.iter().for_each(|trim| data.rely(trim.owner, trim.slot));
     let mut pages = TranslationPages::found((map, &layout.space), settings, T::ON_FLASH, (tape, media))?;
-    let mut reads = pages.pages_by_chip(media.chips());
-    scan.trims().for_each(|trim| reads[data.slot_chip(trim.slot) as usize] += 1);
-    let map_reads = read_all(&reads, |chip, work| work.read(chip, NONE, Cause::Map), work);
+    let mut reads = pages.pages_by_lun(media.luns());
+    scan.trims().for_each(|trim| reads[data.slot_lun(trim.slot) as usize] += 1);
+    let map_reads = read_all(&reads, |lun, work| work.read(lun, NONE, Cause::Map), work);
     if T::ON_FLASH {
         Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
     }

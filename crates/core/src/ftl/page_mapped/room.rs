@@ -53,7 +53,7 @@ impl Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
             limit: map.limit - map.reserve,
-            most: map.limit / map.chips,
+            most: map.limit / map.luns,
         });
         Room {
             reserve: withheld + data.reserve + if map.serial { 0 } else { map.reserve },
@@ -189,20 +189,20 @@ impl<'a> Scan<'a> {
         // First blocks with which no trim page is lost: undoing a collection elsewhere may bring older trim
         // pages into force again.
         for last in [false, true] {
-            for chip in 0..media.chips() {
-                self.make_room_on(media.of_chip(chip), room, last)
-                    .map_err(|what| format!("chip {chip} has {what}, recovery needs {room:?}"))?;
+            for lun in 0..media.luns() {
+                self.make_room_on(media.of_lun(lun), room, last)
+                    .map_err(|what| format!("LUN {lun} has {what}, recovery needs {room:?}"))?;
             }
         }
         let Some(map) = &room.map else { return Ok(()) };
         loop {
             let [erased, _, held] = self.count(0..media.blocks());
-            let may_give = |chip: u32| {
-                let [erased, _, held] = self.count(media.of_chip(chip));
+            let may_give = |lun: u32| {
+                let [erased, _, held] = self.count(media.of_lun(lun));
                 erased > room.reserve && held < map.most
             };
-            let enough = erased >= media.chips() * room.reserve + map.reserve && held <= map.limit;
-            if enough && (0..media.chips()).any(may_give) {
+            let enough = erased >= media.luns() * room.reserve + map.reserve && held <= map.limit;
+            if enough && (0..media.luns()).any(may_give) {
                 return Ok(());
             }
             self.make_one(0..media.blocks(), Some(Kind::Map), true).ok_or_else(|| {
@@ -213,14 +213,14 @@ impl<'a> Scan<'a> {
 
     /// Chooses as many of a LUN's blocks as it lacks; unless it is the `last` time, it may still lack some
     /// afterwards.
-    fn make_room_on(&mut self, chip: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
+    fn make_room_on(&mut self, lun: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
         loop {
-            let [erased, data, _] = self.count(chip.clone());
+            let [erased, data, _] = self.count(lun.clone());
             if erased >= room.reserve && data <= room.data_limit {
                 return Ok(());
             }
             let kind = (data > room.data_limit).then_some(Kind::Data);
-            match self.make_one(chip.clone(), kind, last) {
+            match self.make_one(lun.clone(), kind, last) {
                 Some(()) => (),
                 None if last => return Err(format!("{erased} erased blocks and {data} with data")),
                 None => return Ok(()),

@@ -16,7 +16,7 @@ impl<T: Translation> PageMapped<T> {
         match data.slot(lpn) {
             NONE => work.read_part(data.home(lpn), NONE, cause, count),
             slot if data.buffered(slot) => (),
-            slot => work.read_part(data.slot_chip(slot), data.slot_page(slot), cause, count),
+            slot => work.read_part(data.slot_lun(slot), data.slot_page(slot), cause, count),
         }
     }
 
@@ -193,11 +193,11 @@ impl<T: Translation> Idle for PageMapped<T> {
         wrote
     }
 
-    fn background_step(&mut self, chip: u32, work: &mut Work) -> bool {
+    fn background_step(&mut self, lun: u32, work: &mut Work) -> bool {
         let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
         let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
         let Some(kind) =
-            background::choose(chip, how.normal_blocks, &self.data, translation_pages, &self.pool)
+            background::choose(lun, how.normal_blocks, &self.data, translation_pages, &self.pool)
         else {
             return false;
         };
@@ -206,11 +206,11 @@ impl<T: Translation> Idle for PageMapped<T> {
         match kind {
             background::Kind::Data => {
                 let mut moved = |lpn| translation.moved(lpn, pages);
-                data.background_step(chip, how.step_pages, pool, work, &mut moved);
+                data.background_step(lun, how.step_pages, pool, work, &mut moved);
                 translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
             }
             background::Kind::Pages => {
-                pages.log_mut().background_step(chip, how.step_pages, pool, work, &mut |_| ());
+                pages.log_mut().background_step(lun, how.step_pages, pool, work, &mut |_| ());
             }
         }
         self.look_for_exhaustion(work);

@@ -12,16 +12,16 @@ use crate::util::{Bits, NONE, Stat};
 
 impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
-    fn read_chip(&self, lpn: u32) -> u32 {
+    fn read_lun(&self, lpn: u32) -> u32 {
         match self.data.slot(lpn) {
             NONE => self.data.home(lpn),
-            slot => self.data.slot_chip(slot),
+            slot => self.data.slot_lun(slot),
         }
     }
 
     #[inline]
-    fn write_chip(&self, first: u32, page: u32) -> u32 {
-        self.data.write_chip_ahead(first + page, page)
+    fn write_lun(&self, first: u32, page: u32) -> u32 {
+        self.data.write_lun_ahead(first + page, page)
     }
 
     fn finds_room(&self, busy: &Bits) -> bool {
@@ -29,7 +29,7 @@ impl<T: Translation> Locate for PageMapped<T> {
     }
 
     #[inline]
-    fn home_chip(&self, lpn: u32) -> u32 {
+    fn home_lun(&self, lpn: u32) -> u32 {
         self.data.home(lpn)
     }
 
