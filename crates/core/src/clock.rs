@@ -3,7 +3,7 @@
 /// No event is due.
 pub const NEVER: u64 = u64::MAX;
 
-/// Number of neighbours that move one by one to make room for a time, before the rest moves as a block.
+/// Number of neighbours that move one by one to make room for a time; beyond it the rest moves as a block.
 const STEPS: usize = 12;
 
 /// Due times of resources (LUNs and channel buses), sorted; on a tie the resource with the lower number comes
@@ -34,7 +34,7 @@ impl Clock {
         if self.first == self.end { NEVER } else { (self.due[self.first] >> 64) as u64 }
     }
 
-    /// When a resource is due; `None` if it is not.
+    /// Returns when a resource is due; `None` if it is not.
     pub fn due_ns(&self, resource: u32) -> Option<u64> {
         let due = self.due[self.first..self.end].iter().find(|&&due| due as u32 == resource)?;
         Some((due >> 64) as u64)
@@ -54,7 +54,7 @@ impl Clock {
         Some(due as u32)
     }
 
-    /// Replaces a resource's due time, which is searched for; [`NEVER`] for none.
+    /// Replaces a resource's due time, which has to be searched for; [`NEVER`] removes it.
     pub fn set(&mut self, resource: u32, time_ns: u64) {
         let mut due = self.due[self.first..self.end].iter();
         if let Some(at) = due.position(|&due| due as u32 == resource) {

@@ -13,8 +13,8 @@ pub use crate::metrics::Results;
 pub use crate::workload::settings::{Arrival, BurstOps, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 section! {
-    /// What the stack reads, from the block layer down. The settings of each layer are a field of those above
-    /// it: a function takes those of its own layer.
+    /// What the stack reads, from the block layer down. The settings of each layer are a field of the layer
+    /// above; a function takes those of its own layer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// Settings of the host, and all below.
@@ -40,7 +40,7 @@ impl Settings {
         crate::ftl::check(self)
     }
 
-    /// Keys that the chosen parts ignore, each with the reason.
+    /// Returns the keys that the chosen parts ignore, each with the reason.
     pub fn ignored(&self) -> Ignored {
         let mut found = Ignored::default();
         crate::host::check::ignored(self, &mut found);

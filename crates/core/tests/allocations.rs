@@ -19,7 +19,8 @@ use ftlab_generator::Generator;
 struct Counting;
 
 thread_local! {
-    /// Of this thread: the test harness allocates in its own thread when it reports that a test takes long.
+    /// Counted in this thread: the test harness allocates in its own thread when it reports that a test takes
+    /// long.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -85,7 +86,7 @@ impl Source for Random {
     }
 }
 
-/// Allocations until a request in the middle of the run.
+/// Counts allocations up to a request in the middle of the run.
 struct Middle {
     at: u64,
     seen: u64,
@@ -153,7 +154,7 @@ fn allocates_nothing(settings: &Settings, what: &str) {
     assert_eq!(at_end - middle.allocations, 0, "{what}");
 }
 
-// There is one test only, since the counter belongs to the whole process.
+// There is only one test, since the counter belongs to the whole process.
 #[test]
 fn the_steady_state_allocates_nothing() {
     for kind in page_mapped_both_ways().into_iter().chain(hybrids()) {

@@ -25,8 +25,8 @@ fn device(gc: &str, seed: u64) -> Settings {
     (2..20).rev().map(with).find(|settings| check(settings).is_ok()).expect("some threshold fits")
 }
 
-/// A draw may miss for ever. So after as many collections in succession that gained nothing as there are
-/// closed blocks, the best of all blocks is taken. Here only one block has a page to gain.
+/// A draw may miss for ever. So after as many collections in succession without gain as there are closed
+/// blocks, the best of all blocks is taken. Here only one block has a page to gain.
 #[test]
 fn draws_that_gain_nothing_end() {
     let mut most = 0;
@@ -38,7 +38,7 @@ fn draws_that_gain_nothing_end() {
         let request = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };
         let lpns = ftl.logical_pages();
         ftl.write(request(0, lpns), &mut work);
-        // One block's pages again and again, until the chip has few erased blocks.
+        // Overwrites one block's pages again and again, until the chip has few erased blocks.
         let mut step = ftl.background_step(0, &mut work);
         for lpn in (0..4).cycle().take(80) {
             if step {

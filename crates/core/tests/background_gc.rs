@@ -34,7 +34,7 @@ fn with_background(mut settings: Settings, above: u32, step_pages: u32) -> Setti
     settings
 }
 
-/// A full page-mapped device.
+/// Makes a full page-mapped device.
 fn full(kind: &str, blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
@@ -50,7 +50,7 @@ fn background(normal_blocks: u32, step_pages: u32) -> Option<GcBackground> {
     Some(GcBackground { normal_blocks, step_pages })
 }
 
-/// Bursts of eight random writes, two hundred milliseconds apart.
+/// Makes bursts of eight random writes, two hundred milliseconds apart.
 fn bursts(settings: &Settings, writes: u64) -> Vec<Record> {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
@@ -79,13 +79,13 @@ fn a_burst_no_longer_waits_for_a_collection() {
             assert_eq!(after, 8 * 350_000);
         }
         assert!(after < before, "{kind}: {before} -> {after}");
-        // Everything it does is charged like any other collection.
+        // Everything that background collection does is charged like any other collection.
         let moved = (background.flash.programs["gc"]) as f64 / background.flash.programs["host"] as f64;
         assert!((background.waf.gc.unwrap() - moved).abs() < 1e-12);
     }
 }
 
-/// Whoever arrives while a step runs waits for that step at most, whatever the step is.
+/// A request that arrives while a step runs waits for at most that step, whatever the step is.
 #[test]
 fn a_request_waits_for_one_step_at_most() {
     for step_pages in [1, 4] {
@@ -112,10 +112,10 @@ fn a_request_waits_for_one_step_at_most() {
     }
 }
 
-/// Overwritten at random with idle times in which the chip always returns to its threshold G', the device
+/// Overwritten at random, with idle times in which the chip always returns to its threshold G', the device
 /// follows the closed form with G' blocks kept: a victim is chosen when a frontier has just been opened and
-/// holds one page, so that G' b - 1 pages are unused then. In the foreground, with G kept, one is chosen when
-/// the frontier is full, and G b are unused.
+/// holds one page, so that G' b - 1 pages are unused then. In the foreground, with G blocks kept, a victim is
+/// chosen when the frontier is full, and G b pages are unused.
 #[test]
 fn write_amplification_is_that_of_the_closed_form() {
     for (normal, step) in [(2, 1), (8, 1), (8, 16), (16, 7)] {
@@ -155,7 +155,7 @@ fn write_amplification_is_that_of_the_closed_form() {
     }
 }
 
-/// Without idle time there is no background work: the results are those without it.
+/// Without idle time there is no background work: the results are the same as without the key.
 #[test]
 fn a_busy_device_collects_as_it_did() {
     let mut settings = full("page", 64);
@@ -201,11 +201,11 @@ fn steps_are_seen_and_end_with_the_trace() {
     let report = run(&settings, &mut trace.into_iter(), &mut watch, true).expect("every invariant holds");
     assert!(watch.alone > 100);
     assert_eq!(watch.last_ns, report.elapsed_ns);
-    // A step that is running may outlast it; none begins after it.
+    // A step that is running may outlast it; no step begins after it.
     assert!(watch.latest_ns <= watch.last_ns + 1_500_000);
 }
 
-/// A flush needs every chip, so it must not be overtaken by steps on one chip after another.
+/// A flush needs every chip, so steps on one chip after another must not overtake it.
 #[test]
 fn steps_do_not_starve_a_flush() {
     for (scheduler, logical) in [("noop", 4096), ("noop", 1024), ("piq", 4096), ("vios", 4096)] {

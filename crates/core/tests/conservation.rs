@@ -1,6 +1,6 @@
 //! No mapping operation is charged twice or not at all: the flash operations of every request, by cause, are
-//! those that a plain recomputation demands from what is seen to happen (where each LPN's data lies after
-//! each request, and which pages of data were programmed).
+//! those that a plain recomputation demands from what is observed (where each LPN's data is after each
+//! request, and which pages of data were programmed).
 
 use ftlab_conformance as common;
 
@@ -27,7 +27,8 @@ struct Charged {
     gc_map_erases: u64,
 }
 
-/// The operations of the last request, and the pages of data it programmed: user data, and moved pages.
+/// Returns the operations of the last request, and the pages of data it programmed: user data, and moved
+/// pages.
 fn charged(work: &Work) -> (Charged, u64, u64) {
     let of = |operation, cause| {
         work.labels().iter().filter(|l| l.operation == operation && l.cause == cause).count() as u64
@@ -53,7 +54,7 @@ enum Step {
     Flush,
 }
 
-/// An FTL driven step by step, and where each LPN's data was seen to lie.
+/// An FTL driven step by step, and where each LPN's data was observed.
 struct Device {
     ftl: Ftl,
     work: Work,
@@ -110,7 +111,7 @@ struct Blocks {
     now: u64,
     per_page: usize,
     per_block: usize,
-    /// The most blocks, of which one must be left erased.
+    /// The most blocks, one of which must be left erased.
     limit: usize,
     stale: bool,
     units: u32,
@@ -159,7 +160,7 @@ impl Blocks {
         part_full
     }
 
-    /// Blocks in use; with the erased one they are the log's.
+    /// Returns the blocks in use; with the erased one they are the log's.
     fn held(&self) -> usize {
         self.blocks.len() + 1
     }
@@ -182,7 +183,7 @@ impl Blocks {
         self.blocks.remove(&victim);
     }
 
-    /// Before a page is begun.
+    /// Makes room before a page is begun.
     fn make_room(&mut self) {
         while self.is_full() && self.held() + 1 >= self.limit {
             while self.is_full() && self.held() >= self.limit {
@@ -213,7 +214,7 @@ impl Blocks {
         self.write(&units.iter().copied().collect::<Vec<_>>(), units);
     }
 
-    /// Writes units in this order; what is read with them are units of `dirty`.
+    /// Writes units in this order; units of `dirty` are read along with them.
     fn write(&mut self, units: &[u32], dirty: &BTreeSet<u32>) {
         let mut left = dirty.clone();
         let mut loaded = HashSet::new();
@@ -303,7 +304,7 @@ impl ByAmount {
         self.programmed = 0;
     }
 
-    /// Returns the operations that a step demands, with what it was seen to do.
+    /// Returns the operations that a step demands, given what it was observed to do.
     fn demand(
         &mut self,
         step: Step,
@@ -503,8 +504,8 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
     }
 }
 
-/// The same with one bounded LRU list, on a device where no data moves: otherwise the order in which it moves
-/// would decide what stays cached.
+/// The same with one bounded LRU list, on a device where no data moves: otherwise the order of moves would
+/// decide what stays cached.
 #[test]
 fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
     for (amount, capacity) in [(Some(6), 20), (None, 20), (Some(40), 9), (None, 60)] {
@@ -527,7 +528,7 @@ fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
             assert_eq!(device.take(step), [], "data moves");
             let (found, user, copies) = charged(&device.work);
             let mut slot = None;
-            // The victim's unit goes first, then the next ones round, as many as fill its page.
+            // The victim's unit goes first, then the next ones in turn, as many as fill its page.
             let mut before = Charged::default();
             if let Step::Read(lpn) | Step::Write(lpn) | Step::Trim(lpn) = step {
                 let update = !matches!(step, Step::Read(_));

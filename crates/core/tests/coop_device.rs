@@ -50,7 +50,7 @@ impl Stack {
         self.device.accept(id, &mut self.pool, &self.driver.ftl);
     }
 
-    /// Serves what was submitted; returns how long it took, ns.
+    /// Serves what was submitted; returns how long that took, ns.
     fn serve(&mut self) -> u64 {
         let began_ns = self.now_ns;
         loop {
@@ -79,7 +79,7 @@ impl Stack {
     }
 }
 
-/// Fig. 4: the state before, four-page blocks.
+/// Makes the state before Fig. 4, with four-page blocks.
 fn figure_4() -> Stack {
     let mut stack = Stack::new(&device("fast", 4, 20, 3));
     stack.driver.lay(0..80);
@@ -89,8 +89,8 @@ fn figure_4() -> Stack {
     stack
 }
 
-/// Pages at 240 us, copies at 285 us, erasures at 500 us: what Fig. 4 costs without and with a
-/// cooperative switch merge, and when the pages of the issue are done.
+/// Pages at 240 us, copies at 285 us, erasures at 500 us: what Fig. 4 costs without and with a cooperative
+/// switch merge, and when the pages of the issue are done.
 #[test]
 fn figure_4_in_time() {
     let mut without = figure_4();
@@ -104,7 +104,7 @@ fn figure_4_in_time() {
     assert_eq!(apart.write(1, 1, BEGIN), 285_000 + 240_000);
     assert_eq!(apart.write(6, 1, COOP), 240_000);
     assert_eq!(apart.write(2, 1, COOP), 240_000);
-    // Log Block 1 has a valid page now, so that it stays.
+    // Log Block 1 has a valid page now, so it stays.
     assert_eq!(apart.write(3, 1, END), 240_000 + 2 * 500_000);
     assert_eq!(apart.driver.merges()[4], (1, 1));
     assert!(apart.query(77, 1).is_empty(), "five of eight pages of the log blocks are free");
@@ -145,7 +145,7 @@ fn sizes_of_blocks() {
     assert_eq!(set, []);
 }
 
-/// Padding reads and programs have their own cause, and their time is the padded switch merge's.
+/// Padding reads and programs have their own cause, and their time belongs to the padded switch merge.
 #[test]
 fn padding_is_charged_to_its_merge() {
     let pad = Mark { pad: true, ..Mark::default() };
@@ -165,7 +165,7 @@ fn padding_is_charged_to_its_merge() {
     }
 }
 
-/// Marks without an order, many requests in the device, several chips, every device scheduler, all FTLs:
+/// Marks without any order, many requests in the device, several chips, every device scheduler, all FTLs:
 /// whatever the host announces, no page is lost.
 #[test]
 fn no_mark_loses_data() {

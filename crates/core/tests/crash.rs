@@ -1,4 +1,4 @@
-//! Power cuts: nothing that was made durable is lost, whatever is cut.
+//! Power cuts: nothing that was made durable is lost, whatever operation is cut.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -22,7 +22,7 @@ fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summar
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
 }
 
-/// The same with FUA on some writes.
+/// Does the same with FUA on some writes.
 fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
     let requests = || Requests::new(settings, seed).with_fua(seed);
@@ -142,7 +142,7 @@ fn a_device_wears_out_under_power_cuts() {
         let summary =
             cuts(&settings, 10_000, 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         assert!(summary.read_only && summary.cuts < 10_000, "{kind}: {summary:?}");
-        // Of 20 blocks on each of four chips, all but those with cold data have reached their limit.
+        // Of 20 blocks on each of four chips, all except those with cold data have reached their limit.
         assert!(summary.operations > 20 * 4 * 30, "{kind}: {summary:?}");
     }
 }
@@ -173,8 +173,8 @@ fn broken_recovery_is_noticed() {
     }
 }
 
-/// A write with FUA is there once it has completed, without a flush. If logical pages are as large as NAND
-/// pages that is true of every write, so only smaller ones reveal a device that ignores FUA.
+/// A write with FUA is durable once it has completed, without a flush. If logical pages are as large as NAND
+/// pages this is true of every write, so only smaller ones reveal a device that ignores FUA.
 #[test]
 fn fua_that_does_nothing_is_noticed() {
     for kind in page_mapped_both_ways() {
@@ -184,7 +184,7 @@ fn fua_that_does_nothing_is_noticed() {
     }
 }
 
-/// The device of the preset `crash`.
+/// Returns the device of the preset `crash`.
 fn preset(kind: &str) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
@@ -209,14 +209,14 @@ fn found_before() {
     // Page: a trim page written by a collection that was undone was the only thing that kept trimmed pages of
     // other chips from coming back: it was relied on before its collection had ended.
     cuts(&tiny("page"), 1114, 1, Flaw::None).unwrap();
-    // Dftl, deep queue: only an older version of a unit kept a page trimmed whose rewriting was torn, and
-    // recovery freed its block.
+    // Dftl, deep queue: a page stayed trimmed only because of an older version of a unit whose rewriting was
+    // torn, and recovery freed the block of that version.
     let mut deep = tiny("dftl");
     common::set_gc(&mut deep, "d-choices");
     deep.device.queue_depth = 16;
     deep.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
     cuts(&deep, 700, 2, Flaw::None).unwrap();
-    // Page, no slack: a collection wrote the trim page on a chip that had room for its data alone.
+    // Page, no slack: a collection wrote the trim page on a chip that had room only for its data.
     let mut tight = settings();
     tight.ftl.kind = "page".into();
     tight.flash.chips_per_channel = 2;
@@ -231,9 +231,9 @@ fn found_before() {
     }
     let options = Options { cuts: Cuts::Random { count: 100, mean: 40 }, seed: 0, flaw: Flaw::None };
     crash(&tight, &mut || Ok(Box::new(Requests::new(&tight, 0))), &options, &mut |_| true).unwrap();
-    // Msftl: recovery would not undo a collection whose own trim page a newer one had left in force, and (the
-    // second) erased a block without live slots whose unit was needed once a collection on another chip was
-    // undone. It takes thousands of cuts, so only `make crash` gets that far.
+    // Msftl: recovery would not undo a collection whose own trim page was still in force because of a newer
+    // one, and (the second case) erased a block without live slots whose unit was needed once a collection on
+    // another chip was undone. It takes thousands of cuts, so only `make crash` gets that far.
     if common::cuts() >= 5000 {
         cuts(&buffered("msftl"), 2442, 2, Flaw::None).unwrap();
         cuts(&tiny("msftl"), 4683, 1, Flaw::None).unwrap();
@@ -241,8 +241,8 @@ fn found_before() {
         // chip.
         cuts(&tiny("cdftl"), 7666, 1, Flaw::None).unwrap();
     }
-    // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; the victim
-    // and its copies together exceeded the blocks that the data may have.
+    // Dftl: a collection was cut while the pool had an erased block, so that no chip lacked one; together the
+    // victim and its copies exceeded the blocks that the data may have.
     for kind in ["dftl", "cdftl", "tpftl"] {
         let options = Options { cuts: Cuts::Random { count: 40, mean: 200 }, seed: 1, flaw: Flaw::None };
         let settings = preset(kind);
@@ -289,7 +289,7 @@ proptest! {
 }
 
 /// Regression: requests of a later pass over the workload all arrived with the last one of the first pass,
-/// and unbounded queues took them for ever. And a workload without writes was read for ever.
+/// and unbounded queues took them for ever. A workload without writes was also read for ever.
 #[test]
 fn a_short_workload_is_cut_again_and_again() {
     let page = 4096;

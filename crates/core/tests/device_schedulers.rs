@@ -50,8 +50,8 @@ fn figure_3_batches_and_channel_batches() {
     }
 }
 
-/// A device of one chip whose blocks have one page each and program in, from block 1 on: 180, 210, 150 us and
-/// twice something between 180 and 210 us. Block 0 is the reserve.
+/// Makes a device of one chip with blocks of one page each; from block 1 on they program in 180, 210, 150 us
+/// and twice something between 180 and 210 us. Block 0 is the reserve.
 fn figure_4(scheduler: &str) -> Settings {
     let mut settings = device(scheduler, 1, 1);
     settings.flash.blocks_per_plane = 6;
@@ -97,10 +97,10 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         assert_eq!(report.latency.write.mean_ns, mean, "{scheduler}");
         let time = report.flash.program_time.as_ref().unwrap();
         assert_eq!((time.count, time.min_ns, time.max_ns), (3, 150_000, 210_000));
-        // The first found the chip idle; the two behind it waited.
+        // The first write found the chip idle; the two behind it waited.
         assert_eq!((report.conflicts.read, report.conflicts.write), (0, 2));
     }
-    // Alone, a write takes the next block in order, or the slowest.
+    // If it is alone, a write takes the next block in order, or the slowest.
     for (unhurried, ns) in [(Unhurried::InOrder, 180_000), (Unhurried::Slowest, 210_000)] {
         let (_, done) = checked(&with_unhurried(figure_4("vios"), unhurried), vec![write(0)]);
         assert_eq!(done[0].complete_ns, ns, "{unhurried:?}");
@@ -112,16 +112,16 @@ fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
     settings
 }
 
-/// Blocks of two pages, which program in, from block 1 on: 180, 210, 150 us and twice something between.
+/// Blocks of two pages, which program in 180, 210, 150 us and twice something in between, from block 1 on.
 #[test]
 fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
     settings.flash.pages_per_block = 2;
     let write = |time_ns, lpn| pages(time_ns, Op::Write, 4096, lpn, 1);
     let at = |ms| ms * 1_000_000;
-    // Block 1 takes a page alone. Of the two that come together at 1 ms the first is hurried: block 3, 150
-    // us; the second goes on with block 1, which is then full. A single later write takes block 2 twice, then
-    // block 3, which is begun, before block 4, which was erased after it.
+    // Block 1 takes a page of a single write. Of the two writes that come together at 1 ms the first is
+    // hurried: block 3, 150 us; the second goes on with block 1, which is then full. A single later write
+    // takes block 2 twice, then block 3, which is already open, before block 4, which was erased after it.
     let alone = [2, 3, 4].map(|ms| write(at(ms), ms));
     let trace: Vec<_> = [write(0, 0), write(at(1), 1), write(at(1), 5)].into_iter().chain(alone).collect();
     let (_, done) = checked(&settings, trace);
@@ -212,7 +212,7 @@ impl Oracle {
     }
 }
 
-/// Batch, channel batch and completion of every request, on chips that serve one page after another.
+/// Returns batch, channel batch and completion of every request, on chips that serve one page after another.
 fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
     let (chips, channels) = (u64::from(settings.flash.chips()), u64::from(settings.flash.channels));
     let mut oracle = Oracle {
@@ -306,7 +306,7 @@ fn random_trace(random: &mut Xoshiro256PlusPlus, requests: u64, lpns: u64, wides
         match random.random_range(0..40) {
             0 => Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 },
             1 => pages(time_ns, Op::Trim, 4096, first, count),
-            // A trim that covers no page whole touches no chip.
+            // A trim that covers no whole page touches no chip.
             2 => Record { time_ns, op: Op::Trim, offset: first * 4096 + 5, size: 100, line: 0, flags: 0 },
             3..20 => pages(time_ns, Op::Read, 4096, first, count),
             _ => pages(time_ns, Op::Write, 4096, first, count),
@@ -354,7 +354,7 @@ fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
     }
 }
 
-/// Three chips whose programs take 200 us. Times in us: arrival, first page, pages; completion.
+/// Three chips whose programs take 200 us. Times in us: arrival, first page, pages; returns the completions.
 fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
     let mut settings = device(scheduler, 3, 1);
     settings.flash.program_ns = 200_000;
@@ -363,16 +363,16 @@ fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
     checked(&settings, trace).1.iter().map(|row| row.complete_ns / 1000).collect()
 }
 
-/// Worked out by hand. Chip 0 is busy until 200. The second write waits for chips 0 and 1, the fourth for chip 0;
-/// the third and the fifth find theirs idle.
+/// Worked out by hand. Chip 0 is busy until 200. The second write waits for chips 0 and 1, the fourth for
+/// chip 0; the third and the fifth find their chips idle.
 #[test]
 fn three_schedulers_differ_on_what_may_pass_the_oldest() {
     let write = |us, first, count| (us, Op::Write, first, count);
     let trace = [write(0, 0, 1), write(10, 0, 2), write(20, 1, 1), write(30, 0, 1), write(40, 2, 1)];
     let times = |scheduler| completions(scheduler, &trace);
-    // All in order: the second at 200, the rest at 400.
+    // All in order: the second at 200, the others at 400.
     assert_eq!(times("noop"), [200, 400, 600, 600, 600]);
-    // The third and the fifth issue on arrival, so that the second issues at 220, and the fourth behind it.
+    // The third and the fifth issue on arrival, so the second issues at 220, and the fourth behind it.
     assert_eq!(times("noop-busy"), [200, 420, 220, 620, 240]);
     // The fourth takes chip 0 at 200, while the second still waits for chip 1.
     assert_eq!(times("piq"), [200, 600, 220, 400, 240]);
@@ -387,7 +387,7 @@ fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() 
     assert_eq!(completions("noop-busy", &together), [200, 400, 600]);
     let at_once = [write(0, 0, 1), write(0, 0, 1), write(0, 1, 2), write(0, 2, 1), write(0, 0, 1)];
     assert_eq!(completions("noop-busy", &at_once), [200, 400, 200, 400, 600]);
-    // The flush waits for both writes before it, chip 1's write for the flush.
+    // The flush waits for both writes before it, and chip 1's write for the flush.
     let flush = [write(0, 0, 1), write(10, 0, 1), (20, Op::Flush, 0, 0), write(30, 1, 1), write(410, 2, 1)];
     assert_eq!(completions("noop-busy", &flush), [200, 400, 400, 600, 610]);
 }
@@ -434,7 +434,7 @@ fn a_flush_comes_after_the_writes_before_it() {
     }
 }
 
-/// Blocks age in the run: the same write takes longer and longer, never less.
+/// Blocks age during the run: the same write takes longer and longer, never less.
 #[test]
 fn wear_feeds_back_during_a_run() {
     for scheduler in ["noop", "vios"] {

@@ -1,5 +1,5 @@
-//! Exact timing of the device: not ready at t-1, ready at t. Reads 35 us, programs 350 us, erases
-//! 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte.
+//! Exact timing of the device: nothing is ready at t - 1, all is ready at t. Reads 35 us, programs 350 us,
+//! erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte.
 
 use ftlab_conformance as common;
 
@@ -47,7 +47,7 @@ fn unloaded_latencies_are_the_sums_of_their_parts() {
 
 #[test]
 fn chips_work_side_by_side() {
-    // LPN 0 and 1 lie on chips 0 and 1 (channel first, then chip), LPN 2 on chip 0 again.
+    // LPN 0 and 1 are on chips 0 and 1 (channel first, then chip), LPN 2 on chip 0 again.
     let two = device(2, 1, 0);
     assert_eq!(completions(&two, vec![read(0), read(1)]), [READ, READ]);
     assert_eq!(completions(&two, vec![write(0), write(1), read(2)]), [PROGRAM, PROGRAM, PROGRAM + READ]);
@@ -80,8 +80,8 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let mut two = device(2, 1, 0);
     two.device.scheduler = "direct".into();
     two.ftl.allocation = Allocation::Dynamic;
-    // LPN 0 and 1 take the chips until 350 us, LPN 2 waits. The read has two pages on the chips, which go at
-    // 350 us, and then waits for LPN 2: that is bound at 385 us, and read behind its program.
+    // LPN 0 and 1 take the chips until 350 us, LPN 2 waits. Two pages of the read are on the chips and go at
+    // 350 us; the read then waits for LPN 2, which is bound at 385 us, and reads it after its program.
     let trace = vec![pages(0, Op::Write, 4096, 0, 3), pages(100_000, Op::Read, 4096, 0, 3)];
     let bound = PROGRAM + READ;
     assert_eq!(completions(&two, trace), [bound + PROGRAM, bound + PROGRAM + READ]);
@@ -92,8 +92,8 @@ fn pages_of_a_request_are_bound_one_by_one() {
         pages(2_000, Op::Write, 4096, 3, 1),
         pages(3_000, Op::Read, 4096, 2, 2),
     ];
-    // At 350 us LPN 2 and 3 go to chips 0 and 1 and are trimmed; LPN 2 is read behind its program, where it would
-    // lie. The second write of LPN 3 is bound at 700 us, to chip 1, and read there.
+    // At 350 us LPN 2 and 3 go to chips 0 and 1 and are trimmed; LPN 2 is read after its program, where it
+    // would have been. The second write of LPN 3 is bound at 700 us, to chip 1, and read there.
     let trimmed = 2 * PROGRAM;
     assert_eq!(completions(&two, trace), [trimmed, PROGRAM, trimmed + PROGRAM, trimmed + PROGRAM + READ]);
     // A partial page is bound to chip 0 when it arrives; LPN 2 is read there first.
@@ -107,7 +107,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let both = vec![pages(0, Op::Write, 4096, 0, 8)];
     let wait = [pages(100_000, Op::Write, 4096, 8, 1), pages(100_000, Op::Write, 4096, 9, 4)];
     let done = completions(&four, both.into_iter().chain(wait).collect());
-    // LPN 8 to 11 fill a page that is bound at 350 us; LPN 12 begins one on the other chip, in its buffer.
+    // LPN 8 to 11 fill a page that is bound at 350 us; LPN 12 begins a page on the other chip, in its buffer.
     assert_eq!(done, [PROGRAM, PROGRAM, 2 * PROGRAM]);
 }
 
@@ -145,8 +145,8 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     let trace = vec![write(0), write(9), write(5), read(9), write(7), read(9), write(1), flush, flush];
     let (report, rows) = checked(&settings, trace);
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
-    // Three writes and a read of the buffer cost nothing, the fourth write programs the page; a further write
-    // waits in the buffer until the flush pads its page; the second flush has nothing to do.
+    // Three writes and a read from the buffer cost nothing, the fourth write programs the page; a further
+    // write waits in the buffer until the flush pads its page; the second flush has nothing to do.
     let first = PROGRAM;
     let last = first + READ + PROGRAM;
     assert_eq!(done, [0, 0, 0, 0, first, first + READ, first + READ, last, last]);
@@ -154,7 +154,7 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     assert_eq!(report.waf.total, Some(8.0 / 5.0));
 }
 
-/// A write with FUA completes when its page is programmed, padded if necessary; one that fills the page waits
+/// A write with FUA completes when its page is programmed, padded if necessary. One that fills the page waits
 /// for nothing more, and if logical pages are as large as NAND pages it is like any write.
 #[test]
 fn fua_does_not_wait_in_the_page_buffer() {
@@ -197,8 +197,8 @@ fn collection_delays_the_write_that_needs_a_block() {
     settings.flash.blocks_per_plane = 4;
     settings.flash.pages_per_block = 4;
     settings.ftl.over_provisioning_ppm = 500_000;
-    // Eight user pages in order fill two blocks; LPN 0, 1, 2, 4 again fill the third. The fourth is
-    // the reserve: the next write collects the block with LPN 3 alone valid.
+    // Writing eight user pages in order fills two blocks; LPN 0, 1, 2, 4 again fill the third. The fourth is
+    // the reserve: the next write collects the block in which only LPN 3 is valid.
     let order = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 4, 0];
     let done = completions(&settings, order.map(write).to_vec());
     assert_eq!(done[11], 12 * PROGRAM);
@@ -220,11 +220,10 @@ fn pages_of_a_batch_start_when_their_mapping_has_arrived() {
     assert_eq!(completions(&settings, vec![pages(0, Op::Read, 4096, 0, 2)]), [2 * READ]);
 }
 
-/// Regression: a request that hit an entry whose translation page was still being read read its
-/// data at once.
+/// Regression: a request that hit an entry whose translation page was still being read read its data at once.
 #[test]
 fn a_hit_waits_for_the_read_that_brings_its_entry_in() {
-    // Translation page 0 lies on chip 0; LPN 1 and 2 on chips 1 and 2.
+    // Translation page 0 is on chip 0; LPN 1 and 2 are on chips 1 and 2.
     for (kind, scheduler) in [("dftl", "rb"), ("cdftl", "noop"), ("tpftl", "rb")] {
         let mut settings = cached_on_chips(kind, 4);
         settings.host.scheduler = scheduler.into();

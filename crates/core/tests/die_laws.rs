@@ -1,5 +1,5 @@
-//! Laws of dies and planes that work side by side, over random devices, options and requests: where nothing
-//! can overlap they behave as chips, to the nanosecond. The exact times are in `die_timing.rs`.
+//! Laws of dies and planes that work in parallel, over random devices, options and requests: where nothing
+//! can overlap they behave like chips, to the nanosecond. The exact times are in `die_timing.rs`.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -33,7 +33,7 @@ fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
     steps.iter().map(record).collect()
 }
 
-/// A device whose chips are one die of one plane, without options.
+/// Returns a device whose chips are one die of one plane, without options.
 fn plain(mut settings: Settings) -> Settings {
     settings.flash.blocks_per_plane *= settings.flash.dies_per_chip * settings.flash.planes_per_die;
     settings.flash.dies_per_chip = 1;
@@ -56,8 +56,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// The options change nothing, to the nanosecond, if there is one die of one plane in each chip: whole
-    /// reports and completions. The same holds where steps could pass each other and never do, each of them a
+    /// The options change nothing, to the nanosecond, if each chip is one die of one plane: whole reports and
+    /// completions are equal. The same holds where steps could pass each other and never do, each of them a
     /// separate operation: suspending takes longer than any erasure.
     #[test]
     fn one_die_and_plane_are_a_chip(
@@ -124,7 +124,7 @@ proptest! {
     }
 
     /// Whatever the options: every request completes, no resource is busy for longer than the run, every
-    /// invariant of check mode holds, and the same run again gives the same.
+    /// invariant of check mode holds, and a second run gives the same.
     #[test]
     fn all_options_together_keep_every_invariant(
         settings in device(),

@@ -1,6 +1,6 @@
-//! Exact timing of dies and planes that work side by side: not ready at t-1, ready at t. Reads 35 us,
-//! programs 350 us, erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an operation
-//! takes 20 us, and so does resuming it.
+//! Exact timing of dies and planes that work in parallel: nothing is ready at t - 1, all is ready at t. Reads
+//! 35 us, programs 350 us, erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an
+//! operation takes 20 us, and so does resuming it.
 //!
 //! The device is driven without a host, so that every request reaches it at its own time; its scheduler is
 //! `direct`, unless a test says otherwise.
@@ -57,7 +57,7 @@ fn suspending(suspend: Suspend) -> Parallel {
     Parallel { suspend, ..PLAIN() }
 }
 
-/// A request of one page: its time, its operation, its page.
+/// A request of one page: its time, its operation and its page.
 type Ask = (u64, Op, u32);
 
 const fn read(lpn: u32) -> Ask {
@@ -115,7 +115,7 @@ impl Bench {
     }
 }
 
-/// Each request is not ready at t-1 and ready at t.
+/// Checks that each request is not ready at t - 1 and is ready at t.
 fn ready(settings: &Settings, asks: &[Ask], expected: &[u64]) {
     assert_eq!(asks.len(), expected.len());
     for (wanted, &ready_ns) in expected.iter().enumerate() {
@@ -146,7 +146,7 @@ fn two_dies_serve_one_operation_at_a_time_unless_interleaved() {
     let both = chip(2, 1, interleaved());
     ready(&both, &[read(0), read(1), read(2)], &[READ, READ, 2 * READ]);
     ready(&both, &[write(0), write(1), read(3)], &[PROGRAM, PROGRAM, PROGRAM + READ]);
-    // One die is as before.
+    // One die behaves as before.
     ready(&chip(1, 1, interleaved()), &[read(0), read(1)], &[READ, 2 * READ]);
 }
 
@@ -157,23 +157,23 @@ fn interleaved_dies_share_their_channels_bus() {
     ready(&both, &[write(0), write(1)], &[BUS + PROGRAM, 2 * BUS + PROGRAM]);
     // The second die's data wait for those that are going in.
     ready(&both, &[read(0), write(1)], &[2 * BUS, BUS + PROGRAM]);
-    // The dies of two chips on one channel as well: four dies, one bus.
+    // The same with the dies of two chips on one channel: four dies, one bus.
     let mut four = with_bus(&chip(2, 1, interleaved()));
     four.flash.chips_per_channel = 2;
     let asks = [read(0), read(1), read(2), read(3)];
     ready(&four, &asks, &[READ + BUS, READ + 2 * BUS, READ + 3 * BUS, READ + 4 * BUS]);
-    // On two channels, two and two.
+    // With two channels, two dies share each bus.
     four.flash.chips_per_channel = 1;
     four.flash.channels = 2;
     ready(&four, &asks, &[READ + BUS, READ + BUS, READ + 2 * BUS, READ + 2 * BUS]);
 }
 
-/// A device whose next write of LPN 0 (and its neighbours on other units) collects a block with one
-/// valid page: see `collection_delays_the_write_that_needs_a_block` of `device_timing.rs`.
+/// A device whose next write of LPN 0 (and its neighbours on other LUNs) collects a block with one valid
+/// page: see `collection_delays_the_write_that_needs_a_block` of `device_timing.rs`.
 fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let mut settings = settings.clone();
     let units = settings.flash.luns();
-    // Four blocks of each LUN.
+    // Four blocks for each LUN.
     let planes =
         settings.flash.dies_per_chip * settings.flash.planes_per_die / settings.flash.luns_per_chip();
     settings.flash.blocks_per_plane = 4 / planes;
@@ -186,7 +186,7 @@ fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     (settings, asks, 100_000_000)
 }
 
-/// When requests at `start` end, relative to it, after the writes of [`collecting`].
+/// Checks when requests at `start` end, relative to it, after the writes of [`collecting`].
 fn ready_after(settings: &Settings, asks: &[Ask], expected: &[u64]) {
     let (settings, all, start_ns) = collecting(settings);
     let mut bench = Bench::new(&settings);
@@ -224,7 +224,7 @@ const COLLECTION: u64 = READ + PROGRAM + ERASE + PROGRAM;
 #[test]
 fn one_die_reads_while_the_other_erases() {
     let both = chip(2, 1, interleaved());
-    // LPN 1 lies on the other die.
+    // LPN 1 is on the other die.
     ready_after(&both, &[write(0), at(400 * US, read(1))], &[COLLECTION, 400 * US + READ]);
     // Without interleaving the two dies are one LUN, and the read waits for the chip.
     let serial = chip(2, 1, PLAIN());
@@ -258,7 +258,7 @@ fn the_same_offset_is_asked_for_unless_planes_are_free() {
     let same = chip(1, 2, planes(MultiPlane::SameOffset));
     ready(&same, &asks, &[PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
     ready(&chip(1, 2, planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
-    // From the start they are level, in reading too.
+    // From the start both are at the same page, in reading too.
     ready(&same, &[write(0), write(1)], &[PROGRAM, PROGRAM]);
     let level = [write(0), write(1), at(PROGRAM, read(0)), at(PROGRAM, read(1))];
     ready(&same, &level, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
@@ -282,7 +282,7 @@ fn planes_of_different_dies_are_no_multi_plane_operation() {
     ready(&chip(2, 1, all), &[read(0), read(1)], &[READ, READ]);
     ready(&chip(2, 2, all), &[write(0), write(1), write(2), write(3)], &[PROGRAM; 4]);
     let off = chip(2, 2, planes(MultiPlane::Free));
-    // Dies in turn: LPN 0 and 2 lie on die 0, 1 and 3 on die 1.
+    // Dies take turns: LPN 0 and 2 are on die 0, 1 and 3 on die 1.
     let asks = [write(0), write(1), write(2), write(3)];
     ready(&off, &asks, &[PROGRAM, 2 * PROGRAM, PROGRAM, 2 * PROGRAM]);
 }
@@ -312,7 +312,7 @@ fn the_next_page_is_sensed_while_data_go_out() {
     let asks = [read(0), read(1), read(2)];
     // Sensing (35 us) is shorter than a transfer (40.96 us): the bus is the bottleneck.
     ready(&cached, &asks, &[READ + BUS, READ + 2 * BUS, READ + 3 * BUS]);
-    // Transfers of 10.24 us: the cells are.
+    // With transfers of 10.24 us, the cells are the bottleneck.
     let mut fast = cached.clone();
     fast.flash.transfer_ps = 2_500;
     let bus = BUS / 4;
@@ -329,14 +329,14 @@ fn a_read_interrupts_a_program_at_its_cost() {
     let interrupted = 20 * US + READ + 20 * US;
     let asks = [write(0), at(100 * US, read(1))];
     ready(&on, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
-    // Under noop as well.
+    // The same under noop.
     let mut noop = on.clone();
     noop.device.scheduler = "noop".into();
     ready(&noop, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
     for suspend in [Suspend::Off, Suspend::Erase] {
         ready(&chip(1, 1, suspending(suspend)), &asks, &[PROGRAM, PROGRAM + READ]);
     }
-    // At no cost.
+    // The same at no cost.
     let free = Parallel { suspend_ns: 0, resume_ns: 0, ..suspending(Suspend::ProgramErase) };
     ready(&chip(1, 1, free), &asks, &[PROGRAM + READ, 100 * US + READ]);
 }
@@ -350,7 +350,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
     // The second arrives during the first read: the program is resumed, then interrupted again.
     let later = [write(0), at(100 * US, read(1)), at(140 * US, read(2))];
     ready(&on, &later, &[PROGRAM + 2 * (40 * US + READ), first, first + 20 * US + 20 * US + READ]);
-    // One suspension at most: it waits for the program.
+    // With at most one suspension it waits for the program.
     let once = Parallel { max_suspensions: 1, ..suspending(Suspend::ProgramErase) };
     let end = PROGRAM + 40 * US + READ;
     ready(&chip(1, 1, once), &later, &[end, first, end + READ]);
@@ -359,7 +359,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
 #[test]
 fn what_ends_soon_or_is_the_reads_own_block_is_not_interrupted() {
     let on = chip(1, 1, suspending(Suspend::ProgramErase));
-    // 20 us before the end the suspension would take as long; a nanosecond earlier it is worthwhile.
+    // 20 us before the end the suspension would take just as long; a nanosecond earlier it is worthwhile.
     ready(&on, &[write(0), at(330 * US, read(1))], &[PROGRAM, PROGRAM + READ]);
     let early = 330 * US - 1;
     ready(&on, &[write(0), at(early, read(1))], &[PROGRAM + 40 * US + READ, early + 20 * US + READ]);
@@ -369,7 +369,7 @@ fn what_ends_soon_or_is_the_reads_own_block_is_not_interrupted() {
 #[test]
 fn an_erasure_is_interrupted_too() {
     for suspend in [Suspend::Erase, Suspend::ProgramErase] {
-        // The erasure runs from 385 us on; the read comes at 500 us. LPN 5 lies elsewhere.
+        // The erasure runs from 385 us on; the read comes at 500 us. LPN 5 is in another block.
         let asks = [write(0), at(500 * US, read(5))];
         let on = chip(1, 1, suspending(suspend));
         ready_after(&on, &asks, &[COLLECTION + 40 * US + READ, 500 * US + 20 * US + READ]);
@@ -392,13 +392,13 @@ fn reads_pass_what_waits_at_a_die() {
     let passing = chip(1, 1, Parallel { out_of_order: true, ..PLAIN() });
     ready(&passing, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
     // A read of a page whose program has ended, or of one that holds older data, waits for nothing else in
-    // the block (it once waited for all its programs).
+    // the block (it once waited for all programs of it).
     let written = [write(0), write(1), write(2), at(US, read(0))];
     ready(&passing, &written, &[PROGRAM, 2 * PROGRAM + READ, 3 * PROGRAM + READ, PROGRAM + READ]);
     // It waits neither for the operation in service nor for the program of its own page.
     let same = [write(0), write(1), at(US, read(1))];
     ready(&passing, &same, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
-    // One read may pass at most: then the oldest write goes.
+    // With one read that may pass, the oldest write goes next.
     let one = chip(1, 1, Parallel { out_of_order: true, max_passed: 1, ..PLAIN() });
     let asks = [write(0), write(1), at(US, read(2)), at(US, read(3))];
     let passed = PROGRAM + READ;
@@ -419,7 +419,7 @@ fn a_command_takes_the_bus_before_the_cells() {
     planes.flash.command_ns = 2 * US;
     ready(&planes, &[write(0), write(1)], &[2 * (2 * US + BUS) + PROGRAM; 2]);
     ready(&planes, &[read(0), read(1)], &[2 * 2 * US + READ + BUS, 2 * 2 * US + READ + 2 * BUS]);
-    // Two chips of a channel: the second command waits for the first.
+    // With two chips on a channel, the second command waits for the first.
     let mut two = chip(1, 1, PLAIN());
     two.flash.command_ns = 2 * US;
     two.flash.chips_per_channel = 2;
@@ -444,7 +444,7 @@ fn commands_have_their_own_times() {
     ready_after(&one, &[write(0)], &[COLLECTION + 5 * US]);
 }
 
-/// Three chips of a channel: the first sends its data out, the second waits to, then the third is asked.
+/// Three chips on a channel: the first sends its data out, the second waits to send, then the third is asked.
 #[test]
 fn commands_of_reads_go_before_transfers_where_asked() {
     for options in [PLAIN(), Parallel { cache_read: true, ..PLAIN() }] {
@@ -474,7 +474,7 @@ fn static_allocation_follows_its_order() {
         settings
     };
     let asks = [read(0), read(1)];
-    // Two channels, two chips of a channel, two dies of a chip, one die.
+    // Two channels, two chips on each, two dies in each chip, then one die.
     let full = Parallel { interleave: true, ..PLAIN() };
     ready(&device("cwdp", full), &asks, &[READ + BUS, READ + BUS]);
     ready(&device("wcdp", full), &asks, &[READ + BUS, READ + 2 * BUS]);
@@ -500,14 +500,14 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
         ready(&two, &[write(0), write(2)], &[PROGRAM, PROGRAM]);
         let asks = [write(0), write(2), at(PROGRAM, read(0)), at(PROGRAM, read(2))];
         ready(&two, &asks, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
-        // Chip 0 serves a read (of LPN 4, never written): the write goes to chip 1, the next one waits.
+        // Chip 0 serves a read (of LPN 4, never written): the write goes to chip 1, and the next one waits.
         let asks = [read(4), write(0), write(2)];
-        // Chip 0 is idle first, or the next in turn: it writes once it has read.
+        // Chip 0 becomes idle first, or is next in turn: it writes once it has read.
         ready(&two, &asks, &[READ, PROGRAM, READ + PROGRAM]);
     }
 }
 
-/// Two chips under dynamic allocation, without bus time.
+/// Makes two chips under dynamic allocation, without bus time.
 fn two_dynamic() -> Settings {
     let mut two = chip(1, 1, PLAIN());
     two.flash.channels = 2;
@@ -527,9 +527,9 @@ fn under_direct_a_write_waits_until_a_die_is_free() {
     let asks = [write(0), write(1), write(2), write(3), at(100 * US, read(0))];
     let after = PROGRAM + READ;
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, after + PROGRAM, after]);
-    // Had it waited at its chip since its arrival, LPN 2 would end at 700, LPN 3 at 700 and the read at 735
-    // us. In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips become
-    // free.
+    // If it had waited at its chip since its arrival, LPN 2 would end at 700, LPN 3 at 700 and the read at
+    // 735 us. In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips
+    // become free.
     let asks = [write(0), write(1), write(2), at(PROGRAM, write(4)), at(PROGRAM, write(6))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
 }
@@ -540,16 +540,16 @@ fn a_read_waits_for_the_unbound_write_of_its_page() {
         let mut two = two_dynamic();
         two.flash.parallel.out_of_order = out_of_order;
         let busy = [write(0), write(1)];
-        // LPN 2 waits until 350 us and goes to chip 0, its read behind it; LPN 9, which nobody wrote, lies on
+        // LPN 2 waits until 350 us and goes to chip 0, its read behind it; LPN 9, which nobody wrote, is on
         // chip 1 and is read once that is idle.
         let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(200 * US, read(9))];
         let last = 2 * PROGRAM + READ;
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, PROGRAM + READ]);
-        // The read came between two writes of its page and waits for the first alone, on chip 0. The second
+        // The read came between two writes of its page and waits only for the first, on chip 0. The second
         // goes to chip 1 at the same time.
         let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(100 * US, write(2))];
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, 2 * PROGRAM]);
-        // A read of a page that is bound waits for no other: LPN 3 waits for a die when LPN 0 is read.
+        // A read of a page that is bound waits for no other page: LPN 3 waits for a die when LPN 0 is read.
         let asks = [busy[0], busy[1], write(3), at(100 * US, read(0)), at(100 * US, read(3))];
         let read_at = PROGRAM + READ;
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, read_at, 2 * PROGRAM + READ]);
@@ -559,11 +559,11 @@ fn a_read_waits_for_the_unbound_write_of_its_page() {
 #[test]
 fn trims_and_flushes_wait_for_unbound_writes() {
     let two = two_dynamic();
-    // The trim of LPN 2 takes no time of its own and is served when the write before it is bound, at 350 us on
-    // chip 0. The read behind it finds no data: it goes to where LPN 2 would lie, chip 0.
+    // The trim of LPN 2 takes no time of its own and is served when the write before it is bound, at 350 us
+    // on chip 0. The read behind it finds no data: it goes where LPN 2 would be, to chip 0.
     let asks = [write(0), write(1), write(2), at(100 * US, trim(2)), at(200 * US, read(2))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, PROGRAM, 2 * PROGRAM + READ]);
-    // The flush ends with the last write before it, what came after it begins then.
+    // The flush ends with the last write before it; what came after it begins then.
     let flush = (100 * US, Op::Flush, 0);
     let asks = [write(0), write(1), write(2), flush, at(100 * US, write(3))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
@@ -603,7 +603,7 @@ fn results_name_what_was_busy() {
     let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
     let used = &report.utilization;
     assert_eq!(used.die_busy_ns, [READ + BUS, BUS + PROGRAM, 0, 0]);
-    // The data of the read wait for those of the write (from 0 on); both dies work until 2 * BUS.
+    // The read's data wait for those of the write (from 0 on); both dies work until 2 * BUS.
     assert_eq!(used.chip_busy_ns, [BUS + PROGRAM, 0]);
     assert_eq!(used.channel_busy_ns, [2 * BUS, 0]);
     let bottleneck = used.bottleneck.as_ref().expect("something was busy");

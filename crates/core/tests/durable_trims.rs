@@ -11,7 +11,7 @@ use ftlab_core::workload::{Op, Record};
 
 const PAGE: u64 = 4096;
 
-/// Two chips, which hold 150 pages of the user.
+/// Makes two chips, which hold 150 pages of the user.
 fn device(kind: &str, power_safe: bool) -> Settings {
     let mut settings = settings();
     set_ftl(&mut settings, kind);
@@ -41,7 +41,7 @@ fn simulate(settings: &Settings, trace: Vec<Record>) -> (Report, Vec<Completion>
     (report, done.0)
 }
 
-/// Requests one after another, far apart.
+/// Makes requests that come one after another, far apart.
 fn spaced(ops: &[(Op, u64, u64)]) -> Vec<Record> {
     let record = |(at, &(op, lpn, count)): (usize, &(Op, u64, u64))| {
         let record = pages(at as u64 * 100_000_000, op, PAGE, lpn, count);
@@ -50,7 +50,7 @@ fn spaced(ops: &[(Op, u64, u64)]) -> Vec<Record> {
     ops.iter().enumerate().map(record).collect()
 }
 
-/// A flush with trims before it programs one page and lasts as long; any other flush, and every flush
+/// A flush with trims before it programs one page and takes as long as that; any other flush, and every flush
 /// without the key, costs nothing.
 #[test]
 fn a_flush_makes_the_trims_before_it_durable() {
@@ -86,7 +86,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
     }
 }
 
-/// Without a flush only garbage collection has to record trims, and without trims nothing has to.
+/// Without a flush, only garbage collection has to record trims; without trims, nothing has to.
 #[test]
 fn a_long_run_with_trims() {
     for kind in page_mapped_both_ways() {

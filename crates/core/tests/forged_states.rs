@@ -1,8 +1,8 @@
 //! A campaign: saved states with changed bytes and a corrected checksum of the section. A state that loads
 //! also runs, with the same result in check mode and without; all others are refused in one line. None
-//! panics, none hangs.
+//! panics, and none hangs.
 //!
-//! The case's number is its seed; eight cases forge the state of one device, and the registered FTLs take
+//! The number of a case is its seed; eight cases forge the state of one device, and the registered FTLs take
 //! turns. `make soak` has the long form. Faults that the campaign found have tests of their own.
 
 #[path = "../../trace/tests/common/campaign.rs"]
@@ -32,14 +32,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use twox_hash::XxHash3_64;
 
-/// Cases of one device.
+/// Number of cases for each device.
 const CASES: u64 = 8;
-/// Magic and format.
+/// Length of magic and format.
 const HEAD: usize = 12;
 /// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// A small device of the next FTL and policy, otherwise random, and its state.
+/// Returns a small device of the next FTL and policy, otherwise random, and its state.
 fn prepared(number: u64) -> (Settings, Vec<u8>) {
     let mut draw = Draw::seed_from_u64(number);
     let pick = |names: &[Choice], at: u64| names[at as usize % names.len()].name.to_owned();
@@ -193,7 +193,7 @@ fn requests(settings: &Settings, draw: &mut Draw) -> Vec<Record> {
     (0..200).map(&mut request).collect()
 }
 
-/// Loads the state and runs from it; returns what was wrong, and whether it was loaded.
+/// Loads the state and runs from it; returns what was wrong, or whether it was loaded.
 fn judge(settings: &Settings, state: &[u8], records: &[Record]) -> Result<bool, String> {
     let one = |check| {
         let prepared = match load(settings, state, check) {
@@ -240,7 +240,7 @@ fn no_forged_state_harms() {
     println!("{loaded} of them were loaded");
 }
 
-/// A steady device of two chips and its state.
+/// Returns a steady device of two chips and its state.
 fn steady(kind: &str) -> (Settings, Vec<u8>) {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
@@ -260,7 +260,8 @@ fn steady(kind: &str) -> (Settings, Vec<u8>) {
     (settings, state)
 }
 
-/// Changes the value that a section holds; returns how the state is then refused, or nothing if it is loaded.
+/// Changes the value that a section holds; returns the message with which the state is then refused, or
+/// nothing if it is loaded.
 fn revised<T: Serialize + DeserializeOwned>(
     kind: &str,
     section: usize,
@@ -283,7 +284,8 @@ fn assert_refused(refused: Option<String>, because: &str) {
     assert!(refused.starts_with("damaged: ") && refused.contains(because), "{refused}");
 }
 
-/// Sections: the pool's, then the log and the map of the user data; what follows depends on the FTL.
+/// Number of the pool's section; then follow the log and the map of the user data, and what depends on the
+/// FTL.
 const POOL: usize = 1;
 const DATA: usize = 2;
 const MAP: usize = 3;
@@ -292,14 +294,14 @@ type Pool = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
 type Data = (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Vec<u32>, Option<[u64; 4]>);
 type Hybrid = (Vec<(u32, u32)>, Vec<(u32, u32, u32, bool)>);
 
-/// Lists of blocks were links once, and one could point at itself.
+/// Lists of blocks were once links, and a block could point at itself.
 #[test]
 fn a_block_that_comes_twice_is_refused() {
     let twice = "is not there, or in two places";
     assert_refused(revised("bast", POOL, |pool: &mut Pool| pool.1.push(pool.1[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.5.push(data.5[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.3[0] = 1 << 31), twice);
-    // Where all erased blocks are free none is closed without having been written.
+    // Where all erased blocks are free, none is closed without having been written.
     let unwritten = "is closed without ever having been written";
     assert_refused(revised("page", DATA, |data: &mut Data| data.6.push(data.5[0].0)), unwritten);
     assert_refused(revised("fast", DATA, |(_, logs): &mut Hybrid| logs.push(logs[0])), twice);
@@ -338,7 +340,7 @@ fn data_in_another_place_than_its_own_is_refused() {
     };
     assert_refused(refused(&|map| map[0] = map[1]), "which is not its own");
     assert_refused(refused(&|map| map.swap(0, 1)), "not on its chip");
-    // Four slots a block, 16 blocks a chip.
+    // Four slots per block, 16 blocks per chip.
     let data: Data = postcard::from_bytes(&state[ends[DATA - 1] + 8..ends[DATA]]).unwrap();
     let erased = data.3.iter().find(|&&block| block / 16 == map[0] / 64).unwrap() * 4;
     assert_refused(refused(&|map| map[0] = erased), "nothing was programmed");
@@ -352,7 +354,7 @@ fn a_mapping_that_cannot_be_cached_is_refused() {
     assert_refused(revised("dftl", CACHE, |cache: &mut Entries| cache[0].0 = 1 << 30), full);
     assert_refused(revised("dftl", CACHE, |cache: &mut Entries| cache.push((0, false, false))), full);
     assert_eq!(revised("dftl", CACHE, |cache: &mut Entries| cache.truncate(3)), None);
-    // Any number of protected ones: the cache keeps its own bounds.
+    // There may be any number of protected entries: the cache keeps its own bounds.
     let protect = |cache: &mut Entries| cache.iter_mut().for_each(|entry| entry.2 = true);
     assert_eq!(revised("dftl", CACHE, protect), None);
 }

@@ -15,15 +15,15 @@ use hybrids::Driver;
 
 const NONE: (u64, u64) = (0, 0);
 
-/// BAST and FAST on four-page blocks, twenty user blocks laid out, `logs` log blocks.
+/// Makes BAST or FAST on four-page blocks, with twenty user blocks laid out and `logs` log blocks.
 fn laid(kind: &str, logs: u32) -> Driver {
     let mut driver = Driver::new(&device(kind, 4, 20, logs));
     driver.lay(0..80);
     driver
 }
 
-/// The state before Fig. 4: Log Block 0 full, Log Block 1 with two free pages, all valid log pages of
-/// block 0. (One SW log block besides, not in the figure.)
+/// Makes the state before Fig. 4: Log Block 0 full, Log Block 1 with two free pages, all valid log pages of
+/// block 0. (There is also an SW log block, which is not in the figure.)
 fn figure_4() -> Driver {
     let mut driver = laid("fast", 3);
     for offset in [3, 1, 2, 1, 2, 1] {
@@ -57,7 +57,7 @@ fn figure_4_without_cooperative_merges() {
 #[test]
 fn figure_4_with_cooperative_merges() {
     let mut driver = figure_4();
-    // Two of four pages is the threshold: an issue of three is merged, one of two would be because the
+    // The threshold is two of four pages: an issue of three is merged; one of two would be merged because the
     // free pages are no more than that.
     assert_eq!(driver.query(1, 3), [0]);
     assert_eq!(driver.query(1, 2), [0]);
@@ -83,8 +83,8 @@ fn figure_4_with_cooperative_merges() {
     driver.verify_times();
 }
 
-/// Reference figures: a switch merge copies nothing and erases once; a partial one copies b - n and
-/// erases once; a full one copies at most b and erases twice.
+/// Reference figures: a switch merge copies nothing and erases once; a partial one copies b - n pages and
+/// erases once; a full one copies at most b pages and erases twice.
 #[test]
 fn what_merges_cost_in_bast() {
     let mut driver = laid("bast", 1);
@@ -108,7 +108,7 @@ fn what_merges_cost_in_bast() {
     driver.verify_times();
 }
 
-/// A victim of FAST with k blocks: at most k b copies and k + 1 erases.
+/// A victim of FAST with k blocks costs at most k b copies and k + 1 erases.
 #[test]
 fn what_merges_cost_in_fast() {
     for k in 1..=4 {
@@ -133,7 +133,7 @@ fn what_merges_cost_in_fast() {
     driver.verify_times();
 }
 
-/// FAST: a part that neither begins at offset 0 nor continues the SW log block is random as a whole.
+/// FAST: a part that neither begins at offset 0 nor continues the SW log block is entirely random.
 #[test]
 fn what_fast_takes_for_sequential() {
     let mut driver = laid("fast", 3);
@@ -141,7 +141,7 @@ fn what_fast_takes_for_sequential() {
     driver.write(1, 2);
     driver.write(2, 2);
     assert_eq!(driver.merges(), [NONE, NONE, (1, 0), NONE, NONE], "SW: 0 and 1, then 2 and 3");
-    // Page 1 was rewritten meanwhile and is stale in the new data block; page 2 in the log is older.
+    // Page 1 has been rewritten meanwhile and is stale in the new data block; page 2 in the log is older.
     let mut driver = laid("fast", 3);
     driver.write(0, 2);
     driver.write(0, 2);
@@ -181,8 +181,8 @@ fn a_victim_that_owns_the_sequential_block() {
     driver.verify_times();
 }
 
-/// "A block that holds data, overwritten once in order: exactly one merge, without copies, a switch
-/// merge everywhere but a CSM under coop on FAST." The first write of a block goes to log blocks too.
+/// "A block that holds data, overwritten once in order: exactly one merge, without copies, a switch merge
+/// everywhere but a CSM under coop on FAST." The first write of a block goes to log blocks too.
 #[test]
 fn a_block_overwritten_in_order() {
     for kind in common::hybrids() {
@@ -291,7 +291,7 @@ fn cooperative_merges_clear_a_victim() {
     assert_eq!((driver.merges()[0], driver.erases()), (NONE, 4));
 }
 
-/// Algorithm 1's edges: what ends an issue early, and what changes nothing.
+/// Edge cases of Algorithm 1: what ends an issue early, and what changes nothing.
 #[test]
 fn edges_of_a_cooperative_merge() {
     for kind in common::hybrids() {
@@ -302,7 +302,7 @@ fn edges_of_a_cooperative_merge() {
         driver.complete(4);
         assert_eq!(driver.merges()[4], NONE, "{kind}: of another block, or none under way");
         driver.write_coop(13, 1);
-        // Others go the ordinary way meanwhile.
+        // Other blocks go the ordinary way meanwhile.
         driver.write_coop(5, 1);
         driver.write_coop(14, 1);
         assert_eq!(driver.merges()[4], (0, 1));
@@ -349,7 +349,7 @@ fn a_merge_of_the_block_under_way_is_its_completion() {
     driver.write_coop(0, 1);
     driver.write_coop(5, 1);
     assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (1, 3)]);
-    // The SW log block's, too.
+    // The same for the SW log block.
     let mut driver = laid("fast", 2);
     driver.write(0, 2);
     driver.issue(0);
@@ -358,7 +358,7 @@ fn a_merge_of_the_block_under_way_is_its_completion() {
     assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (1, 3)]);
 }
 
-/// Padding: its reads and programs are the padded switch merge's, and no host writes.
+/// Padding: its reads and programs belong to the padded switch merge, and are not host writes.
 #[test]
 fn padded_switch_merges() {
     let pad = Mark { pad: true, ..Mark::default() };

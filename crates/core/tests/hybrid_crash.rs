@@ -1,4 +1,4 @@
-//! Power cuts of hybrid FTLs: what was made durable is there, whatever merge is cut.
+//! Power cuts of hybrid FTLs: what was made durable is still there, whatever merge is cut.
 
 use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]
@@ -61,7 +61,7 @@ fn dies_side_by_side() {
     }
 }
 
-/// Cooperative switch merges, padding and whole-block issues are under way at the cuts.
+/// Cooperative switch merges, padding and whole-block issues are under way when power is cut.
 #[test]
 fn every_scheduler_by_flash_blocks() {
     for (seed, scheduler) in common::schedulers(true).into_iter().enumerate() {
@@ -94,8 +94,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any geometry down to the least number of blocks and log blocks that is accepted, any scheduler of
-    /// host and device, blocks of different speed.
+    /// Any geometry down to the smallest accepted number of blocks and log blocks, any scheduler of host and
+    /// device, blocks of different speed.
     #[test]
     fn any_device(
         mut settings in device(),

@@ -38,7 +38,7 @@ struct Pair {
     block_pages: u32,
     /// How often each page was written or trimmed; `None` since a trim.
     versions: HashMap<u32, (u32, bool)>,
-    /// The model is asked. (Pages of trims are padding that is charged to no merge.)
+    /// Whether the model is asked. (Pages of trims are padding that is charged to no merge.)
     modelled: bool,
 }
 
@@ -97,7 +97,7 @@ impl Pair {
                 self.model.complete(block);
             }
             3..6 => {
-                // A block issue as Algorithm 2 makes it; other merge blocks with one page each.
+                // A block issue as Algorithm 2 makes it; other merge blocks get one page each.
                 let pages = pages.min(self.block_pages - first % self.block_pages);
                 for merged in self.driver.query(first, pages) {
                     let own = merged == block;
@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// With durable trims, which the model does not know: every page has its newest version, and no
+    /// With durable trims, which the model does not have: every page has its newest version, and no
     /// allocation fails.
     #[test]
     fn durable_trims_leave_what_is_there_alone(

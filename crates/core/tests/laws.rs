@@ -11,7 +11,8 @@ use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Little's law, exactly: the integral of requests in the system over time is the sum of latencies.
+/// Little's law, exactly: the integral over time of the number of requests in the system is the sum of
+/// latencies.
 #[test]
 fn littles_law() {
     let mut settings = small("dftl", 1);
@@ -73,7 +74,7 @@ fn a_larger_lru_cache_never_hits_less_under_noop() {
     assert!(previous > 10_000, "the largest cache must hit often for this test to mean anything");
 }
 
-/// No more than the busiest resource allows: cells of the chips, bytes of the buses.
+/// Throughput is no higher than the busiest resource allows: cells of the chips, bytes of the buses.
 #[test]
 fn throughput_stays_below_the_bottleneck() {
     for (chips, transfer_ps) in [(1, 0), (4, 0), (4, 25_000), (8, 100_000)] {
@@ -106,8 +107,8 @@ fn a_flush_in_a_batch_prefetches_nothing() {
     }
 }
 
-/// Regression: an entry merged into a second-level page several times counted each time, and the
-/// ratio came to 11.7.
+/// Regression: an entry merged into a second-level page several times was counted each time, and the ratio
+/// came to 11.7.
 #[test]
 fn no_more_entries_are_updated_than_are_programmed() {
     let mut settings = settings();
@@ -120,7 +121,7 @@ fn no_more_entries_are_updated_than_are_programmed() {
     assert_eq!(report.mapping.updated_ratio, Some(2.0 / 512.0));
 }
 
-/// Regression: with many erases behind every block the spread drowned in rounding.
+/// Regression: with many erases behind every block the spread was lost in rounding.
 #[test]
 fn the_spread_of_wear_does_not_depend_on_the_cycles_before() {
     let spread = |pe_cycles| {
@@ -133,7 +134,7 @@ fn the_spread_of_wear_does_not_depend_on_the_cycles_before() {
     assert_eq!(spread(0), spread(100_000_000));
 }
 
-/// Regression: an arrival just below the largest stamp wrapped, one at it was never simulated.
+/// Regression: an arrival just below the largest stamp wrapped around, and one at it was never simulated.
 #[test]
 fn arrivals_beyond_the_clock_are_refused() {
     let settings = small("page", 1);
@@ -172,7 +173,7 @@ fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
 }
 
 /// The first level of cdftl is in order of recency: the fifth most recent entry leaves a level of four
-/// entries, each of a different translation page, of which the second level holds one.
+/// entries, each of a different translation page, one of which is in the second level.
 #[test]
 fn cdftl_gives_up_what_was_used_longest_ago() {
     let mut settings = settings();

@@ -18,7 +18,7 @@ fn latencies(done: &[Completion]) -> Vec<u64> {
     done.iter().map(|c| c.complete_ns - c.arrival_ns).collect()
 }
 
-/// Ids in the order of dispatch.
+/// Returns ids in the order of dispatch.
 fn order(done: &[Completion]) -> Vec<u64> {
     let mut by_dispatch: Vec<_> = done.iter().map(|c| (c.dispatch_ns, c.complete_ns, c.id)).collect();
     by_dispatch.sort_unstable();
@@ -49,8 +49,8 @@ fn figure_7_map_plus_takes_the_denser_batch_first() {
     assert_eq!(latencies(&done).iter().sum::<u64>(), 28 * unit);
 }
 
-/// Fig. 5 and Table I: 100 entries per translation page, six mappings cached at the start by six reads that
-/// come long before. Returns ids 1 to 12 in order of dispatch, and how many of those twelve were prioritized.
+/// Fig. 5 and Table I: 100 entries per translation page, six mappings cached at the start by six reads long
+/// before. Returns ids 1 to 12 in order of dispatch, and how many of those twelve were prioritized.
 fn figure_5(scheduler: &str) -> (Vec<u64>, usize) {
     let mut settings = with_scheduler(settings(), scheduler);
     settings.flash.page_bytes = 800;
@@ -112,7 +112,7 @@ fn a_miss_costs_what_equation_2_says() {
     assert_eq!(done.iter().map(|c| c.mapping_misses).sum::<u32>(), 3);
 }
 
-/// A run with `ftl.load` at each of its values.
+/// Runs with `ftl.load` at each of its values.
 fn loads(settings: &Settings, trace: &[Record]) -> [(Report, Vec<Completion>); 2] {
     [Load::Entry, Load::Request].map(|load| {
         let mut settings = settings.clone();
@@ -121,13 +121,13 @@ fn loads(settings: &Settings, trace: &[Record]) -> [(Report, Vec<Completion>); 2
     })
 }
 
-/// Reads, misses and prefetches of the mapping, and the hit ratio.
+/// Returns reads, misses and prefetches of the mapping, and the hit ratio.
 fn mapping((report, _): &(Report, Vec<Completion>)) -> (u64, u64, u64, Option<f64>) {
     let mapping = &report.mapping;
     (mapping.translation_reads, mapping.misses, mapping.prefetches, mapping.hit_ratio)
 }
 
-/// Four pages over the border of two translation pages (512 entries), then three of them and one more.
+/// Four pages across the border of two translation pages (512 entries), then three of them and one more.
 #[test]
 fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     let trace = [pages(0, Op::Read, 4096, 510, 4), pages(10_000_000, Op::Read, 4096, 511, 4)];
@@ -136,7 +136,8 @@ fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     assert_eq!(mapping(&entry), (5, 5, 0, Some(3.0 / 8.0)));
     assert_eq!(latencies(&request.1), [210_000, 175_000], "2 + 4 reads, 1 + 4 reads");
     assert_eq!(mapping(&request), (3, 3, 0, Some(5.0 / 8.0)));
-    // A batch brings in what its translation page has; the rest misses as the key says.
+    // A batch brings in what its translation page has; the rest misses, and what a miss brings in depends on
+    // the key.
     let [entry, request] = loads(&with_scheduler(settings(), "rb"), &trace[..1]);
     assert_eq!(latencies(&entry.1), [245_000], "1 for the batch, 2 on demand, 4 of data");
     assert_eq!(mapping(&entry), (3, 2, 1, Some(1.0 / 4.0)));
@@ -156,13 +157,13 @@ fn a_request_larger_than_the_cache_keeps_its_next_mappings() {
     assert_eq!(latencies(&request.1), [385_000, 385_000 + 8 * 35_000]);
     assert_eq!((mapping(&entry), mapping(&request)), ((8, 7, 0, Some(0.0)), (4, 3, 0, Some(4.0 / 7.0))));
     assert_eq!(request.0.mapping.translation_programs, 1);
-    // One entry is no room for a second.
+    // A cache of one entry has no room for a second.
     settings.ftl.mapping_cache_bytes = Some(8);
     let [entry, request] = loads(&settings, &trace);
     assert_eq!(request.1, entry.1);
 }
 
-/// The caches of the other FTLs that are DFTL's: what eight writes leave there is the last four.
+/// The caches that other FTLs share with DFTL: after eight writes they hold the last four.
 #[test]
 fn gathered_units_are_loaded_as_the_key_says() {
     for kind in ["dftl", "minipage", "msftl"] {
@@ -178,7 +179,7 @@ fn gathered_units_are_loaded_as_the_key_says() {
 }
 
 /// Requests of one page have nothing else to load. And a batch of one request brings in just what the
-/// request's own miss does: with nothing to reorder, plain DFTL takes as long as under rb.
+/// request's own miss does: with nothing to reorder, plain DFTL takes as long as it does under rb.
 #[test]
 fn the_load_of_a_request_is_that_of_a_batch_of_one() {
     let mut state = 7u64;

@@ -26,7 +26,7 @@ fn dispatched_ns(settings: &Settings, records: Vec<Record>, lpn: u64) -> u64 {
 }
 
 /// Regression: a request that had grown left its batch with more pages than it had joined with, so the
-/// batch's page count wrapped around and a batch of density 1/8 went before one of density 1.
+/// batch's page count wrapped around, and a batch of density 1/8 went before one of density 1.
 #[test]
 fn a_grown_request_leaves_its_batch_whole() {
     let mut settings = merging("map+", 64 << 10);
@@ -47,7 +47,7 @@ fn a_grown_request_leaves_its_batch_whole() {
 fn a_batch_is_prefetched_that_begins_before_its_page() {
     for scheduler in common::by_translation_page() {
         let mut settings = merging(scheduler, 64 << 10);
-        // Those of the last eight pages are cached, the others on flash.
+        // Mappings of the last eight pages are cached, the others are on flash.
         settings.ftl.mapping_cache_bytes = Some(64);
         let mut trace: Vec<_> =
             [508, 512, 2048, 2052].iter().map(|&lpn| pages(0, Op::Write, PAGE, lpn, 4)).collect();
@@ -62,8 +62,8 @@ fn a_batch_is_prefetched_that_begins_before_its_page() {
     }
 }
 
-/// A load of requests that do not touch each other, each with cuts into pieces that arrive at one time, and
-/// the number of the piece that arrives first; the others follow from there, on either side.
+/// Requests that do not touch each other, each with cuts into pieces that arrive at one time, and the number
+/// of the piece that arrives first; the others follow from there, on either side.
 fn load() -> impl Strategy<Value = Vec<(Op, u64, u64, u64, u64)>> {
     let op = prop_oneof![Just(Op::Read), Just(Op::Write)];
     prop::collection::vec((op, 0u64..4, 1u64..8, 0u64..8, 0u64..300_000), 1..80)
@@ -83,7 +83,7 @@ proptest! {
         let (mut apart, mut merged, mut time_ns) = (Vec::new(), Vec::new(), 0);
         for (at, &(op, page, count, first, gap)) in load.iter().enumerate() {
             time_ns += gap;
-            // Each has its own place, apart from the others, in one translation page of 512 entries.
+            // Each request has its own place, apart from the others, in one translation page of 512 entries.
             let lpn = page * 2048 + at as u64 * 16 + 4;
             merged.push(pages(time_ns, op, PAGE, lpn, count));
             let first = first % count;

@@ -1,5 +1,5 @@
-//! MSFTL, its mini-page and Base-DFTL, in cases small enough to work out by hand, and those of the paper on a
-//! scaled-down device (at full size: `ftlab-bench msftl`).
+//! MSFTL, its mini-page FTL and Base-DFTL, in cases small enough to work out by hand, and the paper's cases
+//! on a scaled-down device (at full size: `ftlab-bench msftl`).
 
 use ftlab_conformance as common;
 
@@ -71,7 +71,8 @@ fn the_user_space_and_the_directory_are_those_of_the_paper() {
     }
 }
 
-/// Writes of 16 KiB, in order or at random, as many as the user space has; returns the chunks and the report.
+/// Writes 16 KiB at a time, in order or at random, as many as the user space has; returns the chunks and the
+/// report.
 fn written(settings: &Settings, random: bool) -> (Vec<u64>, Report) {
     let chunks = settings.user_bytes() / (16 << 10);
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -99,7 +100,7 @@ fn sequential_writes_program_one_and_a_half_pages_a_flush_in_pages_and_one_in_sm
     }
 }
 
-/// Distinct units of each flush, in whole pages; and what that is on average for uniform chunks.
+/// Returns the distinct units of each flush, in whole pages, and their mean for uniform chunks.
 #[test]
 fn random_writes_program_the_units_of_each_flush() {
     for unit in UNITS {
@@ -147,8 +148,8 @@ fn write(time_ns: u64, lpn: u64) -> Record {
 
 const FLUSH: Record = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
 
-/// Four writes to two units: the fourth carries the flush, one page without a source. Four more, to one
-/// of those units, one of the same page and two new ones: one source read, one page.
+/// Four writes to two units: the fourth carries the flush, one page without a source. Four more writes, to
+/// one of those units, another of the same page and two new ones: one source read, one page.
 #[test]
 fn a_flush_reads_each_page_once_and_gathers_units() {
     let first = [0, 1, 128, 129].map(|lpn| write(0, lpn));
@@ -216,7 +217,7 @@ fn a_flush_of_the_host() {
         records.push(FLUSH);
         let (report, _) = checked(&settings, records.clone());
         assert_eq!((report.mapping.flushes, report.mapping.translation_programs), (flushes, flushes));
-        // After it three more are too few, a fourth is enough.
+        // After it three more writes are too few, a fourth is enough.
         records.extend([3, 4, 5, 6].map(|lpn| write(0, lpn)));
         let (report, _) = checked(&settings, records.clone());
         assert_eq!(report.mapping.flushes, after_six, "{mappings}");
@@ -278,7 +279,7 @@ fn aware_schedulers_take_writes_for_hits() {
     assert!(done[2].dispatch_ns < done[1].dispatch_ns && done[3].dispatch_ns < done[1].dispatch_ns);
 }
 
-/// One open block at a time, and the next on another chip.
+/// One block is open at a time, and the next one is on another chip.
 #[test]
 fn translation_blocks_go_round_the_chips() {
     let mut settings = small();
@@ -288,14 +289,14 @@ fn translation_blocks_go_round_the_chips() {
     settings.flash.pages_per_block = 8;
     settings.ftl.over_provisioning_ppm = 500_000;
     settings.ftl.flush_bytes = Some(4096);
-    // Every write flushes one page of mappings; LPNs 0, 4, ... lie on chip 0.
+    // Every write flushes one page of mappings; LPNs 0, 4, ... are on chip 0.
     let records: Vec<_> = (0..32).map(|index| write(0, index % 8 * 4)).collect();
     let (report, _) = checked(&settings, records);
     assert_eq!(report.mapping.translation_programs, 32);
     let busy = &report.utilization.chip_busy_ns;
     let (program, read) = (350_000, 35_000);
-    // Chip 0 has the reserve's block; the open ones begin on chip 1. The first flush has no source, the
-    // first of each later block reads its source on the chip before.
+    // Chip 0 has the reserve block; the open ones begin on chip 1. The first flush has no source; the first
+    // one of each later block reads its source on the chip before.
     assert_eq!(busy[1], 8 * program + 8 * read);
     assert_eq!(busy[2], 8 * program + 8 * read);
     assert_eq!(busy[0], (32 + 8) * program + 7 * read);

@@ -39,7 +39,7 @@ fn how() -> impl Strategy<Value = Precondition> {
         })
 }
 
-/// Reads, writes and trims of one page each, in succession.
+/// Makes reads, writes and trims of one page each, in succession.
 fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
     let page = u64::from(settings.ftl.logical_page_bytes);
     let op = |step| match step % 8 {
@@ -67,7 +67,7 @@ fn prepared(settings: &Settings) -> Prepared {
     Prepared::new(settings, &mut (), true).expect("every invariant holds")
 }
 
-/// The bytes of a report, without the name of the kind of preconditioning.
+/// Returns the bytes of a report, without the name of the kind of preconditioning.
 fn rest(report: &Report) -> String {
     let mut report = report.clone();
     report.precondition = Preconditioning::new("");
@@ -110,7 +110,7 @@ proptest! {
         report(&settings, ready, workload(&settings, &steps));
     }
 
-    /// The whole share in order equals `fill`.
+    /// A whole share in order equals `fill`.
     #[test]
     fn mapped_whole_and_in_order_is_fill(
         settings in device(), steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 1..150),
@@ -146,7 +146,7 @@ fn steady(kind: &str, bound_ppm: u64, rounds: u32) -> Settings {
     settings
 }
 
-/// Uniform writes of one page over the whole device, drawn independently of ftlab's own streams.
+/// Makes uniform writes of one page over the whole device, drawn independently of ftlab's own streams.
 fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
     let mut state = 88_172_645_463_325_252u64;
     let steps: Vec<(u8, u32)> = (0..count)
@@ -160,7 +160,7 @@ fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
     workload(settings, &steps)
 }
 
-/// Steady means that the same writes, if they go on, see the same write amplification; a filled device is far
+/// Steady means that the same writes, if continued, see the same write amplification; a filled device is far
 /// from it.
 #[test]
 fn a_steady_device_stays_as_it_is() {
@@ -227,7 +227,7 @@ fn a_random_share_is_uniform() {
         let pages = settings.user_pages() as u32;
         let laid: Vec<u32> = (0..pages).filter(|&lpn| ready.has_data(lpn)).collect();
         assert_eq!(laid.len(), pages as usize / 4);
-        // Chi-squared over 32 stretches of the capacity, 31 degrees of freedom: 70 is beyond 99.99 %
+        // Chi-squared over 32 stretches of the capacity, with 31 degrees of freedom: 70 is beyond 99.99 %
         // even for draws with replacement.
         let mut counts = [0u32; 32];
         laid.iter().for_each(|&lpn| counts[(u64::from(lpn) * 32 / u64::from(pages)) as usize] += 1);
@@ -284,7 +284,7 @@ fn withheld_blocks_are_the_free_ones() {
     settings.flash.channels = 1;
     settings.flash.chips_per_channel = 1;
     settings.flash.blocks_per_plane = 100;
-    // 80 blocks are the user's, 19 free, one the reserve.
+    // 80 blocks are the user's, 19 are free, one is the reserve.
     settings.ftl.free_blocks = FreeBlocks::Withheld;
     let erased = |settings: &Settings, pages: u32| {
         let trace = workload(settings, &(0..pages).map(|at| (4, at)).collect::<Vec<_>>());
@@ -296,7 +296,8 @@ fn withheld_blocks_are_the_free_ones() {
     assert_eq!(erased(&settings, 40 * 16), (21, 0));
     settings.ftl.free_blocks = FreeBlocks::Erased;
     assert_eq!(erased(&settings, 80 * 16), (0, 0));
-    // A quarter of the user's blocks is written: kept, the free ones are still there; used, 19 of 20 are not.
+    // A quarter of the user's blocks is written. With `kept` the free blocks are still there; with `used` 19
+    // of 20 are not.
     settings.ftl.free_blocks = FreeBlocks::Withheld;
     settings.device.precondition.kind = PreconditionKind::Random(250_000);
     settings.device.precondition.withheld = Withheld::Kept;
@@ -308,7 +309,7 @@ fn withheld_blocks_are_the_free_ones() {
     assert_eq!(erased(&settings, 16), (1, 0));
 }
 
-/// Stops when told to, at once.
+/// Stops as soon as it is told to.
 struct Stop(u64);
 
 impl Observer for Stop {

@@ -17,7 +17,7 @@ use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// The FTL of any settings, together with a plain map.
+/// Makes the FTL of any settings, together with a plain map.
 fn driver(settings: &Settings) -> Driver<Ftl> {
     let mut work = settings.work();
     let mut ftl = Ftl::new(settings, true, &mut work);

@@ -47,7 +47,7 @@ fn write(ftl: &mut Ftl, first: u32, pages: u32, work: &mut Work) {
     ftl.write(request, work);
 }
 
-/// Pages programmed since the tape was last read, in order.
+/// Returns the pages programmed since the tape was last read, in order.
 fn programmed(tape: &Tape) -> Vec<u32> {
     let page = |change| match change {
         Change::Program { page, .. } => Some(page),
@@ -69,7 +69,7 @@ fn erased_blocks_are_used_in_the_order_of_their_erasure() {
     let (mut ftl, recovery, mut work) = recover(&settings, &media, &tape);
     assert_eq!((recovery.erases, recovery.torn_pages), (1, 1));
     assert_eq!(tape.take_changes(), [Change::Erase { block: 3 }]);
-    // Eight blocks' worth on a device of nine.
+    // Eight blocks of data on a device of nine.
     let lpns = ftl.logical_pages();
     (0..32).for_each(|at| write(&mut ftl, at % lpns, 1, &mut work));
     let mut blocks: Vec<u32> = programmed(&tape).into_iter().map(|page| page / 4).collect();
@@ -89,8 +89,8 @@ fn writes_begin_on_the_first_chip() {
     assert_eq!(chips, [0, 1, 2, 0]);
 }
 
-/// Recovery reads every translation page once to compare it, and rewrites those that are stale from what it
-/// has read: no page is read twice.
+/// Recovery reads every translation page once to compare it, and rewrites the stale ones from what it has
+/// read: no page is read twice.
 #[test]
 fn stale_translation_units_are_not_read_twice() {
     for kind in common::by_amount() {
@@ -115,8 +115,8 @@ fn stale_translation_units_are_not_read_twice() {
     }
 }
 
-/// The last logical block has three pages instead of six. None of its data survives its trims, so the block
-/// with it is erased, although the pages are followed by owners with older versions: the trims of block 0.
+/// The last logical block has three pages instead of six. None of its data survives its trims, so its block
+/// is erased, even though the owners that follow its pages, the trims of block 0, have older versions.
 #[test]
 fn trims_of_the_last_logical_block_are_about_its_pages() {
     let mut settings = common::hybrid_device("bast", 6, 20, 3);
@@ -139,7 +139,7 @@ fn trims_of_the_last_logical_block_are_about_its_pages() {
     assert_eq!((driver.lpns(), driver.version(3)), (117, None));
 }
 
-/// A log block in order remains one after the cut: what it lacks is copied behind its last page.
+/// A log block in order remains in order after the cut: what it lacks is copied behind its last page.
 #[test]
 fn a_log_block_in_order_stays_so() {
     let mut settings = common::hybrid_device("bast", 6, 20, 3);
@@ -151,7 +151,7 @@ fn a_log_block_in_order_stays_so() {
     let (ftl, _, work) = recover(&settings, &media, &tape);
     let mut driver = Driver { ftl, work };
     driver.verify();
-    // Data blocks, then a log block more than there are.
+    // Data blocks, then one log block more than there are.
     (0..6).for_each(|at| driver.write((1 + at / 2) * 6 + 1, 1));
     let [full, partial, ..] = driver.merges();
     assert_eq!((full, partial), ((0, 0), (1, 5)));

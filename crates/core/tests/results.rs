@@ -8,7 +8,7 @@ use ftlab_core::settings::{Results, Settings};
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 
-/// Reads and writes over 64 pages, at times faster than the device.
+/// Makes reads and writes over 64 pages, sometimes faster than the device.
 fn trace() -> Vec<Record> {
     let op = |at: u64| if at.is_multiple_of(3) { Op::Write } else { Op::Read };
     (0..600u64).map(|at| pages(at * 90_000, op(at), 4096, at * 7 % 64, 1 + (at % 2) as u32 as u64)).collect()
@@ -39,7 +39,7 @@ fn histograms_hold_every_request_and_are_there_when_asked() {
     }
 }
 
-/// More writes than the flash holds, in any order, so that garbage is collected.
+/// Makes more writes than the flash holds, in any order, so that garbage is collected.
 fn overwrites(settings: &Settings) -> Vec<Record> {
     let pages_ = settings.user_pages();
     let mut at = 1u64;
@@ -50,7 +50,7 @@ fn overwrites(settings: &Settings) -> Vec<Record> {
     (0..4 * pages_)
         .map(|number| {
             let op = if next() % 4 == 0 { Op::Read } else { Op::Write };
-            // Two thirds of them to a quarter of the pages.
+            // Two thirds of them go to a quarter of the pages.
             let region = if next() % 3 == 0 { pages_ } else { pages_ / 4 };
             pages(number * 400_000, op, 4096, next() % region, 1)
         })
@@ -108,7 +108,7 @@ fn measured(settings: &Settings, trace: Vec<Record>) -> Report {
     run(settings, &mut trace.into_iter(), &mut (), false).expect("the trace has no faults")
 }
 
-/// A cache of single entries under LRU, of any size, misses as the curve of any run says.
+/// A cache of single entries under LRU, of any size, has the misses that the curve of any run gives.
 #[test]
 fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     let mut settings = settings();

@@ -33,7 +33,7 @@ fn load(settings: &Settings, mut bytes: &[u8], check: bool) -> Result<Prepared, 
     Prepared::load(settings, &identity(settings), &mut bytes, check)
 }
 
-/// Reads, writes, trims and flushes; the report's text.
+/// Runs reads, writes, trims and flushes; returns the report's text.
 fn run(settings: &Settings, prepared: Prepared, steps: &[(u8, u32, u64)]) -> String {
     let user = settings.user_bytes();
     let records = steps.iter().enumerate().map(|(index, &(op, at, size))| {
@@ -60,8 +60,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// With and without check mode, the saved bytes are the same; loaded with and without it, the run is the
-    /// one that preconditioned itself; saved again, the bytes are the same again.
+    /// The saved bytes are the same with and without check mode. Loaded with and without it, the run equals
+    /// the one that preconditioned itself; saved again, the bytes are the same again.
     #[test]
     fn a_loaded_device_is_the_saved_one(
         settings in device(), kind in 0usize..5, kept: bool, share_ppm in 1u64..=1_000_000, depth in 1u32..16,
@@ -141,7 +141,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
     (settings, bytes)
 }
 
-/// Every byte of a state changed, and the state cut at every length: always an error with a message.
+/// If any byte of a state is changed, or the state is cut at any length, there is an error with a message.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
     for kind in common::all_ftls() {

@@ -133,7 +133,7 @@ fn drive(settings: &Settings, records: &[Record], steps: Steps) -> (String, Both
     (json(&simulation.report()), both)
 }
 
-/// Requests of a few pages, some at the same time.
+/// Makes requests of a few pages, some at the same time.
 fn load() -> impl Strategy<Value = Vec<(u8, u64, u64, u64)>> {
     prop::collection::vec((0u8..10, 0u64..1000, 1u64..6, 0u64..400_000), 0..60)
 }
@@ -295,7 +295,7 @@ fn an_idle_device_works_on_when_time_moves_on() {
     assert_eq!(simulation.report().mapping.translation_programs, 1);
 }
 
-/// An observer that does not ask for completions is told of none.
+/// An observer that does not ask for completions receives none.
 #[test]
 fn nobody_is_told_who_does_not_ask() {
     struct Deaf;
@@ -340,7 +340,7 @@ fn a_cut_keeps_what_was_flushed() {
         simulation.advance(now_ns + 3_000_000, &mut both).unwrap();
         let answered = both.answers.len();
         assert!(answered < 251, "some are under way");
-        // Regression: after the recovery nothing could be submitted before what was lost.
+        // Regression: after the recovery nothing could be submitted that came before what was lost.
         let later = pages(now_ns + 3_600_000_000_000, Op::Read, 4096, 0, 1);
         simulation.submit(later).unwrap();
         let cut = simulation.cut(7).unwrap();
@@ -378,15 +378,15 @@ fn blocks_hold_what_was_written_and_not_overwritten() {
     assert_eq!(valid.iter().max(), Some(&4), "one block is open for the host");
 }
 
-/// Random overwrites of a device that has next to no room, in bursts.
+/// Makes random overwrites, in bursts, of a device that has almost no spare room.
 fn overwrites(settings: &Settings, requests: u64) -> Vec<Record> {
     let user = settings.user_pages();
     let lpn = |at: u64| at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
     (0..requests).map(|at| pages(at / 40 * 20_000_000, Op::Write, 4096, lpn(at) % user, 1)).collect()
 }
 
-/// Whoever keeps the bytes hears of each program and each erasure: no slot is programmed twice between two
-/// erasures, and each page's data is where the FTL finds it.
+/// A follower that keeps the bytes receives each program and each erasure: no slot is programmed twice
+/// between two erasures, and each page's data is where the FTL finds it.
 #[test]
 fn whoever_follows_is_told_of_every_move() {
     for kind in common::all_ftls() {
@@ -434,8 +434,8 @@ impl Observer for Cells {
     }
 }
 
-/// Where pages go to any chip, the new version of a page may be under way on another one: the block that has
-/// the old version is not erased before that has ended, or a power cut could take both.
+/// Where pages go to any chip, the new version of a page may be under way on another one: the block with the
+/// old version is not erased before that has ended, or a power cut could take both.
 #[test]
 fn a_block_outlasts_the_programs_that_take_its_place() {
     let mut settings = common::small("page", 4);

@@ -30,7 +30,7 @@ fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settin
     settings
 }
 
-/// The value of a closed form, as a function of the ratio, for the chips of a device.
+/// Returns the value of a closed form, a function of the ratio, for the chips of a device.
 fn expected(settings: &Settings, form: impl Fn(f64) -> f64) -> f64 {
     let flash = &settings.flash;
     let user = settings.user_pages() as f64 / f64::from(flash.chips());
@@ -44,7 +44,8 @@ enum Next {
     Trim(u32),
 }
 
-/// Programs per host write to the filled device, over 8 times the user's pages, after 12 times as many.
+/// Returns programs per host write to the filled device, over 8 times the user's pages, after 12 times as
+/// many.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
@@ -77,14 +78,14 @@ fn uniform(settings: &Settings) -> f64 {
     amplification(settings, |random| Next::Write(random.random_range(0..user)))
 }
 
-/// Fails beyond `percent`; reports the error in any case.
+/// Fails if the error exceeds `percent`; prints the error in any case.
 fn meets(what: &str, found: f64, expected: f64, percent: f64) {
     let error = (found / expected - 1.0) * 100.0;
     println!("{what}: {found:.4}, closed form {expected:.4}, {error:+.2} %");
     assert!(error.abs() < percent, "{what}: {found:.4} is {error:+.2} % off {expected:.4}");
 }
 
-/// A policy at all ratios and both block sizes on 256 blocks.
+/// Tests a policy at all ratios and both block sizes on 256 blocks.
 fn policy_meets(policy: &str, draws: u32, closed_form: impl Fn(f64, u32) -> f64) {
     for b in [64, 256] {
         for a in RATIOS {
@@ -121,7 +122,7 @@ fn ten_choices() {
     policy_meets("d-choices", 10, |a, b| closed_forms::d_choices(a, b, 10));
 }
 
-/// One choice is random: 1 / (1 - rho).
+/// A single choice is random: 1 / (1 - rho).
 #[test]
 fn random() {
     for a in RATIOS {
@@ -147,8 +148,8 @@ fn windowed_greedy_lies_between_fifo_and_greedy() {
     assert!(greedy < between && between < fifo, "{greedy} {between} {fifo}");
 }
 
-/// Under uniform writes age tells nothing, so cost-benefit can at best equal greedy; it does not beat it on a
-/// skewed workload either, as long as one frontier mixes hot and cold data again.
+/// Under uniform writes age reveals nothing, so cost-benefit can at best equal greedy; it does not beat
+/// greedy on a skewed workload either, as long as one frontier mixes hot and cold data again.
 #[test]
 fn cost_benefit_lies_between_greedy_and_fifo_under_uniform_writes() {
     let of = |policy| uniform(&device(policy, 256, 64, 1.15, 1));
@@ -156,7 +157,7 @@ fn cost_benefit_lies_between_greedy_and_fifo_under_uniform_writes() {
     assert!(greedy < cost_benefit && cost_benefit < fifo * 1.02, "{greedy} {cost_benefit} {fifo}");
 }
 
-/// Subtracting half a block for the frontier, as is usual, is within 2 % from 512 blocks on.
+/// Subtracting half a block for the frontier, as is usual, is accurate within 2 % from 512 blocks on.
 #[test]
 fn half_a_frontier_is_near_enough() {
     let half = |settings: &Settings| {
@@ -170,7 +171,7 @@ fn half_a_frontier_is_near_enough() {
     }
 }
 
-/// Erased blocks that are kept are blocks subtracted, and separate chips are separate devices.
+/// Erased blocks that are kept are subtracted, and separate chips are separate devices.
 #[test]
 fn reserve_and_chips_are_accounted_for() {
     for (reserve, chips) in [(8, 1), (16, 1), (1, 2)] {
@@ -226,7 +227,7 @@ fn trims_make_room() {
     }
 }
 
-/// Hot and cold data mixed in the blocks of a FIFO.
+/// Hot and cold data are mixed in the blocks of a FIFO.
 #[test]
 fn hot_and_cold() {
     for (writes, data) in [(0.8, 0.2), (0.9, 0.1)] {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use house::House;
 
-/// What each module may use, besides itself: modules above it in this list, so that no two use each other.
+/// What each module may use in addition to itself: modules above it in this list, so that no two use each
+/// other.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("util", &[]),
     ("clock", &["util"]),
@@ -31,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The circles of files that there are: the first file of each, and how many. The list may only shrink.
+/// The circles of files that exist: the first file of each, and how many files. The list may only shrink.
 const CIRCLES: &[(&str, usize)] = &[
     ("capi/src/handle.rs", 2),
     ("config/src/document.rs", 4),
@@ -122,7 +123,7 @@ fn no_new_circle_of_files() {
     assert_eq!(found, known, "CIRCLES in tidy.rs may only shrink:\n{drawn}");
 }
 
-/// The line by line search of before saw neither what is imported in a group nor circles within a folder.
+/// An earlier search, line by line, saw neither what is imported in a group nor circles within a folder.
 #[test]
 fn groups_and_folders_are_seen() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("house");

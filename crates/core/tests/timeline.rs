@@ -39,7 +39,8 @@ impl Observer for Kept {
     }
 }
 
-/// Bursts of requests of one to four pages, skewed so that garbage collection and the mapping cache work.
+/// Makes bursts of requests of one to four pages, skewed so that garbage collection and the mapping cache
+/// work.
 fn trace(settings: &Settings, requests: u64) -> Vec<Record> {
     let (pages, mut state, mut time_ns) = (settings.user_pages(), 0x9E37_79B9_7F4A_7C15_u64, 0);
     let mut records = Vec::new();
@@ -103,7 +104,7 @@ fn devices() -> Vec<(String, Settings)> {
             all.push((format!("{kind} {channels}x{chips}, {transfer_ps} ps/B"), one));
         }
     }
-    // Dies and planes at work side by side, with everything that overlaps.
+    // Dies and planes work in parallel, with everything that overlaps.
     for (multi_plane, cached, kind) in [
         (MultiPlane::Off, false, "dftl"),
         (MultiPlane::Free, false, "cdftl"),
@@ -179,7 +180,7 @@ fn every_operation_is_there_once_for_its_whole_time() {
             kept.activities.iter().filter(|a| of(a)).map(|a| a.end_ns - a.begin_ns).sum()
         };
         for (chip, &ns) in report.utilization.chip_busy_ns.iter().enumerate() {
-            // Where dies, planes or registers work side by side, together they work for longer.
+            // Where dies, planes or registers work in parallel, together they work for longer.
             let sum = busy(&|a| a.chip as usize == chip);
             assert!(sum == ns || overlapping && sum > ns, "{name}: chip {chip}");
         }
@@ -232,7 +233,7 @@ fn nothing_overlaps_and_all_is_within_its_request() {
     }
 }
 
-/// A device with work that no request waits for.
+/// Makes devices with work that no request waits for.
 fn restless() -> Vec<(String, Settings)> {
     let mut all = Vec::new();
     for (name, mut one) in devices() {
@@ -255,7 +256,8 @@ fn restless() -> Vec<(String, Settings)> {
     all
 }
 
-/// Reports while time passes, with the time of each, and all that was told up to the end.
+/// Returns reports made while time passes, with the time of each, and everything that was reported by the
+/// end.
 fn looked_at(settings: &Settings, wanted: bool) -> (Vec<(u64, Report)>, Kept) {
     let mut kept = Kept { wanted, ..Kept::default() };
     let prepared = Prepared::new(settings, &mut kept, true).expect("it can be prepared");
@@ -281,7 +283,7 @@ fn looked_at(settings: &Settings, wanted: bool) -> (Vec<(u64, Report)>, Kept) {
     (reports, kept)
 }
 
-/// Time at work between two moments; what overlaps counts once.
+/// Returns the time at work between two moments; overlapping activity counts once.
 fn at_work(kept: &Kept, [from_ns, to_ns]: [u64; 2], of: impl Fn(&Activity) -> bool) -> u64 {
     let mut spans: Vec<_> =
         kept.activities.iter().filter(|a| of(a)).map(|a| (a.begin_ns, a.end_ns)).collect();
@@ -295,10 +297,10 @@ fn at_work(kept: &Kept, [from_ns, to_ns]: [u64; 2], of: impl Fn(&Activity) -> bo
     sum
 }
 
-/// Regressions: a folded step counted whole when it began, any other when it ended, so that a timeline changed
-/// busy times; with work in the background they exceeded the run; padding after the last completion counted as
-/// part of the run. Everything counts from the first arrival to the last completion (while requests are under
-/// way, to now), as far as it has come then.
+/// Regressions: a folded step was counted in full when it began, any other when it ended, so that a timeline
+/// changed busy times; with work in the background they exceeded the run; padding after the last completion
+/// counted as part of the run. Everything counts from the first arrival to the last completion (while
+/// requests are under way, to now), as far as it has come by then.
 #[test]
 fn busy_times_are_those_of_the_run_and_no_timeline_changes_them() {
     let mut padded = 0;
@@ -330,7 +332,7 @@ fn busy_times_are_those_of_the_run_and_no_timeline_changes_them() {
             assert_eq!(used.die_busy_ns.len(), units);
             let shares = used.chip.iter().chain(&used.die).chain(&used.channel);
             assert!(shares.into_iter().all(|&share| share <= 1.0), "{name}: {used:?}");
-            // Folded steps of requests under way say nothing of the bus.
+            // Folded steps of requests under way say nothing about the bus.
             let mut expected = report.clone();
             if !at_rest {
                 expected.utilization.channel_busy_ns.clone_from(&blind.utilization.channel_busy_ns);

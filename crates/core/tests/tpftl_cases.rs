@@ -1,5 +1,5 @@
-//! TPFTL (Zhou et al., EuroSys 2015): small cases by hand, and its operations against a plain
-//! recomputation with linear searches.
+//! TPFTL (Zhou et al., EuroSys 2015): small cases worked out by hand, and its operations compared with a
+//! plain recomputation by linear searches.
 
 use ftlab_conformance as common;
 
@@ -108,7 +108,7 @@ fn the_cache_is_counted_in_bytes_of_nodes_and_entries() {
     four.read(0, 4);
     assert_eq!((four.ftl.cache_capacity(), four.cached()), (Some(4), vec![0, 1, 2, 3]));
     four.read(8, 1);
-    // 14 B are needed: three leave.
+    // 14 B are needed, so three entries leave.
     assert_eq!(four.cached(), [3, 8]);
 }
 
@@ -146,7 +146,7 @@ fn the_coldest_node_is_that_of_the_least_mean_recency() {
     // Touched at 1, 2 and 6 against 3, 4 and 5: the mean is 3 against 4, though node 0 is the most recent.
     device.read(11, 1);
     assert_eq!(device.cached(), [1, 2, 8, 9, 10, 11]);
-    // 2 and 6 now, against 3, 4, 5 and 7 (4.75): node 0 again.
+    // Now 2 and 6, against 3, 4, 5 and 7 (4.75): node 0 again.
     device.read(12, 1);
     assert_eq!(device.cached(), [2, 8, 9, 10, 11, 12]);
 }
@@ -169,7 +169,7 @@ fn a_prefetch_takes_its_room_from_one_node() {
     device.read(0, 1);
     device.read(8, 1);
     device.read(9, 1);
-    // Node 0 goes: 14 B for node 2 and LPN 16 alone. LPN 17 misses: node 1 goes, 17 to 19 come.
+    // Node 0 leaves: 14 B for node 2 and LPN 16 alone. LPN 17 misses: node 1 leaves, 17 to 19 come in.
     assert_eq!(device.read(16, 4), (2, 0, 2));
     assert_eq!(device.cached(), [16, 17, 18, 19]);
 }
@@ -188,13 +188,13 @@ fn selective_prefetching_goes_on_when_nodes_leave() {
     assert_eq!(device.cached(), [32, 40, 48, 56, 57, 58, 59, 60, 61, 62, 63]);
     // Node 4 leaves: -3, on. Node 8 enters.
     assert_eq!(device.read(64, 1), (1, 0, 1));
-    // One is cached before it: 65 and 66 are loaded in place of node 5.
+    // One entry is cached before it: 65 and 66 are loaded in place of node 5.
     assert_eq!(device.read(65, 1), (1, 0, 1));
     assert_eq!(device.read(66, 1), (0, 0, 0));
-    // Three before it, but node 6 has one entry: its 14 B and the 2 B left hold 67 and 68.
+    // Three are cached before it, but node 6 has one entry: its 14 B and the 2 B left hold 67 and 68.
     assert_eq!(device.read(67, 1), (1, 0, 1));
     assert_eq!(device.read(68, 1), (0, 0, 0));
-    // Five before it, clipped at the page's end: three of node 7's make room.
+    // Five are cached before it, but the page ends: three entries of node 7 make room.
     assert_eq!(device.read(69, 1), (1, 0, 1));
     assert_eq!(device.cached(), [59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71]);
     // Since then node 8 entered, 5 and 6 left: -1. Node 7 makes room for 10, then 11, and leaves for 12; 8 makes

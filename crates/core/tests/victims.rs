@@ -8,7 +8,7 @@ fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
     candidates.min_by_key(|(_, known)| (known.valid, known.came)).map(|(block, _)| block)
 }
 
-/// Value for cost-benefit, times two; a block without valid slots is worth most.
+/// Returns the value for cost-benefit, times two; a block without valid slots is worth most.
 fn worth(known: Known, now: u64) -> f64 {
     if known.valid == 0 {
         return f64::INFINITY;
@@ -17,7 +17,7 @@ fn worth(known: Known, now: u64) -> f64 {
     (1.0 - u) / u * (now - known.modified) as f64
 }
 
-/// The suite of a policy, its keys with this window, and what its choice must be.
+/// Runs the suite on a policy with this window; `judge` checks its choices.
 fn scan(name: &str, window: u32, judge: impl FnMut(&Model, Need, u32)) {
     let mut settings = settings();
     settings.ftl.victims.windowed_greedy.window = window;
@@ -68,8 +68,8 @@ fn cost_benefit_takes_what_is_worth_most() {
     scan("cost-benefit", 1, judge);
 }
 
-/// Policies that draw take the block with the fewest valid pages once they have drawn in vain as often as
-/// there are blocks.
+/// Policies that draw take the block with the fewest valid pages once they have drawn in vain as many times
+/// as there are blocks.
 #[test]
 fn draws_end() {
     for name in ["random", "d-choices"] {

@@ -77,7 +77,7 @@ fn it_bounds_the_spread_and_is_charged() {
     }
 }
 
-/// The translation pages' few blocks are erased most (a small cache), or never (a large one).
+/// The few blocks of the translation pages are erased most (a small cache), or never (a large one).
 #[test]
 fn it_levels_translation_blocks_with_the_data() {
     for (cache, reserve) in [(Some(1 << 10), 1), (None, 1), (Some(1 << 10), 3)] {
@@ -91,8 +91,8 @@ fn it_levels_translation_blocks_with_the_data() {
             let what = format!("{kind}, cache {cache:?}, {reserve} reserved");
             println!("{what}: spread {} -> {}", spread(&without), spread(&with));
             assert!(spread(&without) > 100, "{what}: {:?}", without.wear);
-            // A host write may erase several translation blocks and moves one; translation pages
-            // that are never written leave a block open, which is moved late.
+            // A host write may erase several translation blocks but moves only one; translation pages that
+            // are never written leave a block open, which is moved late.
             let bound = if cache.is_none() { 3 * 32 } else { 32 + 2 * SLACK };
             assert!(spread(&with) <= bound, "{what}: {:?}", with.wear);
         }

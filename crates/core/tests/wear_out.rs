@@ -37,7 +37,7 @@ fn ageing(kind: &str, cycles: u32, spare: u32) -> Settings {
     settings
 }
 
-/// Random writes, one a millisecond, then a read of every page.
+/// Makes random writes, one per millisecond, then a read of every page.
 fn worn(settings: &Settings, writes: u64) -> Vec<Record> {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(17);
@@ -82,7 +82,7 @@ fn a_device_ages_to_read_only() {
                 assert_eq!(row.failed, refused, "{kind}: {row:?}, read-only since {since}");
                 assert!(!row.failed || row.complete_ns == row.dispatch_ns);
             }
-            // What was served is measured, what was asked is counted.
+            // What was served is measured, what was requested is counted.
             assert_eq!(report.trace.writes, 60_000);
             assert_eq!(report.latency.write.count, 60_000 - failed);
             assert_eq!(report.latency.read.count, report.trace.reads);
@@ -103,7 +103,7 @@ fn a_device_ages_to_read_only() {
     }
 }
 
-/// With enough blocks in reserve every block is used to its limit, and levelling brings it nearer to it.
+/// With enough blocks in reserve every block is used to its limit, and levelling brings it nearer to that.
 #[test]
 fn levelling_prolongs_life() {
     let mut lives = Vec::new();
@@ -158,7 +158,7 @@ fn health_of_a_good_device() {
     assert_eq!(health["emmc_ext_csd"]["DEVICE_LIFE_TIME_EST_TYP_A"], 0);
 }
 
-/// The share of spare blocks left falls through the threshold before the end.
+/// The share of spare blocks left falls below the threshold before the end.
 #[test]
 fn a_low_spare_is_a_warning() {
     let mut settings = ageing("page", 30, 8);
@@ -168,7 +168,7 @@ fn a_low_spare_is_a_warning() {
         let mut trace = worn(&settings, writes).into_iter();
         run(&settings, &mut trace, &mut (), false).expect("a sound run").health
     };
-    // Blocks wear out within few writes of each other.
+    // Blocks wear out within a few writes of each other.
     let end = 20_000 - ends(20_000).failed.writes;
     for writes in (0..=40).map(|step| end - 400 + step * 10) {
         let health = ends(writes);
@@ -315,7 +315,7 @@ impl Driven {
             let count = self.writes.get(&lpn).copied().unwrap_or(0) + 1;
             let expected = (op == Op::Write).then_some(count);
             if before != after {
-                // The first pages of a write may have been served, a trim is refused whole.
+                // The first pages of a write may have been served; a trim is refused completely.
                 let found = self.ftl.version(lpn);
                 served &= op == Op::Write && found == expected;
             }
@@ -415,7 +415,7 @@ proptest! {
             }
         }
         driven.verify();
-        // Read completely: nothing is programmed or erased any more.
+        // After a complete read, nothing is programmed or erased any more.
         if died > 0 {
             driven.work.reset();
             for lpn in 0..lpns {

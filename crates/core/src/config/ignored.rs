@@ -1,4 +1,4 @@
-//! Keys that the chosen parts ignore: a user who set one of them is told so, with the reason.
+//! Keys that the chosen parts ignore: a user who set one of them is told, with the reason.
 
 use super::Contradiction;
 use super::section::{Section, keys};
@@ -10,20 +10,20 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Marks keys as ignored unless they are `used`; `why` says what in the configuration makes it so.
+    /// Marks keys as ignored unless they are `used`; `why` says what in the configuration causes that.
     pub fn unless(&mut self, used: bool, keys: &[&'static str], why: &str) {
         let new = keys.iter().filter(|key| !used && !self.has(key)).copied().collect::<Vec<_>>();
         self.found
             .extend(new.into_iter().map(|key| Contradiction { key, message: format!("ignored: {why}") }));
     }
 
-    /// The same for all keys of a section except those in `apart`.
+    /// Does the same for all keys of a section except those in `apart`.
     pub fn section<S: Section>(&mut self, used: bool, apart: &[&str], why: &str) {
         let paths = keys::<S>().into_iter().map(|key| key.path);
         self.unless(used, &paths.filter(|path| !apart.contains(path)).collect::<Vec<_>>(), why);
     }
 
-    /// Whether a key is among them.
+    /// Whether a key is among the ignored ones.
     fn has(&self, key: &str) -> bool {
         self.found.iter().any(|found| found.key == key)
     }

@@ -76,44 +76,44 @@ pub enum Kind {
     Bool,
     /// A whole number.
     Count {
-        /// Least.
+        /// Smallest value.
         min: u64,
-        /// Most.
+        /// Largest value.
         max: u64,
     },
     /// A number, e.g. a speed factor.
     Number {
-        /// Least (exclusive if 0).
+        /// Smallest value (excluded if 0).
         min: f64,
-        /// Most.
+        /// Largest value.
         max: f64,
     },
     /// A size in bytes: B, kB, KiB, MB, MiB, GB, GiB, TB, TiB.
     Bytes {
-        /// Least.
+        /// Smallest value.
         min: u64,
-        /// Most.
+        /// Largest value.
         max: u64,
     },
     /// A time in whole nanoseconds: ns, us, ms, s, min, h.
     Duration {
-        /// Most, nanoseconds.
+        /// Longest time, nanoseconds.
         max_ns: u64,
     },
     /// A time per byte, kept in picoseconds, at most [`MAX_TIME_PER_BYTE_PS`]: "1.25ns".
     TimePerByte,
     /// A share, kept in parts per million: "7%".
     Percent {
-        /// Least, ppm.
+        /// Smallest share, ppm.
         min_ppm: u64,
-        /// Most, ppm.
+        /// Largest share, ppm.
         max_ppm: u64,
     },
     /// Sizes with weights, "4KiB/60:64KiB/40"; see [`SizeMix`].
     SizeMix {
-        /// Least size, bytes.
+        /// Smallest size, bytes.
         min: u64,
-        /// Most, bytes.
+        /// Largest size, bytes.
         max: u64,
     },
     /// A file's path.

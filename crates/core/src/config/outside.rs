@@ -1,6 +1,7 @@
 //! Parts from outside: makers of parts that are in no registry, by the key that names them.
 //!
-//! What makes a part is declared by the floor it belongs to. The process has one table, so a name stands for the same part in every simulation.
+//! The floor that a part belongs to declares what makes one. The process has one table, so a name stands for
+//! the same part in every simulation.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ type Maker = Arc<dyn Any + Send + Sync>;
 
 static MAKERS: RwLock<BTreeMap<(&'static str, String), Maker>> = RwLock::new(BTreeMap::new());
 
-/// Lets these keys name this part. A part of the same name that was added before is replaced, for
-/// simulations that begin later.
+/// Lets these keys name this part. A part of the same name that was added before is replaced in simulations
+/// that begin later.
 pub fn add<M: Any + Send + Sync>(keys: &[&'static str], name: &str, maker: M) {
     let maker: Maker = Arc::new(maker);
     let mut makers = MAKERS.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Parts that a key names: a line each lists them ([`registry`]), and what they do is declared once ([`dispatch`]).
+//! Parts that a key names: one line for each lists them ([`registry`]), and what they do is declared once
+//! ([`dispatch`]).
 
 /// A method of a trait, with a body or without.
 macro_rules! method {
@@ -9,9 +10,9 @@ macro_rules! method {
 /// A part that is in no frame: see [`registry`].
 pub type Itself<T> = T;
 
-/// Makes the enum of the parts that a key names, and their lists, from one line per part: `Variant = module::Type;`.
-/// A module declares `NAME`, `DOC` and `Keys`. Where parts lie in folders, each folder has a block of lines, which
-/// says `in` which frame they are, and `over` which modules.
+/// Makes the enum of the parts that a key names, and their lists, from one line per part: `Variant =
+/// module::Type;`. A module declares `NAME`, `DOC` and `Keys`. Where parts are in folders, each folder has a
+/// block of lines, which says `in` which frame they are, and `over` which modules.
 ///
 /// Two macros evaluate an expression on whichever part it is: `with_part!` on a value of the enum, `with_kind!`
 /// with the type of a name and with what makes the enum of it; `else` on one from outside.
@@ -69,7 +70,7 @@ macro_rules! registry {
     ) => {
         $($about)*
         #[allow(missing_docs, private_interfaces)]
-        #[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
+        #[repr(u8)] // a byte of its own tells which part it is, so that asking is cheap
         pub enum $all { $($variant($($type)*),)* $($outside)* }
 
         macro_rules! with_kind {
@@ -95,23 +96,24 @@ macro_rules! registry {
         }
 
         $crate::section! {
-            /// Keys of each one's own.
+            /// Keys of the parts' own.
             #[derive(Clone, Debug, PartialEq)]
             pub struct Own {
                 $(#[doc = "Keys of the one of this name."] $module: $module::Keys;)*
             }
         }
 
-        /// Keys of those that are not `chosen`; `why` says it of a name.
+        /// Collects the keys of the parts that are not `chosen`; `why` gives the reason for a name.
         pub(crate) fn own_ignored(chosen: &[&str], why: &dyn Fn(&str) -> String, found: &mut $crate::config::Ignored) {
             $(found.section::<$module::Keys>(chosen.contains(&$module::NAME), &[], &why($module::NAME));)*
         }
     };
 }
 
-/// Declares what the parts of a registry do, once: the trait of a part, with what makes one; a trait of its methods
-/// alone, for parts from outside the registry; the enum's methods, which pass each call on; and how a part from
-/// outside gets a name. An argument of `@Trait` is a reference to whatever has that trait.
+/// Declares once what the parts of a registry do. It makes the trait of a part, with what makes one; a trait
+/// of its methods alone, for parts from outside the registry; the enum's methods, which pass each call on;
+/// and the function that gives a part from outside a name. An argument of `@Trait` is a reference to whatever
+/// has that trait.
 macro_rules! dispatch {
     (
         $(#[$about:meta])*
@@ -168,7 +170,7 @@ macro_rules! dispatch {
         /// What makes one.
         type Make = dyn Fn($($source),*) -> Box<dyn $any> + Send + Sync;
 
-        /// One from outside the registry.
+        /// A part from outside the registry.
         struct Outside {
             $(needs: $needs,)?
             make: Box<Make>,
@@ -190,7 +192,7 @@ macro_rules! dispatch {
         }
 
         $(
-            /// What the one of this name needs.
+            /// Returns what the part of this name needs.
             ///
             /// # Panics
             /// If the name is not registered.

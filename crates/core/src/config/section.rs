@@ -35,7 +35,7 @@ pub trait Section: Sized {
     fn read(values: &Values) -> Self;
 }
 
-/// No keys.
+/// A section without keys.
 impl Section for () {
     fn declare(_keys: &mut Vec<Key>) {}
 
@@ -101,7 +101,7 @@ impl Field for bool {
     }
 }
 
-/// A key's word does not narrow its limits.
+/// A `u64` key's word does not narrow its limits.
 impl Field for u64 {
     fn of(value: Option<&Value>) -> Option<u64> {
         match value? {
@@ -114,7 +114,7 @@ impl Field for u64 {
     }
 }
 
-/// A key's word does not narrow its limits.
+/// A `u32` key's word does not narrow its limits.
 impl Field for u32 {
     fn of(value: Option<&Value>) -> Option<u32> {
         match value? {
@@ -162,7 +162,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Returns the field of a key; `other` is the key whose value the word means, if there is one.
+/// Returns the field of a key; `other` is the key whose value a word stands for, if there is one.
 pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
     let value = match (values.get(path), other) {
         (Some(Value::Word(_)), [other]) => values.get(other),
@@ -175,30 +175,30 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 /// Allows any time.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
-/// A flash operation: at most a second, so that 2^34 of them fit 64 bits.
+/// Allows the time of a flash operation: at most a second, so that 2^34 of them fit into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 
-/// A whole number.
+/// Allows a whole number.
 pub const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
-/// A number.
+/// Allows a number.
 pub const fn number(min: f64, max: f64) -> Kind {
     Kind::Number { min, max }
 }
 
-/// A size.
+/// Allows a size.
 pub const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
-/// A share in percent.
+/// Allows a share in percent.
 pub const fn share(min_ppm: u64, max_ppm: u64) -> Kind {
     Kind::Percent { min_ppm, max_ppm }
 }
 
-/// One of a registry's names.
+/// Allows one of a registry's names.
 pub const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
     Kind::Choice(list)
 }
@@ -313,10 +313,10 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All of them, in order.
+            /// All variants, in order.
             pub const ALL: [$name; [$($text),+].len()] = [$($name::$variant),+];
 
-            /// Name as configured, and in results.
+            /// Returns the name as configured, and in results.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }

@@ -1,10 +1,11 @@
-//! What requests look up in the mapping, for results that show how caches of other sizes would have done.
+//! What requests look up in the mapping, for results that show how caches of other sizes would have
+//! performed.
 
 use crate::ftl::{Ftl, Inspect, LookUp};
 use crate::request::Pages;
 use crate::util::StackDistances;
 
-/// The most entries, or units, that are all followed; of more, a sample is followed.
+/// The most entries, or units, that are all followed; of more, only a sample is followed.
 const EXACT: u32 = 1 << 20;
 
 /// The run's lookups: one for each logical page of a request, in the order in which requests issue.
@@ -17,7 +18,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Makes an empty one; `None` if the whole map is in RAM.
+    /// Makes empty lookups; `None` if the whole map is in RAM.
     pub fn new(ftl: &Ftl) -> Option<Lookups> {
         let (lpns, on_flash) = (ftl.logical_pages(), ftl.units().unit_bytes > 0);
         let units = || ftl.translation_page(lpns - 1) + 1;
@@ -27,7 +28,7 @@ impl Lookups {
         })
     }
 
-    /// A request issues.
+    /// Notes the lookups of a request that issues.
     #[cold]
     pub fn request(&mut self, pages: Pages, ftl: &impl LookUp) {
         for lpn in pages.first..pages.first + pages.pages {

@@ -7,9 +7,9 @@
 //! first served. With the options of [`crate::flash::parallel`] dies and planes work side by side
 //! ([`mod@array`]).
 //!
-//! A step waits at its chip for the step of the same chain before it, even if that
-//! runs on another chip: so each block is programmed in the order the FTL decided,
-//! and a block is programmed again only after its erasure has finished.
+//! A step waits at its chip for the step before it in the same chain, even if that runs on another chip: so
+//! each block is programmed in the order that the FTL decided, and a block is programmed again only after its
+//! erasure has finished.
 
 pub mod array;
 mod lookups;
@@ -36,10 +36,10 @@ use queue::Waiting;
 #[derive(Debug)]
 pub struct Device {
     depth: u32,
-    /// The host's requests held, and those of its own that keep others out.
+    /// Number of host requests held, and of the device's own that keep others out.
     held: u32,
     occupied: u32,
-    /// All of its own.
+    /// Number of requests of its own.
     own: u32,
     /// Requests held that have not issued.
     waiting: Waiting,
@@ -47,22 +47,22 @@ pub struct Device {
     array: Array,
     /// Its own tasks.
     pub tasks: own::Tasks,
-    /// When the device turned read-only, and how many requests the FTL had refused when that was looked at
-    /// last.
+    /// When the device turned read-only, and how many requests the FTL had refused when last checked.
     read_only_ns: Option<u64>,
     refused: u64,
-    /// Hears of every request that issues, if power cuts are simulated.
+    /// Records every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
-    /// Hears of it too, and where reads find their data, if the bytes are followed.
+    /// Receives them too, and where reads find their data, if the bytes are followed.
     moves: Option<Moves>,
-    /// Follows the mapping's lookups, if a result is to show how another cache would have done.
+    /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
-    /// A request that issues is not only run: tape, moves or lookups hear of it, or it may issue in parts.
+    /// Whether a request that issues is more than run: tape, moves or lookups receive it, or it may issue in
+    /// parts.
     attended: bool,
 }
 
 impl Device {
-    /// An idle device.
+    /// Makes an idle device.
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
         Device {
@@ -83,18 +83,19 @@ impl Device {
         }
     }
 
-    /// Whether the queue can take another request. Work of the device's own that keeps requests out is waited for.
+    /// Whether the queue can take another request. While work of the device's own keeps requests out, there
+    /// is no room.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.held < self.depth && self.occupied == 0
     }
 
-    /// Requests held, with those of its own that keep others out.
+    /// Returns the number of requests held, including those of its own that keep others out.
     pub fn held(&self) -> u32 {
         self.held + self.occupied
     }
 
-    /// Requests of its own that have not ended.
+    /// Returns the number of requests of its own that have not ended.
     pub fn own(&self) -> u32 {
         self.own
     }
@@ -109,33 +110,33 @@ impl Device {
         self.held > 0
     }
 
-    /// When the next resource is due, or [`crate::clock::NEVER`].
+    /// Returns when the next resource is due, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.array.next_ns()
     }
 
-    /// Conflicts so far.
+    /// Returns the conflicts so far.
     pub fn conflicts(&self) -> Conflicts {
         self.waiting.conflicts
     }
 
-    /// The chips and buses.
+    /// Returns the chips and buses.
     pub fn array(&self) -> &Array {
         &self.array
     }
 
-    /// Batches the device's scheduler created.
+    /// Returns the number of batches that the device's scheduler created.
     pub fn batches(&self) -> u64 {
         self.waiting.sched.batches()
     }
 
-    /// Figures of the scheduler's own.
+    /// Returns the scheduler's own figures.
     pub fn stats(&self) -> Vec<Stat> {
         self.waiting.sched.stats()
     }
 
-    /// Batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].
+    /// Returns batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].
     #[inline]
     pub fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
         self.waiting.sched.batch_of(id)
@@ -146,13 +147,13 @@ impl Device {
         self.array.keep_spans();
     }
 
-    /// Lets a tape hear of every request that issues.
+    /// Records every request that issues on a tape.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
         self.attended = true;
     }
 
-    /// Notes requests that issue, and where their reads find data.
+    /// Reports requests that issue, and where their reads find data.
     pub fn follow(&mut self, moves: &Moves) {
         self.moves = Some(moves.clone());
         self.attended = true;
@@ -164,13 +165,13 @@ impl Device {
         self.attended |= self.lookups.is_some();
     }
 
-    /// The lookups, if they are followed.
+    /// Returns the lookups, if they are followed.
     pub fn lookups(&self) -> Option<&Lookups> {
         self.lookups.as_deref()
     }
 
-    /// Hands out what chips and buses have done since the last call, each span with its request
-    /// (`None`: the device's own). To be called before completed requests are released.
+    /// Hands out what chips and buses have done since the last call, each span with its request (`None`: the
+    /// device's own). Must be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
             let request = Some(&pool[span.owner]).filter(|request| request.task == 0);
@@ -185,7 +186,7 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-    /// Issues what may issue; ids of requests that completed at once go to `done`.
+    /// Issues what may issue; ids of requests that complete at once go to `done`.
     #[inline(always)] // called in one place, for every request
     pub fn issue(
         &mut self,
@@ -201,11 +202,11 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Tells tape, moves and lookups of pages of a request that issue.
+    /// Tells tape, moves and lookups which pages of a request issue.
     #[cold]
     fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &impl Running) {
         if let Some(tape) = &self.tape {
-            // Padding is no request of the workload's.
+            // Padding is not a request of the workload.
             tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
         }
         if let Some(moves) = &self.moves {
@@ -319,7 +320,7 @@ impl Device {
         }
     }
 
-    /// A request has ended: one of the host's goes to `done`, one of its own to its task.
+    /// Ends a request: one of the host's goes to `done`, one of the device's own to its task.
     #[inline(always)] // for every request
     fn end(&mut self, id: u32, pool: &mut Pool, done: &mut Vec<u32>) {
         if pool[id].task > 0 {
@@ -342,13 +343,13 @@ impl Device {
         self.read_only_ns.is_some() && op() != Op::Read
     }
 
-    /// When the device turned read-only, if it has, ns.
+    /// Returns when the device turned read-only, if it has, ns.
     pub fn read_only_ns(&self) -> Option<u64> {
         self.read_only_ns
     }
 
-    /// Remembers when the FTL turned the device read-only; whether it has refused a request since this was
-    /// called last.
+    /// Notes when the FTL turned the device read-only; returns whether it has refused a request since the
+    /// last call.
     #[cold]
     fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
@@ -357,12 +358,12 @@ impl Device {
     }
 }
 
-/// Brings in what a batch misses of its translation page: the first of the batch issues.
+/// Brings in the mappings of its translation page that a batch misses, when the batch's first request issues.
 fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
     let Request { batch, translation_page, .. } = pool[id];
     let mut at = id;
-    // A scheduler of the device may have let later members of the batch pass this one; the
-    // slot of one that completed may by now hold a request of another batch.
+    // A scheduler of the device may have let later members of the batch pass this one; the slot of one that
+    // completed may by now hold a request of another batch.
     let mut needs = std::iter::from_fn(|| {
         let member = (at != NONE && pool[at].batch == batch).then(|| pool[at].pages)?;
         at = pool.behind(at);
@@ -385,7 +386,7 @@ fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut W
     misses
 }
 
-/// Runs a request through the FTL; its mapping-cache misses.
+/// Runs a request through the FTL; returns the number of its mapping-cache misses.
 #[inline(always)] // for every request
 fn serve(ftl: &mut impl Running, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
     match (op, mark) {

@@ -12,7 +12,7 @@ use crate::workload::Op;
 /// Requests that met a busy or awaited LUN on arrival at the device (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts {
-    /// By half: reads; and writes with trims.
+    /// By half: reads; then writes and trims.
     pub requests: [u64; 2],
 }
 
@@ -23,7 +23,7 @@ enum Touch {
     Window,
     /// Page by page.
     Each,
-    /// Under dynamic allocation writes go where there is room: only the place of existing data is known.
+    /// Under dynamic allocation, writes go where there is room: only the place of existing data is known.
     Unknown,
 }
 
@@ -31,16 +31,16 @@ enum Touch {
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub sched: Sched,
-    /// Requests, and the flushes among them.
+    /// Number of requests, and of the flushes among them.
     requests: u32,
     flushes: u32,
-    /// Requests waiting for each chip (NR of VIOS, eq. (2)).
+    /// Number of requests waiting for each chip (NR of VIOS, eq. (2)).
     wanted: Vec<u32>,
-    /// Writes to a LUN that more requests wait for are marked in their [`Work`].
+    /// Whether writes to a LUN that more requests wait for are marked in their [`Work`].
     by_speed: bool,
-    /// Consecutive logical pages on one LUN before static allocation goes on to the next.
+    /// Number of consecutive logical pages on one LUN before static allocation goes on to the next.
     stripe: Divider,
-    /// A NAND page holds several logical pages.
+    /// Whether a NAND page holds several logical pages.
     shares_pages: bool,
     touch: Touch,
     pub conflicts: Conflicts,
@@ -122,7 +122,7 @@ impl Waiting {
     }
 
     /// Whether a request whose LUNs are not consecutive meets a busy or awaited one. Under dynamic
-    /// allocation: whether the LUNs of its data are busy; for a write, whether all are.
+    /// allocation: whether the LUNs of its data are busy or, for a write, whether all LUNs are.
     #[cold]
     fn meets_others(&mut self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         let mut pages = request.pages.first..request.pages.first + request.pages.pages;
@@ -141,7 +141,7 @@ impl Waiting {
         conflict
     }
 
-    /// A request issues: it no longer waits for its LUNs.
+    /// Notes that a request issues: it no longer waits for its LUNs.
     #[inline(always)] // for every request
     pub fn leave(&mut self, request: &Request, array: &Array, ftl: &impl Locate, work: &mut Work) {
         self.requests -= 1;
@@ -158,7 +158,7 @@ impl Waiting {
         }
     }
 
-    /// A request whose LUNs are not consecutive issues.
+    /// Notes that a request issues whose LUNs are not consecutive.
     #[cold]
     fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &impl Locate, work: &mut Work) {
         if self.touch == Touch::Unknown {

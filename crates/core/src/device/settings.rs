@@ -14,7 +14,7 @@ section! {
     pub struct Settings {
         /// The device's queue.
         device: Device;
-        /// The FTL's.
+        /// Settings of the FTL.
         below: ftl::Settings;
     }
 }
@@ -27,12 +27,12 @@ impl Settings {
         self.flash.variation.is_some() && super::sched::needs(&self.device.scheduler).speeds
     }
 
-    /// Which block an unhurried write takes then.
+    /// Returns which block an unhurried write then takes.
     pub fn unhurried(&self) -> Unhurried {
         self.device.sched.own.vios.unhurried
     }
 
-    /// Whether writes go where there is room: hybrid FTLs use their blocks in turn whatever is set.
+    /// Whether writes go where there is room: hybrid FTLs use their blocks in turn in any case.
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::is_hybrid(self)
     }
@@ -71,7 +71,7 @@ pub enum PreconditionKind {
 }
 
 impl PreconditionKind {
-    /// The one of this name.
+    /// Returns the precondition of this name.
     fn named(name: &str) -> Option<PreconditionKind> {
         match name {
             "none" => Some(PreconditionKind::None),
@@ -133,7 +133,7 @@ choice! {
 choice! {
     /// Order of the writes before time 0.
     pub enum WriteOrder {
-        /// uniform over the user capacity, one logical page a write
+        /// uniform over the user capacity, one logical page at a time
         Random = "random",
         /// in order, from the first logical page again after the last
         Sequential = "sequential",
@@ -150,7 +150,8 @@ section! {
         share_ppm: u64 = "device.precondition_share", share(1, 1_000_000), "100%";
         /// Order of the writes of preconditions mapped and steady.
         order: WriteOrder = "device.precondition_pattern", "random";
-        /// Size of each write of precondition random:SHARE, which begins at a multiple of it; at least a logical page.
+        /// Size of each write of precondition random:SHARE, which begins at a multiple of this size; at least
+        /// a logical page.
         request_bytes: u64 = "device.precondition_request", bytes(512, 1 << 30), "4KiB";
         /// Where ftl.free_blocks is withheld: what preconditioning does with the withheld space.
         withheld: Withheld = "device.precondition_withheld", "used";
@@ -163,7 +164,7 @@ section! {
 }
 
 impl Precondition {
-    /// The keys that the chosen precondition ignores, and why.
+    /// Collects the keys that the chosen precondition ignores, with the reason.
     pub(crate) fn ignored(&self, below: &ftl::Settings, found: &mut Ignored) {
         let chosen = format!("device.precondition = \"{}\"", self.kind);
         let (mapped, steady) = (self.kind == PreconditionKind::Mapped, self.kind == PreconditionKind::Steady);
@@ -178,7 +179,7 @@ impl Precondition {
         found.unless(withheld, &["device.precondition_withheld"], "ftl.free_blocks is not \"withheld\"");
     }
 
-    /// Checks that what it is to leave erased it can do without.
+    /// Checks that the device can do without the blocks that are to stay erased.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if (self.kind, self.withheld) == (PreconditionKind::Steady, Withheld::Kept) {
             let message = "\"kept\" does not go with device.precondition = \"steady\", which overwrites all data and \
@@ -188,7 +189,7 @@ impl Precondition {
         Ok(())
     }
 
-    /// Every logical page written once.
+    /// Makes a precondition that writes every logical page once.
     pub fn fill() -> Precondition {
         Precondition { kind: PreconditionKind::Fill, ..Precondition::default() }
     }

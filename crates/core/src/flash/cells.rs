@@ -1,7 +1,7 @@
-//! What the cells take: the time of every read, program and erase, by what the flash knows of page and block.
+//! The time that cells take for a read, a program or an erase, by what the flash knows about page and block.
 //!
-//! Above, pages are named and no times. Where all pages of all blocks are alike, which is looked at once, nobody
-//! needs to know which page is meant.
+//! Layers above name pages, never times. Where all pages of all blocks are alike, which is checked once,
+//! nobody needs to know which page is meant.
 
 use super::Flash;
 use super::variation::Speeds;
@@ -19,7 +19,8 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The cells of `flash`, each block with `flash.pe_cycles` erasures behind it; random numbers follow from `seed`.
+    /// Makes the cells of `flash`, each block with `flash.pe_cycles` erasures behind it; random numbers
+    /// follow from `seed`.
     pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
         Cells {
             read_ns: flash.read_ns,
@@ -36,12 +37,12 @@ impl Cells {
         self.speeds.is_none()
     }
 
-    /// How fast the blocks are, if they differ.
+    /// Returns how fast the blocks are, if they differ.
     pub fn speeds(&self) -> Option<&Speeds> {
         self.speeds.as_ref()
     }
 
-    /// Time to read a page, ns; of one of a LUN that has no data, [`crate::util::NONE`].
+    /// Returns the time to read a page, ns; without data, `page` is [`crate::util::NONE`].
     #[inline]
     pub(super) fn read_ns(&self, _page: u32) -> u64 {
         self.read_ns
@@ -57,7 +58,8 @@ impl Cells {
         u64::from(pages) * each_ns
     }
 
-    /// Counts the erasure of the block that begins with a page, which may slow it down; returns what that takes, ns.
+    /// Counts an erasure of the block that begins with a page, which may slow it down; returns what the
+    /// erasure takes, ns.
     #[inline]
     pub(super) fn erase_ns(&mut self, first: u32) -> u64 {
         if let Some(speeds) = &mut self.speeds {
@@ -66,7 +68,7 @@ impl Cells {
         self.erase_ns
     }
 
-    /// Sets how often each block has been erased, in their order: what was done before there was this [`super::Work`].
+    /// Sets the erase count of each block, in order, to what was done before this [`super::Work`] existed.
     pub(super) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
         if let Some(speeds) = &mut self.speeds {
             (0..).zip(erases).for_each(|(block, erases)| speeds.set_erases(block, erases));

@@ -6,21 +6,21 @@ use super::{Cause, Label, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {
-    /// Reads a page whose content later requests may need, not before it has arrived; returns the
-    /// number to wait for ([`Work::need`]), 0 if no request can be too early.
+    /// Reads a page whose content later requests may need, but not before it has arrived; returns the number
+    /// to wait for ([`Work::need`]), 0 if no request can be too early.
     #[inline]
     pub fn load(&mut self, lun: u32, page: u32, cause: Cause) -> u32 {
         self.read(lun, page, cause);
         self.number_load()
     }
 
-    /// Reads so many of the equal parts of a page whose content later requests may need; see [`Work::load`].
+    /// Reads some of the equal parts of a page whose content later requests may need; see [`Work::load`].
     pub(crate) fn load_share(&mut self, lun: u32, page: u32, cause: Cause, share: [u32; 2]) -> u32 {
         self.read_share(lun, page, cause, share);
         self.number_load()
     }
 
-    /// Lets whoever names the number it returns wait for the last step.
+    /// Numbers the last step as a load, so that others can wait for it; returns the number.
     #[inline]
     fn number_load(&mut self) -> u32 {
         let Some(loads) = &mut self.loads else { return 0 };
@@ -37,7 +37,7 @@ impl Work {
         self.needs = load;
     }
 
-    #[inline(always)] // for every operation; left to itself it is called
+    #[inline(always)] // for every operation; the compiler would not inline it
     fn push(
         &mut self,
         (lun, page): (u32, u32),
@@ -51,7 +51,7 @@ impl Work {
             && step.lun == lun
             && step.in_ns | step.out_ns == 0
         {
-            // In emission order on the same LUN it runs right behind anyway.
+            // In emission order on the same LUN it follows immediately anyway.
             step.cell_ns += cell_ns;
         } else {
             if self.fold {
@@ -81,7 +81,7 @@ impl Work {
         self.last = self.steps.len() as u32 - 1;
     }
 
-    /// Pushes a folded step of so much time, and of so much on the bus within it.
+    /// Pushes a folded step of `ns`, of which `bus_ns` are on the bus.
     #[inline(never)] // most devices share buses, or have none that takes time
     fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
         let apart = self.apart | u64::from(self.needs | self.settled | self.marked);
@@ -114,7 +114,7 @@ impl Work {
         self.last = self.steps.len() as u32 - 1;
     }
 
-    /// Labels the last step, if that is wanted; others may be merged into it, if not.
+    /// Labels the last step, if labels are wanted; if not, others may be merged into it.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         match &mut self.labels {
@@ -128,7 +128,8 @@ impl Work {
         }
     }
 
-    /// Reads a page, or one of a LUN if it is [`NONE`]; `out_ns` of bus time bring out what is wanted of it.
+    /// Reads a page, or some page of a LUN if it is [`NONE`]; bringing out what is wanted of it takes
+    /// `out_ns` of bus time.
     #[inline]
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
@@ -150,7 +151,7 @@ impl Work {
         self.read_with(lun, page, cause, out_ns);
     }
 
-    /// Reads so many of the equal parts of one NAND page.
+    /// Reads some of the equal parts of one NAND page.
     pub(crate) fn read_share(&mut self, lun: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
         self.read_with(lun, page, cause, out_ns);
@@ -165,7 +166,7 @@ impl Work {
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Counts programs of consecutive pages of a block that no step is made of.
+    /// Counts programs of consecutive pages of a block for which no step is made.
     #[inline]
     pub(crate) fn lay(&mut self, first: u32, pages: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
@@ -180,8 +181,8 @@ impl Work {
         self.number = self.number.wrapping_add(pages);
     }
 
-    /// Reads the pages of a LUN that were named ([`Work::source`]) and programs others of it ([`Work::target`]), data
-    /// through the controller.
+    /// Reads the pages of a LUN that were named ([`Work::source`]) and programs those named by
+    /// [`Work::target`], with the data going through the controller.
     pub(crate) fn copy(&mut self, lun: u32, cause: Cause) {
         let Timing { command_ns: [read_command_ns, program_command_ns, _], page_transfer_ns, .. } =
             self.timing;
@@ -217,7 +218,7 @@ impl Work {
         }
     }
 
-    /// What the cells take for a copy, ns.
+    /// Returns the time that the cells take for a copy, ns.
     fn copying_ns(&mut self, reads: u32, pages: u32) -> u64 {
         if self.cells.are_alike() {
             return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, pages);
@@ -237,14 +238,14 @@ impl Work {
         self.number = self.number.wrapping_add(1);
     }
 
-    /// Erases a block, not before every program and erase up to a number has finished; 0: no matter.
+    /// Erases a block, but not before every program and erase up to a number has finished; 0: at once.
     pub(crate) fn erase_after(&mut self, lun: u32, first: u32, cause: Cause, number: u32) {
         self.settled = number;
         self.erase(lun, first, cause);
     }
 
-    /// Number of the last program or erase emitted, the first being 1, for [`Work::erase_after`]: what
-    /// follows is a step of its own, so that an erase waits for no more than it must.
+    /// Returns the number of the last program or erase emitted, the first being 1, for [`Work::erase_after`].
+    /// What follows is a step of its own, so that an erase waits for no more than it must.
     pub(crate) fn mark(&mut self) -> u32 {
         self.marked = 1;
         self.number

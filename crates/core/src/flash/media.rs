@@ -27,7 +27,7 @@ pub enum Kind {
     Data,
     /// Translation pages.
     Map,
-    /// Log block of one logical block: BAST's, FAST's for sequential writes.
+    /// Log block of one logical block: BAST's, and FAST's for sequential writes.
     Log,
     /// Log block shared by all logical blocks.
     Shared,
@@ -51,9 +51,9 @@ pub enum Change {
     Program {
         /// Page, counted over the device.
         page: u32,
-        /// The log.
+        /// The log it belongs to.
         kind: Kind,
-        /// The slots.
+        /// The spare areas of its slots.
         spares: Box<[Spare]>,
     },
     /// A block is erased.
@@ -72,7 +72,7 @@ pub struct Event {
     pub lpn: u32,
     /// Sequence number.
     pub seq: u64,
-    /// A trim.
+    /// Whether it is a trim.
     pub trim: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Issue {
     pub time_ns: u64,
     /// The sequence number before it.
     pub seq: u64,
-    /// The data is durable when it completes.
+    /// Whether the data is durable when it completes.
     pub fua: bool,
 }
 
@@ -116,7 +116,7 @@ impl Tape {
         self.0.lock().expect("no panic while the tape is written")
     }
 
-    /// What follows is done for a request that issues now.
+    /// Notes that what follows is done for a request that issues now.
     pub fn issue(&self, request: u64, time_ns: u64, fua: bool) {
         let mut tape = self.open();
         let seq = tape.seq;
@@ -181,14 +181,14 @@ pub enum Page {
     Erased,
     /// Programmed.
     Programmed {
-        /// The log.
+        /// The log it belongs to.
         kind: Kind,
         /// Number of the program, over the life of the device.
         number: u64,
-        /// The slots.
+        /// The spare areas of its slots.
         spares: Box<[Spare]>,
     },
-    /// A program or an erase of it was cut: it can neither be read nor be programmed before an erase.
+    /// A program or an erase of it was cut: it can neither be read nor be programmed until it is erased.
     Torn,
 }
 
@@ -235,32 +235,32 @@ impl Media {
         self.gaps = true;
     }
 
-    /// Blocks in all.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Pages of a block.
+    /// Returns the pages of a block.
     pub(crate) fn pages_per_block(&self) -> u32 {
         self.pages_per_block
     }
 
-    /// Chips.
+    /// Returns the number of LUNs.
     pub(crate) fn luns(&self) -> u32 {
         self.blocks() / self.blocks_per_lun
     }
 
-    /// Blocks of a LUN.
+    /// Returns the blocks of a LUN.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
 
-    /// Chip of a block.
+    /// Returns the LUN of a block.
     pub fn lun(&self, block: u32) -> u32 {
         block / self.blocks_per_lun
     }
 
-    /// Block of a page.
+    /// Returns the block of a page.
     pub fn block_of(&self, page: u32) -> u32 {
         page / self.pages_per_block
     }
@@ -270,18 +270,18 @@ impl Media {
         &self.pages[page as usize]
     }
 
-    /// Returns the first page of a block that can be programmed: those before it are not erased, or were
+    /// Returns the first page of a block that can be programmed; those before it are not erased, or were
     /// skipped.
     pub(crate) fn used(&self, block: u32) -> u32 {
         self.blocks[block as usize].next
     }
 
-    /// Erasures of a block.
+    /// Returns the erase count of a block.
     pub fn erases(&self, block: u32) -> u32 {
         self.blocks[block as usize].erases
     }
 
-    /// Number of a block's last erase.
+    /// Returns the number of a block's last erase.
     pub(crate) fn erased(&self, block: u32) -> u64 {
         self.blocks[block as usize].erased
     }
@@ -316,7 +316,7 @@ impl Media {
         })
     }
 
-    /// Returns a message about the first forbidden operation on the flash.
+    /// Returns a message about the first forbidden operation on the flash, if there was one.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }

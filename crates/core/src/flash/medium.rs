@@ -1,6 +1,6 @@
 //! Check mode: a medium that polices its caller, as dhara's simulated NAND does.
 //!
-//! It is told of every write, trim, program, copy and erase that an FTL decides, and records what the FTL
+//! It is told about every write, trim, program, copy and erase that an FTL decides, and records what the FTL
 //! does not: a version stamp for each slot, and how far each block is programmed. "Version stamp per page, no
 //! page programmed twice or out of order within its block" (the model's contract). If power cuts are
 //! simulated, it writes every program and erase on a [`Tape`], with the spare areas.
@@ -39,12 +39,12 @@ pub(crate) struct Medium {
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
-    /// Follows the data of owners below a number.
+    /// Who follows the data of owners below a number.
     followed: Option<(Moves, u32)>,
 }
 
 impl Medium {
-    /// Makes this many erased blocks, for this many owners; for none, no versions are kept.
+    /// Makes this many erased blocks for this many owners; without owners no versions are kept.
     pub(crate) fn new(
         owners: u32,
         blocks: u32,
@@ -89,7 +89,7 @@ impl Medium {
         self.followed = Some((moves.clone(), lpns));
     }
 
-    /// Something happens to an owner's data.
+    /// Tells a follower, if there is one, what happens to an owner's data.
     fn told(&self, owner: u32, what: Move) {
         if let Some((moves, lpns)) = &self.followed
             && owner < *lpns
@@ -98,7 +98,7 @@ impl Medium {
         }
     }
 
-    /// An owner gets a new version; gives the slot of the previous one, or [`NONE`].
+    /// Notes a new version of an owner; `old` is the slot of the previous one, or [`NONE`].
     pub(crate) fn write(&mut self, owner: u32, old: u32) {
         self.told(owner, Move::Write { old });
         if self.keeps_versions() {
@@ -110,7 +110,7 @@ impl Medium {
         }
     }
 
-    /// An owner's data is given up.
+    /// Notes that an owner's data was trimmed.
     pub(crate) fn trim(&mut self, owner: u32) {
         self.forget(owner);
         if let Some(taped) = &self.taped {
@@ -118,7 +118,7 @@ impl Medium {
         }
     }
 
-    /// An owner's previous data is no longer needed.
+    /// Notes that an owner's previous data is no longer needed.
     pub(crate) fn forget(&mut self, owner: u32) {
         if self.keeps_versions() {
             self.newest[owner as usize] += 1;
@@ -126,7 +126,8 @@ impl Medium {
         }
     }
 
-    /// A slot is programmed with the newest version of an owner; gives the use for which its block was taken.
+    /// Notes that a slot is programmed with the newest version of an owner; `kind` is the use for which its
+    /// block was taken.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
         self.told(owner, Move::Program { slot, lpn: owner });
         self.advance(slot, 1);
@@ -139,7 +140,7 @@ impl Medium {
         }
     }
 
-    /// Slots are left unwritten when their page is programmed part-full.
+    /// Notes that slots stay unwritten because their page is programmed part-full.
     pub(crate) fn pad(&mut self, slot: u32, count: u32, kind: Kind) {
         self.advance(slot, count);
         let slots = slot as usize..(slot + count) as usize;
@@ -170,18 +171,18 @@ impl Medium {
         }
     }
 
-    /// Slots of a block before `next` are skipped.
+    /// Notes that the slots of a block before `next` are skipped.
     pub(crate) fn leave_out(&mut self, block: u32, next: u32) {
         let due = &mut self.programmed[block as usize];
         *due = next.max(*due);
     }
 
-    /// Data put in place before time 0 comes in no order: `next` is due in a block.
+    /// Notes that slot `next` of a block is due: data put in place before time 0 comes in any order.
     pub(crate) fn rewind(&mut self, block: u32, next: u32) {
         self.programmed[block as usize] = next;
     }
 
-    /// A valid slot is about to be copied: its version stays the same.
+    /// Notes that a valid slot is about to be copied: its version stays the same.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
         self.told(owner, Move::Copy { from: slot });
         if !self.keeps_versions() {
@@ -196,7 +197,7 @@ impl Medium {
         }
     }
 
-    /// A block is erased; `valid` are the slots that the FTL considers valid.
+    /// Notes that a block is erased; `valid` are the slots that the FTL considers valid.
     pub(crate) fn erase(&mut self, block: u32, valid: &Bits) {
         let first = block * self.slots_per_block;
         if let Some(slot) = valid.next_set(first, first + self.slots_per_block) {
@@ -219,7 +220,7 @@ impl Medium {
         self.stamps[slot as usize]
     }
 
-    /// Checks that an owner resolves to its newest version, in a slot of its own.
+    /// Checks that an owner resolves to its newest version, in its own slot.
     ///
     /// # Errors
     /// A message, if it does not, or about the first forbidden operation on the flash.
@@ -308,7 +309,7 @@ impl Medium {
 mod tests {
     use super::*;
 
-    /// Checks that live data is not erased and no page is programmed twice; keeps the first fault.
+    /// Erasing live data or programming a page twice is a fault; the first one is kept.
     #[test]
     fn faults_of_an_ftl_are_found() {
         let found = |order: &[u32], valid: &[u32]| {

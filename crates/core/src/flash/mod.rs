@@ -1,8 +1,8 @@
 //! The flash: timing of its operations and the sink an FTL emits them into.
 //!
-//! An FTL decides *what* happens, in an order, and names pages; [`Work`] records it as steps with
-//! a LUN, a cause and the time that its [`Cells`] say, and the device ([`crate::device`]) decides
-//! *when* each step runs.
+//! An FTL decides *what* happens, in an order, and names pages; [`Work`] records it as steps with a LUN, a
+//! cause and the time that its [`Cells`] give, and the device ([`crate::device`]) decides *when* each step
+//! runs.
 
 mod cells;
 mod emit;
@@ -83,19 +83,19 @@ impl Counts {
     }
 }
 
-/// How long operations hold the channel bus, ns; what the cells take is told by [`Cells`].
+/// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
     /// A whole page.
     page_transfer_ns: u64,
     /// One logical page.
     logical_transfer_ns: u64,
-    /// The command of a read, a program and an erase, each with its address.
+    /// The commands of a read, a program and an erase, each with its address.
     command_ns: [u64; 3],
 }
 
 impl Timing {
-    /// Timing of `flash` with logical pages of `logical_page_bytes`.
+    /// Makes the timing of `flash` with logical pages of `logical_page_bytes`.
     fn new(flash: &Flash, logical_page_bytes: u32) -> Timing {
         Timing {
             page_transfer_ns: flash.transfer_ns(u64::from(flash.page_bytes)),
@@ -108,7 +108,7 @@ impl Timing {
 
 /// One stretch of work on one LUN: command and data in over the bus, then cells, then data out.
 ///
-/// A LUN is here, as everywhere above the device, the least part of the flash to which pages can be
+/// Here, as everywhere above the device, a LUN is the smallest part of the flash to which pages can be
 /// directed: a die or a plane where those work on their own ([`parallel`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -116,19 +116,20 @@ pub struct Step {
     pub lun: u32,
     /// Its operation; of merged steps, that of the first.
     pub operation: Operation,
-    /// It is one stretch of time, and the bus time within it is in `out_ns` ([`Work::fold`]).
+    /// Whether it is one stretch of time, with the bus time within it in `out_ns` ([`Work::fold`]).
     pub folded: bool,
-    /// A folded step ends with a transfer.
+    /// Whether a folded step ends with a transfer.
     pub ends_on_bus: bool,
-    /// NAND page, counted over the device; for an erasure the block's first; [`crate::util::NONE`]: unknown.
+    /// NAND page, counted over the device, or the first page of an erased block; [`crate::util::NONE`]:
+    /// unknown.
     pub page: u32,
     /// Index in the same [`Work`] of the step that must have finished before, or [`crate::util::NONE`].
     pub after: u32,
     /// Number of the load (of any request) that must have finished before; 0: none.
     pub needs: u32,
-    /// Number of the load this step ends, from 1; 0: none.
+    /// Number of the load that this step ends, from 1; 0: none.
     pub loads: u32,
-    /// Number of the first program or erase in it or, if it has none, behind it ([`Work::mark`]).
+    /// Number of its first program or erase or, if it has none, of the next one behind it ([`Work::mark`]).
     pub number: u32,
     /// All steps up to this number must have finished before, on any LUN; 0: no condition.
     pub settled: u32,
@@ -136,7 +137,7 @@ pub struct Step {
     pub in_ns: u64,
     /// Cell time, ns.
     pub cell_ns: u64,
-    /// Bus time after the cells worked, ns.
+    /// Bus time after the cells have worked, ns.
     pub out_ns: u64,
 }
 
@@ -145,7 +146,7 @@ pub struct Step {
 pub struct Label {
     /// What it does.
     pub operation: Operation,
-    /// Why.
+    /// Why it happened.
     pub cause: Cause,
     /// Logical page for which it is done, or [`crate::util::NONE`].
     pub lpn: u32,
@@ -158,7 +159,7 @@ pub struct Label {
 /// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run
 /// side by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbours on one
 /// LUN that need no bus are merged, unless something else may wait for the first of them or they are labelled
-/// ([`Work::label`]); that changes no time and saves events.
+/// ([`Work::label`]); this changes no time and saves events.
 #[derive(Clone, Debug)]
 pub struct Work {
     timing: Timing,
@@ -172,20 +173,21 @@ pub struct Work {
     loads: Option<u32>,
     /// Programs and erases so far.
     number: u32,
-    /// The number up to which all must have finished before the next step; 0: no condition.
+    /// The number up to which all programs and erases must have finished before the next step; 0: no
+    /// condition.
     settled: u32,
     /// Not 0: the next step is not merged into the last one.
     marked: u32,
     /// LPN the current chain is for, or [`crate::util::NONE`].
     lpn: u32,
-    /// Not 0: the next step is not merged into the last one, which is waited for, or `each`.
+    /// Not 0: the next step is not merged into the last one, because that is waited for or `each` is set.
     apart: u64,
-    /// Every flash operation is a step of its own.
+    /// Whether every flash operation is a step of its own.
     each: bool,
-    /// Steps are folded.
+    /// Whether steps are folded.
     fold: bool,
-    /// How many NAND pages the next copy reads and programs and, unless any is as good as another, which: those
-    /// programmed as consecutive ones of a block.
+    /// How many NAND pages the next copy reads and programs and, if that matters, which: those programmed are
+    /// consecutive pages of a block.
     copied: [u32; 2],
     sources: Vec<u32>,
     targets: Vec<(u32, u32)>,
@@ -196,7 +198,7 @@ pub struct Work {
     counts: Counts,
     /// By LUN: the work in which requests behind the current one last waited for it.
     hurry: Vec<u64>,
-    /// Chips at work, where dynamic allocation asks for them.
+    /// LUNs at work, where dynamic allocation asks for them.
     busy: Option<Bits>,
     /// Number of the current request's work, from 1.
     current: u64,

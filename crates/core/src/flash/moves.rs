@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// If requests may merge: a submission arrives as the request of this number, which an earlier one may
-    /// have had that became part of another.
+    /// If requests may merge: a submission arrives as the request of this number. An earlier request that
+    /// became part of another may have had the same number.
     Arrive {
         /// The request's number.
         request: u64,
@@ -26,7 +26,7 @@ pub enum Move {
         submission: u64,
     },
     /// What follows is done for this request, or a part of it; if requests do not merge, its number is that
-    /// of the submission. `None`: padding by the host.
+    /// of the submission. `None`: the host is padding.
     Issue {
         /// The request's number.
         request: Option<u64>,
@@ -40,7 +40,7 @@ pub enum Move {
     },
     /// The request that issues writes a logical page, whose data was in this slot. Its program follows.
     Write {
-        /// The slot before.
+        /// The previous slot.
         old: u32,
     },
     /// A slot is about to be copied. Its program follows.

@@ -1,4 +1,4 @@
-//! Which parts of a device work side by side, and in which order pages are spread over them.
+//! Which parts of a device work in parallel, and in which order pages are spread over them.
 //!
 //! Sources: the levels channel, way (chip of a channel), die and plane, and the 24 orders of static
 //! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim (Tavakkol et
@@ -39,7 +39,7 @@ pub enum Allocation {
     Dynamic,
 }
 
-/// The keys that the chosen options and the geometry ignore, and why.
+/// Collects the keys that the chosen options and the geometry ignore, with the reason.
 pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
@@ -90,9 +90,9 @@ section! {
         suspend_ns: u64 = "flash.suspend_time", OPERATION, "20us" not in state;
         /// Time to take it up again, after the last read.
         resume_ns: u64 = "flash.resume_time", OPERATION, "20us" not in state;
-        /// Interruptions of one program or erasure, after which it is left to end.
+        /// Interruptions after which a program or erasure is no longer interrupted.
         max_suspensions: u32 = "flash.max_suspensions", count(1, 1 << 30), "8" not in state;
-        /// At a die, reads pass what waits, but for the program of their page and erases of their block.
+        /// At a die, reads pass whatever waits, except the program of their page and erasures of their block.
         out_of_order: bool = "flash.out_of_order", "false" not in state;
         /// Reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
         max_passed: u32 = "flash.max_passed", count(0, 1 << 30) or "unlimited", "128" not in state;
@@ -161,7 +161,7 @@ impl Allocation {
         self == Allocation::Dynamic
     }
 
-    /// Returns the levels in order; dynamic allocation takes its turn in the order of eq. (1).
+    /// Returns the levels in order; dynamic allocation takes turns in the order of eq. (1).
     fn order(self) -> [Level; 4] {
         match (self, Allocation::CHANNEL_FIRST) {
             (Allocation::Static(order), _) | (Allocation::Dynamic, Allocation::Static(order)) => order,
@@ -173,7 +173,7 @@ impl Allocation {
 /// How pages are spread over the LUNs of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// Levels in the order of allocation: which, its size, and whether LUNs differ in it.
+    /// Levels in the order of allocation: which one, its size, and whether LUNs differ in it.
     levels: [(Level, u64, bool); 4],
     dies_per_chip: u32,
     planes_per_die: u32,
@@ -237,14 +237,14 @@ impl Spread {
         (0..pages).map(lun).collect()
     }
 
-    /// Returns the most of `pages` pages that static allocation puts on one LUN.
+    /// Returns the largest number of `pages` pages that static allocation puts on one LUN.
     pub(crate) fn most(&self, pages: u64) -> u64 {
         let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
             levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()
         };
         let cycle = product(&self.levels, false);
         let mut most = pages / cycle * product(&self.levels, true);
-        // No LUN has more of a part of a cycle than the first LUN.
+        // In part of a cycle, no LUN has more pages than the first LUN.
         let mut rest = pages % cycle;
         for (at, &(_, _, apart)) in self.levels.iter().enumerate().rev() {
             let digit = rest / product(&self.levels[..at], false);

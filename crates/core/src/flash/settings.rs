@@ -13,9 +13,9 @@ section! {
         channels: u32 = "flash.channels", count(1, 1024), "1";
         /// Chips on each channel.
         chips_per_channel: u32 = "flash.chips_per_channel", count(1, 1024), "1";
-        /// Dies in each chip; unless flash.interleave, they add capacity alone.
+        /// Dies in each chip; without flash.interleave, more dies only add capacity.
         dies_per_chip: u32 = "flash.dies_per_chip", count(1, 64), "1";
-        /// Planes in each die; unless flash.multi_plane, they add capacity alone.
+        /// Planes in each die; without flash.multi_plane, more planes only add capacity.
         planes_per_die: u32 = "flash.planes_per_die", count(1, 64), "1";
         /// Erase blocks in each plane.
         blocks_per_plane: u32 = "flash.blocks_per_plane", count(1, 1 << 24), "4096";
@@ -25,7 +25,7 @@ section! {
         page_bytes: u32 = "flash.page", bytes(512, 1 << 24), "4KiB";
         /// Bytes that the error correction protects together; a unit of msftl is no smaller.
         ecc_unit_bytes: u32 = "flash.ecc_unit", bytes(1, 1 << 24), "1KiB";
-        /// Raw capacity; the geometry states it, and where this is given both must agree.
+        /// Raw capacity; the geometry determines it, and if this is given both must agree.
         stated_bytes: Option<u64> = "flash.capacity", bytes(1, 1 << 60) not in state;
         /// Time to read a page from the cells.
         read_ns: u64 = "flash.read", OPERATION, "35us" not in state;
@@ -35,22 +35,22 @@ section! {
         erase_ns: u64 = "flash.erase", OPERATION, "1.5ms" not in state;
         /// Time of one byte on the channel bus.
         transfer_ps: u64 = "flash.transfer", PER_BYTE, "0ns" not in state;
-        /// Erases each block has behind it at time 0.
+        /// Erasures that each block has behind it at time 0.
         pe_cycles: u64 = "flash.pe_cycles", count(0, 1 << 30), "0";
         /// Erases after which a block is retired; ecc: once its errors exceed flash.variation.ecc_limit at every step.
         endurance: Endurance = "flash.endurance", count(1, 1 << 30) or "none" or "ecc", "none";
         /// Time of a command and its address on the channel bus.
         command_ns: u64 = "flash.command", OPERATION, "0ns" not in state;
-        /// The same of a read.
+        /// The same for a read.
         read_command_ns: Option<u64> = "flash.read_command", OPERATION or "command", "command" not in state;
-        /// The same of a program.
+        /// The same for a program.
         program_command_ns: Option<u64>
             = "flash.program_command", OPERATION or "command", "command" not in state;
-        /// The same of an erase.
+        /// The same for an erase.
         erase_command_ns: Option<u64> = "flash.erase_command", OPERATION or "command", "command" not in state;
         /// Who uses a channel bus next.
         bus: BusOrder = "flash.bus", "fcfs" not in state;
-        /// What works side by side.
+        /// What works in parallel.
         parallel: Parallel;
         /// How blocks differ; `None`: they do not.
         variation: Option<Variation>;
@@ -91,12 +91,12 @@ impl Field for Endurance {
 }
 
 impl Flash {
-    /// Chips in the device.
+    /// Returns the number of chips.
     pub fn chips(&self) -> u32 {
         self.channels * self.chips_per_channel
     }
 
-    /// Erase blocks in one chip.
+    /// Returns the erase blocks in one chip.
     pub fn blocks_per_chip(&self) -> u64 {
         u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
     }
@@ -110,17 +110,17 @@ impl Flash {
         }
     }
 
-    /// LUNs of the device.
+    /// Returns the number of LUNs.
     pub fn luns(&self) -> u32 {
         self.chips() * self.luns_per_chip()
     }
 
-    /// Erase blocks of one LUN.
+    /// Returns the erase blocks of one LUN.
     pub fn blocks_per_lun(&self) -> u64 {
         self.blocks_per_chip() / u64::from(self.luns_per_chip())
     }
 
-    /// Describes what a LUN is.
+    /// Returns the word for what a LUN is.
     pub(crate) fn lun_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
@@ -129,17 +129,17 @@ impl Flash {
         }
     }
 
-    /// NAND pages in the device.
+    /// Returns the number of NAND pages.
     pub fn pages(&self) -> u64 {
         u64::from(self.chips()) * self.blocks_per_chip() * u64::from(self.pages_per_block)
     }
 
-    /// Bytes in the device, before over-provisioning.
+    /// Returns the bytes in the device, before over-provisioning.
     pub fn raw_bytes(&self) -> u64 {
         self.pages() * u64::from(self.page_bytes)
     }
 
-    /// Bus time of `bytes`, ns, rounded to the nearest (half up).
+    /// Returns the bus time of `bytes`, ns, rounded to the nearest (half up).
     pub fn transfer_ns(&self, bytes: u64) -> u64 {
         (bytes * self.transfer_ps + 500) / 1000
     }

@@ -5,18 +5,18 @@
 //! the less precise. A block uses the largest step whose error rate the ECC still corrects, determined again
 //! whenever it is erased, for every scheduler.
 //!
-//! The paper gives no formula. ftlab's, after `n` program/erase cycles and with step `D`:
+//! The paper gives no formula. ftlab's formula, after `n` program/erase cycles and with step `D`, is
 //!
 //! ```text
 //! BER(n, g, D) = fresh_ber x exp(g n + sensitivity (D - nominal_step))
 //! ```
 //!
-//! Log-linear in the step, since a threshold voltage spread evenly over a step, with exponential
-//! noise at its ends, gives that. The step is `max_step` less as many whole decrements as it takes
-//! for `BER <= ecc_limit`, and the program time `flash.program x nominal_step / D`. Why these
-//! constants: `docs/decisions/0004-process-variation.md`.
+//! It is log-linear in the step, which is what a threshold voltage spread evenly over a step, with
+//! exponential noise at its ends, gives. The step is `max_step` less as many whole decrements as it takes for
+//! `BER <= ecc_limit`, and the program time is `flash.program x nominal_step / D`. Why these constants were
+//! chosen: `docs/decisions/0004-process-variation.md`.
 //!
-//! - As `g n` only grows, the step never does.
+//! - As `g n` only grows, the step never grows.
 //! - A block that exceeds the limit even with the last step keeps that step.
 
 use rand::Rng;
@@ -32,7 +32,7 @@ choice! {
     pub enum Model {
         /// every block programs in flash.program
         None = "none",
-        /// error rates grow at different rates, and the step with them (Cui et al., NPC 2016)
+        /// error rates grow at different rates, and steps differ with them (Cui et al., NPC 2016)
         Ispp = "ispp",
     }
 }
@@ -53,7 +53,7 @@ section! {
         ecc_limit: f64 = "flash.variation.ecc_limit", number(0.0, 0.5), "1.3e-3";
         /// Growth of ln(BER) per volt of the ISPP step.
         sensitivity: f64 = "flash.variation.sensitivity", number(0.0, 1e6), "15.0";
-        /// ISPP step that flash.program belongs to, volts.
+        /// ISPP step at which flash.program holds, volts.
         nominal_step: f64 = "flash.variation.nominal_step", number(0.0, 100.0), "0.3";
         /// Largest ISPP step, volts.
         max_step: f64 = "flash.variation.max_step", number(0.0, 100.0), "0.6";
@@ -67,7 +67,7 @@ switch! {
     Variation if Model = "flash.variation.model", "none" is Model::Ispp
 }
 
-/// The most steps allowed, since sets of them are machine words.
+/// The most steps allowed: sets of them are machine words.
 const MOST_STEPS: usize = 64;
 /// The longest program, as for every flash operation.
 const LONGEST_PROGRAM_NS: f64 = 1e9;
@@ -75,7 +75,7 @@ const LONGEST_PROGRAM_NS: f64 = 1e9;
 impl Variation {
     /// Returns the number of steps: the largest, and as many below it as stay above zero.
     fn steps(&self) -> usize {
-        // Whole quotients must not be lost to rounding.
+        // The tolerance keeps rounding from losing a whole quotient.
         (self.max_step / self.step_decrement + 1e-9) as usize
     }
 
@@ -84,14 +84,14 @@ impl Variation {
         self.max_step - index as f64 * self.step_decrement
     }
 
-    /// Returns the program time with the `index`-th step when the nominal one takes `nominal_ns`.
+    /// Returns the program time with the `index`-th step if the nominal one takes `nominal_ns`.
     fn program_ns(&self, index: usize, nominal_ns: u64) -> f64 {
         nominal_ns as f64 * self.nominal_step / self.step(index)
     }
 
     /// Returns the largest `g n` with which the `index`-th step stays within the ECC limit.
     fn budget(&self, index: usize) -> f64 {
-        // libm's logarithm: the same on every machine.
+        // libm's logarithm is the same on every machine.
         libm::log(self.ecc_limit / self.fresh_ber) - self.sensitivity * (self.step(index) - self.nominal_step)
     }
 
@@ -100,7 +100,7 @@ impl Variation {
         loop {
             let deviations: f64 = random.sample(StandardNormal);
             if deviations.abs() <= self.growth_bound {
-                // A block does not heal.
+                // Not below zero: a block does not heal.
                 return (self.growth_mean + self.growth_stddev * deviations).max(0.0);
             }
         }
@@ -176,7 +176,7 @@ impl Speeds {
         Some(speeds)
     }
 
-    /// Sets how often a block has been erased, and finds its step: the one it has, or a smaller one.
+    /// Sets how often a block has been erased and finds its step: the present one, or a smaller one.
     #[inline]
     pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.erases[block as usize] = erases;
@@ -187,18 +187,19 @@ impl Speeds {
         }
     }
 
-    /// Erasures after which each block's errors exceed the ECC limit with the smallest step; `u32::MAX`: never.
+    /// Returns the erasures after which each block's errors exceed the ECC limit with the smallest step;
+    /// `u32::MAX`: never.
     pub(crate) fn lasts(&self) -> Vec<u32> {
         let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
         self.growth.iter().map(|&growth| ((budget / f64::from(growth)).floor() + 1.0) as u32).collect()
     }
 
-    /// Number of steps there are.
+    /// Returns the number of steps.
     pub(crate) fn classes(&self) -> u32 {
         self.budgets.len() as u32
     }
 
-    /// Index of a block's step; 0 is the fastest.
+    /// Returns the index of a block's step; 0 is the fastest.
     #[inline]
     pub(crate) fn class(&self, block: u32) -> u32 {
         u32::from(self.class[block as usize])

@@ -15,10 +15,10 @@ const PAPER: Variation = Variation {
     step_decrement: 0.03,
 };
 
-/// The wear stages of the paper, section 4.
+/// The stages of wear in the paper, section 4.
 const STAGES: [u32; 4] = [6_000, 9_000, 12_000, 15_000];
 
-/// 20,000 blocks of the paper's flash.
+/// Returns flash like the paper's, with 20,000 blocks.
 fn flash(variation: Variation) -> Flash {
     Flash {
         blocks_per_plane: 20_000,
@@ -56,7 +56,7 @@ fn rates_are_a_bounded_gaussian() {
     assert!((deviation - 0.98658 * 9e-5).abs() < 1.5e-6, "{deviation}");
     let bound = 3.0 * 9e-5 + 1e-9;
     assert!(growth.iter().all(|rate| (rate - 3.7e-4).abs() <= bound));
-    // 0.1573 of a Gaussian lies beyond 1.414 deviations: the shape is not uniform.
+    // 0.1573 of a Gaussian is beyond 1.414 deviations: the shape is not uniform.
     let beyond = growth.iter().filter(|&rate| (rate - 3.7e-4).abs() > 1.414 * 9e-5).count();
     assert!((beyond as f64 / 20_000.0 - 0.155).abs() < 0.01, "{beyond}");
 }
@@ -91,7 +91,7 @@ fn the_spread_between_blocks_grows_with_wear() {
     for pair in stages.windows(2) {
         assert!(pair[1].0 > pair[0].0 && pair[1].1 > 1.5 * pair[0].1, "{stages:?}");
     }
-    // At 6K some blocks already differ, or VIOS would gain nothing there.
+    // After 6,000 cycles some blocks already differ, or VIOS would gain nothing there.
     assert!(stages[0].1 > 3_000.0, "{stages:?}");
 }
 
@@ -125,7 +125,7 @@ fn seeds_decide() {
     assert_eq!(drawn(1)[0], 4.514_973e-4);
 }
 
-/// A block lasts to the first erasure that takes it beyond the limit.
+/// A block lasts until the first erasure that takes it beyond the limit.
 #[test]
 fn blocks_last_until_they_are_beyond_the_limit() {
     let speeds = speeds(0);

@@ -23,7 +23,7 @@ pub(crate) fn geometry(settings: &Settings) -> Result<(), Contradiction> {
     mapping_cache(settings)
 }
 
-/// The keys that the chosen FTL ignores, and why.
+/// Lists the keys that the chosen FTL ignores, and why.
 pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let ftl = &settings.ftl;
     let chosen = format!("ftl.kind = \"{}\"", ftl.kind);
@@ -51,7 +51,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(!super::gathers(settings), &["ftl.batch_update"], together);
     let unlimited = "ftl.mapping_cache = \"unlimited\" replaces nothing";
     found.unless(ftl.mapping_cache_bytes.is_some(), &["ftl.cache_policy"], unlimited);
-    // The cache above units that are gathered is DFTL's.
+    // The cache above gathered units is DFTL's.
     let cache = if super::gathers(settings) { super::map::dftl::NAME } else { &ftl.kind };
     super::own_ignored(&[&ftl.kind, super::served_by(settings), cache], &|_| chosen.clone(), found);
     let victims = [ftl.gc.as_str(), if maps { &ftl.translation_gc } else { &ftl.gc }];
@@ -102,7 +102,7 @@ fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Planes in the device; their limits keep the product well within 64 bits.
+/// Returns the planes of the device; the limits of the keys keep the product well within 64 bits.
 fn planes(settings: &Settings) -> u64 {
     let flash = &settings.flash;
     u64::from(flash.channels)
@@ -111,7 +111,7 @@ fn planes(settings: &Settings) -> u64 {
         * u64::from(flash.planes_per_die)
 }
 
-/// The geometry in words: "\[flash\]: 1 channel x 2 chips x ... x 4KiB".
+/// Returns the geometry in words: "\[flash\]: 1 channel x 2 chips x ... x 4KiB".
 fn product(settings: &Settings) -> String {
     let flash = &settings.flash;
     let part = |n: u32, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });

@@ -1,4 +1,4 @@
-//! What others ask of an FTL: one small trait for each who asks.
+//! What others ask of an FTL: one small trait for each of them.
 //!
 //! Every FTL implements them, and so does [`Ftl`], which passes each call on to the one it is; so nobody
 //! outside needs to know which FTLs there are.
@@ -22,8 +22,8 @@ pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
 
 impl<F: Serve + Idle + Locate + LookUp + Cooperate> Running for F {}
 
-/// Declares the traits, and implements them for [`Ftl`]. What an FTL need not say has the body for
-/// one whose whole map is in RAM, each page in its place.
+/// Declares the traits, and implements them for [`Ftl`]. The default bodies fit an FTL whose whole map is in
+/// RAM, each page in its place.
 macro_rules! faces {
     ($(
         $(#[$about:meta])*
@@ -99,100 +99,101 @@ faces! {
 
     /// The device's scheduler: where data lies.
     trait Locate {
-        /// Chip a read of this LPN goes to.
+        /// Returns the LUN that a read of this LPN goes to.
         fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
-        /// Chip a write goes to, of the `page`-th page of a request that begins at LPN `first`.
+        /// Returns the LUN that a write goes to: the `page`-th page of a request that begins at LPN `first`.
         fn write_lun(self: &Self, first: u32, page: u32) -> u32 = { self.home_lun(first + page) };
         /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into
         /// a page buffer that was begun on one.
         fn finds_room(self: &Self, busy: &Bits) -> bool = { true };
-        /// Chip where static allocation puts an LPN.
+        /// Returns the LUN where static allocation puts an LPN.
         fn home_lun(self: &Self, lpn: u32) -> u32;
-        /// Slot of the user data that an LPN resolves to, `u32::MAX` without data: slots are numbered through
-        /// LUNs, blocks and pages.
+        /// Returns the slot of the user data that an LPN resolves to, `u32::MAX` without data; slots are
+        /// numbered through LUNs, blocks and pages.
         fn slot(self: &Self, lpn: u32) -> u32;
-        /// A request with this LPN is in the queue: begins to load what a write of it will invalidate.
+        /// Begins to load what a write of this LPN will invalidate: a request with it is in the queue.
         fn approach(self: &Self, lpn: u32) = {};
     }
 
     /// The host, where it knows the mapping.
     trait LookUp {
-        /// LPNs the user may address.
+        /// Returns the number of LPNs that the user may address.
         fn logical_pages(self: &Self) -> u32;
-        /// A request with this LPN is on its way: begins to load its mapping.
+        /// Begins to load the mapping of this LPN: a request with it is on its way.
         fn expect(self: &Self, lpn: u32) = {};
         /// Whether an LPN's mapping is cached.
         fn cached(self: &Self, lpn: u32) -> bool = { true };
         /// Calls back with every LPN whose mapping is cached.
         fn each_cached(self: &Self, visit: &mut dyn FnMut(u32)) = { (0..self.logical_pages()).for_each(visit) };
-        /// Mappings the cache can hold; `None`: no bound.
+        /// Returns the mappings that the cache can hold; `None`: no bound.
         fn cache_capacity(self: &Self) -> Option<u32> = { None };
-        /// Whether the map is in RAM whole.
+        /// Whether the whole map is in RAM.
         fn map_complete(self: &Self) -> bool = { true };
-        /// Translation page of an LPN, or where pages hold smaller units, its unit: what one read can bring in.
+        /// Returns the translation page of an LPN or, where pages hold smaller units, its unit: what one read
+        /// can bring in.
         fn translation_page(self: &Self, lpn: u32) -> u32;
-        /// Whether an entry is updated without being fetched first, so that no write misses.
+        /// Whether entries are updated without being fetched first, so that no write misses.
         fn updates_free(self: &Self) -> bool = { true };
     }
 
     /// The host and the device under cooperation (Shim et al., TC 2014, Table 1).
     trait Cooperate {
-        /// COOP_Query: the logical blocks that a block issue of so many pages from an LPN on has merged, fully or
-        /// partially; `set` holds them afterwards, ascending.
+        /// COOP_Query: the logical blocks that a block issue of `pages` pages from LPN `first` on would have
+        /// merged, fully or partially; `set` holds them afterwards, ascending.
         fn coop_query(self: &Self, first: u32, pages: u32, set: &mut Vec<u32>) = { set.clear() };
         /// COOP_Issue: a preferential block issue of this logical block begins.
         fn coop_issue(self: &mut Self, block: u32, work: &mut Work) = {};
-        /// COOP_Complete: it ends.
+        /// COOP_Complete: that block issue ends.
         fn coop_complete(self: &mut Self, block: u32, work: &mut Work) = {};
-        /// COOP_GetSize; `None` if data is not mapped by blocks.
+        /// COOP_GetSize: returns the block's size; `None` if data is not mapped by blocks.
         fn block_size(self: &Self) -> Option<BlockSize> = { None };
     }
 
     /// The report: counters, and the wear of the blocks.
     trait Inspect {
-        /// Counters of the mapping.
+        /// Returns the counters of the mapping.
         fn map_stats(self: &Self) -> MapStats;
-        /// The translation units; all zero where the map is in RAM whole.
+        /// Returns the translation units; all zero where the whole map is in RAM.
         fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
-        /// Merges so far.
+        /// Returns the merges so far.
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
-        /// Figures of its parts' own, by part.
+        /// Returns the figures that its parts report themselves, by part.
         fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
-        /// Logical pages the host wrote.
+        /// Returns the logical pages that the host wrote.
         fn host_slots(self: &Self) -> u64;
-        /// Logical pages in a NAND page.
+        /// Returns the logical pages in a NAND page.
         fn slots_per_page(self: &Self) -> u32 = { 1 };
-        /// Wear of the blocks.
+        /// Returns the wear of the blocks.
         fn life(self: &Self) -> endurance::Life;
         /// Calls back with every block's erase count.
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
     }
 
-    /// Preparation: the device at time 0, and what a run alone does.
+    /// Preparation: the device at time 0, and what only a run does.
     trait Prepare {
-        /// Puts data in place before time 0: these LPNs are written in this order, their mapping is on flash and
-        /// not cached. An FTL that maps blocks leaves data where it is.
+        /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
+        /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
         fn lay(self: &mut Self, lpns: &[u32], work: &mut Work);
-        /// Blocks of user data that were never written count from here on as closed and empty, if
+        /// Counts blocks of user data that were never written as closed and empty from here on, if
         /// `ftl.free_blocks` says so.
         fn close_unwritten(self: &mut Self) = {};
         /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
-        /// Lets the host's writes choose their block by speed. Only in a run: what lies where at
-        /// time 0, and so a saved state, is the same under every scheduler.
+        /// Lets the host's writes choose their block by speed. Only in a run: what lies where at time 0, and
+        /// so a saved state, is the same under every scheduler.
         fn choose_by_speed(self: &mut Self, unhurried: Unhurried, cells: &Cells) = {};
         /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground) = {};
-        /// Writes the whole state but for check mode's.
+        /// Writes the whole state except check mode's.
         ///
         /// # Errors
         /// The output's.
         fn save(self: &Self, out: &mut Encoder) -> io::Result<()>;
     }
 
-    /// Whoever keeps the bytes of user data.
+    /// Whoever keeps the bytes of the user's data.
     trait Follow {
-        /// Notes from now on what happens to user data; its flash is policed then, as in check mode.
+        /// Reports from now on what happens to user data; its flash is then policed as in check mode.
         fn follow(self: &mut Self, moves: &Moves) = {
             panic!("this FTL does not say where data lies, so none can be kept with it")
         };
@@ -200,14 +201,14 @@ faces! {
 
     /// Power cuts.
     trait Survive {
-        /// Puts what the FTL has programmed so far on media that are empty; the highest sequence number. In
-        /// check mode, no page buffer part-full.
+        /// Puts what the FTL has programmed so far on empty media; returns the highest sequence number. Needs
+        /// check mode, and no page buffer may be part-full.
         fn engrave(self: &Self, media: &mut Media) -> u64;
-        /// Notes every program and erase on the tape, in the order in which the FTL emits their steps,
-        /// and the content of whatever is no user data. The media hold what it has. [`Ftl::recover`] must be
-        /// able to make the FTL anew from the media at any moment.
+        /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and
+        /// the content of everything that is not user data. The media hold what it has. [`Ftl::recover`] must
+        /// be able to make the FTL anew from the media at any moment.
         fn record(self: &mut Self, tape: &Tape, media: &Media);
-        /// Sequence number of the version on the media that an LPN resolves to.
+        /// Returns the sequence number of the version on the media that an LPN resolves to.
         ///
         /// # Errors
         /// In words, if it resolves to a page that does not hold it.
@@ -216,14 +217,14 @@ faces! {
 
     /// Check mode.
     trait Police {
-        /// The version stamp that an LPN resolves to, counted in writes and trims.
+        /// Returns the version stamp that an LPN resolves to, counted in writes and trims.
         fn version(self: &Self, lpn: u32) -> Option<u32>;
-        /// The invariants that a request's pages take part in.
+        /// Verifies the invariants that a request's pages take part in.
         ///
         /// # Errors
         /// The first broken one, in words.
         fn verify_request(self: &Self, request: Pages) -> Result<(), String> = { self.verify() };
-        /// All invariants.
+        /// Verifies all invariants.
         ///
         /// # Errors
         /// The first broken one, in words.

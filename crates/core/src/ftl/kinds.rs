@@ -1,4 +1,4 @@
-//! What is known of an FTL beforehand, and how the one that the settings name is made.
+//! What is known about an FTL beforehand, and how the one that the settings name is made.
 
 use super::recovery::{Flaw, Recovery};
 use super::settings::Settings;
@@ -9,24 +9,25 @@ use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
 
-/// An FTL: how it is made, and what is known of it beforehand. What others ask of it are its [`super::faces`].
+/// An FTL: how it is made, and what is known about it beforehand. What others ask of it is in
+/// [`super::faces`].
 pub trait FlashTranslation:
     Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool = false;
-    /// Whether it maps blocks, which lie on the LUNs in turn whatever `ftl.allocation` says.
+    /// Whether it maps blocks, which are spread over the LUNs in turn whatever `ftl.allocation` says.
     const IS_HYBRID: bool = false;
 
-    /// The FTL of checked settings, its flash empty.
+    /// Makes the FTL of checked settings, its flash empty.
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Self;
     /// Reads what [`Prepare::save`] wrote, for the same settings.
     ///
     /// # Errors
     /// [`Damage`] if it is not whole, or is of another shape.
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
-    /// The FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
-    /// changes of the media on the tape; later ones too.
+    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
+    /// changes of the media on the tape; those of later requests too.
     ///
     /// # Errors
     /// In words, if it cannot be recovered: a fault of ftlab.
@@ -49,30 +50,30 @@ pub trait FlashTranslation:
     fn gathers(_settings: &Settings) -> bool {
         false
     }
-    /// Name of the FTL that serves in place of this one under these settings, if another does.
+    /// Returns the name of the FTL that serves in place of this one under these settings, if another does.
     fn served_by(_settings: &Settings) -> Option<&'static str> {
         None
     }
-    /// Bytes of a translation unit; the NAND page unless it has smaller ones.
+    /// Returns the bytes of a translation unit: the NAND page unless it has smaller ones.
     fn unit_bytes(settings: &Settings) -> u32 {
         settings.flash.page_bytes
     }
 }
 
-/// Name of the registered FTL that runs.
+/// Returns the name of the registered FTL that runs.
 pub(crate) fn served_by(settings: &Settings) -> &str {
     let chosen = settings.ftl.kind.as_str();
     with_kind!(chosen, Kind, of => Kind::served_by(settings)).unwrap_or(chosen)
 }
 
-/// Every one of these panics if the settings name no registered FTL, as checked settings do.
+/// Each of these panics if the settings name no registered FTL; checked settings do name one.
 impl Ftl {
-    /// The FTL that `settings` name on empty flash; its preparation is not charged.
+    /// Makes the FTL that `settings` name, on empty flash; its preparation is not charged.
     pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
         with_kind!(served_by(settings), Kind, of => of(Kind::new(settings, check, work)))
     }
 
-    /// The FTL that `settings` name in the state that [`Prepare::save`] wrote.
+    /// Restores the FTL that `settings` name from the state that [`Prepare::save`] wrote.
     ///
     /// # Errors
     /// [`Damage`] if what is read is no such state, or not that of these settings.
@@ -80,8 +81,8 @@ impl Ftl {
         with_kind!(served_by(settings), Kind, of => Kind::load(settings, check, from).map(of))
     }
 
-    /// The FTL that `settings` name as a power cut left it on the media, in check mode; what it
-    /// took. Its steps go into `work`, the changes of the media on the tape.
+    /// Rebuilds the FTL that `settings` name as a power cut left it on the media, in check mode; also returns
+    /// what that took. Its steps go into `work`, the changes of the media on the tape.
     ///
     /// # Errors
     /// In words, if it cannot be recovered: a fault of ftlab.
@@ -99,7 +100,7 @@ impl Ftl {
 
 /// Whoever asks for the type of a registered FTL ([`typed`]), as tests of all of them do.
 pub trait Typed {
-    /// It is this type.
+    /// Called with the type of the FTL.
     fn ftl<F: FlashTranslation>(self);
 }
 
@@ -126,7 +127,8 @@ pub fn gathers(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::gathers(settings))
 }
 
-/// Bytes of a translation unit of the chosen FTL: what the mapping reads and writes on flash as one.
+/// Returns the bytes of a translation unit of the chosen FTL: what the mapping reads and writes on flash as a
+/// whole.
 pub fn unit_bytes(settings: &Settings) -> u32 {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::unit_bytes(settings))
 }
@@ -145,7 +147,8 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
 }
 
-/// Neighbouring logical pages that static allocation puts on one LUN before it goes on to the next.
+/// Returns the number of neighbouring logical pages that static allocation puts on one LUN before it goes on
+/// to the next.
 pub(crate) fn stripe(settings: &Settings) -> u32 {
     match is_hybrid(settings) {
         true => settings.flash.pages_per_block,

@@ -1,8 +1,8 @@
 //! Recovery after a power cut: what is found on flash, which of it counts, and the cost of finding it.
 //!
-//! Nothing of the FTL's RAM is left, so every page's spare area is read. The version of each owner with the
-//! highest sequence number counts; of equal ones (a copy and its original) the one programmed last. Torn
-//! pages cannot be read. What follows is up to each FTL: `page_mapped/room.rs` and `hybrid/recover.rs`.
+//! Nothing of the FTL's RAM is left, so every page's spare area is read. For each owner the version with the
+//! highest sequence number counts; among equal ones (a copy and its original), the one programmed last. Torn
+//! pages cannot be read. The rest is up to each FTL: `page_mapped/room.rs` and `hybrid/recover.rs`.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::flash::media::{Change, Kind, Media, Page, Tape};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
-/// A deliberate defect in recovery, to see that it is noticed. Only for tests.
+/// A deliberate defect in recovery, which tests must notice.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flaw {
@@ -48,7 +48,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Returns what was done since the device had power again, for which nothing else has been charged.
+    /// Returns what was done since the device had power again; nothing else has been charged since.
     pub(crate) fn of(found: &Found, map_reads: u64, work: &Work) -> Recovery {
         let counts = work.counts();
         Recovery {
@@ -77,18 +77,18 @@ pub(crate) struct Version {
     pub slot: u32,
 }
 
-/// What was found of a block.
+/// What the scan found in a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// The use for which it was taken; `None`: nothing in it can be read.
+    /// The use for which it was taken; `None`: nothing in it is readable.
     pub kind: Option<Kind>,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
     /// Number of its first readable program.
     pub first: u64,
-    /// Number of the last one.
+    /// Number of its last readable program.
     pub last: u64,
-    /// It will be erased.
+    /// Whether it will be erased.
     pub given_up: bool,
 }
 
@@ -99,7 +99,7 @@ impl Seen {
     }
 }
 
-/// What was found on flash.
+/// What the scan found on flash.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The blocks.
@@ -116,8 +116,8 @@ pub(crate) struct Found {
 
 impl Found {
     /// Reads the spare areas of all pages or, if the FTL leaves no `gaps`, of each block up to the first
-    /// erased page; later steps wait. `log` gives for a kind of block the number of its first owner among
-    /// all, and the slots in each of its pages; `None`: such blocks are skipped.
+    /// erased page; later steps wait for them. `log` gives, for a kind of block, the number of its first
+    /// owner among all and the slots per page; `None`: such blocks are skipped.
     pub(crate) fn scan(
         media: &Media,
         gaps: bool,
@@ -210,8 +210,8 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
     }
 }
 
-/// Reads this many pages of each LUN, the LUNs side by side, and makes all later chains wait for the last of
-/// them, since what follows needs everything that is read. Returns how many there are.
+/// Reads this many pages of each LUN, the LUNs in parallel, and makes all later chains wait for the last of
+/// them, since what follows needs everything that is read. Returns the number of pages.
 pub(crate) fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) -> u64 {
     let luns = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
     for (lun, &reads) in luns() {

@@ -1,4 +1,4 @@
-//! `[ftl]`: what FTLs share (a policy's own keys stand in its file), and all that an FTL reads.
+//! `[ftl]`: what FTLs share (a policy's own keys are in its file), and everything that an FTL reads.
 
 use crate::config::section::{bytes, count, one_of, share};
 use crate::config::{choice, section, switch};
@@ -35,7 +35,7 @@ impl Settings {
         pages / step * step
     }
 
-    /// A sink for the steps of such a device, which has done no work.
+    /// Returns a sink for the steps of such a device, in which no work has been done.
     pub fn work(&self) -> Work {
         Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed)
     }

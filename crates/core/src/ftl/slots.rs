@@ -2,7 +2,7 @@
 //!
 //! A log of pages and the blocks of a hybrid FTL are both built on this. An owner has data: a logical page, a
 //! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page if that is
-//! smaller. In check mode the [`Medium`] is told of everything.
+//! smaller. In check mode the [`Medium`] is told about everything.
 
 use std::io;
 
@@ -45,7 +45,7 @@ impl Slots {
         Slots { map, spare: vec![0; slots as usize], valid: Bits::new(slots as usize), medium: None }
     }
 
-    /// Most owners will have data.
+    /// Prepares for most owners having data.
     pub(crate) fn expect_data(&mut self) {
         memory::prepare(&mut self.map, true);
     }
@@ -145,7 +145,7 @@ impl Slots {
         self.set(owner, NONE)
     }
 
-    /// A block is erased.
+    /// Erases a block.
     pub(crate) fn erase(&mut self, block: u32) {
         if let Some(medium) = &mut self.medium {
             medium.erase(block, &self.valid);

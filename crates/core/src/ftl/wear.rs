@@ -1,4 +1,4 @@
-//! Static wear levelling: data that stays in place must not keep its block from wearing.
+//! Static wear levelling: data that stays in place must not keep its block from taking its share of wear.
 //!
 //! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
 //! others wear out first. When an erased block has been erased more than `ftl.wear_threshold` times more
@@ -7,15 +7,15 @@
 //! the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
 //! configuration help advises for flash of less than 10,000 cycles.
 //!
-//! Interpretation: the least worn block counts as the coldest. The most worn erased block is looked for in
-//! the LUN's reserves, those of the user's data and of the translation pages, which exchange blocks for it,
-//! as erased blocks are all alike; a little worn block that is erased in the pool is exchanged without a
-//! copy. An open block is moved only at twice the threshold: one that is being written is full long before.
-//! While levelling is on, the least worn block of a reserve is used before the others. At most one block
-//! moves per page that the host writes, so the threshold is not a strict bound: blocks that wear past it
-//! meanwhile, or whose data turns out not to be cold, exceed it slightly. Translation blocks that are filled
-//! one at a time, if mappings are flushed by amount, are left out: the log itself rewrites them. Wear is
-//! levelled within a LUN, since data does not change LUNs under static allocation.
+//! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the
+//! LUN's reserves, of user data and of translation pages, which exchange blocks for this, since erased blocks
+//! are all alike; a little-worn block that is erased and in the pool is exchanged without a copy. An open
+//! block is moved only at twice the threshold: one that is being written is full long before. While levelling
+//! is on, the least worn block of a reserve is used before the others. At most one block moves per page that
+//! the host writes, so the threshold is not a strict bound: blocks that wear past it meanwhile, or whose data
+//! turns out not to be cold, exceed it slightly. Translation blocks that are filled one at a time, if
+//! mappings are flushed by amount, are left out: the log itself rewrites them. Wear is levelled within a LUN,
+//! since data does not change LUNs under static allocation.
 
 use super::blocks::pool::BlockPool;
 use super::log::Log;
@@ -40,7 +40,7 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
 }
 
 /// Returns the least worn movable block of a LUN and the most worn erased one that a log holds, if they
-/// differ enough. The pool is told the erase count to measure against.
+/// differ enough; tells the pool which erase count to measure against.
 fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
     let left_out = |block| pages.is_serial() && pages.has(block);
@@ -48,11 +48,11 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
     for block in pool.of_lun(lun).filter(|&block| !left_out(block)) {
         let erases = pool.erase_count(block);
         if !(pool.is_free(block) || data.has(block) || pages.has(block)) {
-            // It is retired, or a spare one.
+            // The block is retired, or a spare one.
             continue;
         }
         if data.is_begun(block) || pages.is_begun(block) {
-            // It is being collected.
+            // The block is being collected.
             continue;
         }
         if data.is_reserve(block) || pages.is_reserve(block) {
@@ -76,7 +76,7 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
 }
 
 /// Moves the data of the least worn block of a LUN into its most worn erased block, if they differ by more
-/// than the threshold. `moved` is told of every LPN that moved.
+/// than the threshold. Calls `moved` with every LPN that moved.
 ///
 /// # Panics
 /// If the data can relocate nothing on the LUN now.

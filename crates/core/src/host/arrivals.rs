@@ -10,7 +10,7 @@ pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
-    /// Returns when the next request arrives; `None` if none will, or not before a completion or a timer.
+    /// Returns when the next request arrives; `None` if none will, or only after a completion or a timer.
     fn next_ns(&self) -> Option<u64>;
 
     /// Returns when something happens above the block layer that no completion causes; [`NEVER`] if nothing
@@ -27,7 +27,7 @@ pub trait Arrivals {
         Ok(())
     }
 
-    /// Whether it has been waiting for its requests to be taken, and can go on now that they are.
+    /// Whether it was waiting for its requests to be taken, and can go on now that they have been.
     fn goes_on(&self) -> bool {
         false
     }
@@ -41,17 +41,17 @@ pub trait Arrivals {
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 
-    /// Puts the request that arrives next into the pool: at `arrival_ns`, as [`Arrivals::next_ns`] has just
-    /// said.
+    /// Puts the request that arrives next into the pool; it arrives at `arrival_ns`, which
+    /// [`Arrivals::next_ns`] has just returned.
     ///
     /// # Errors
     /// The workload's error.
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError>;
 
-    /// A request just taken became part of one that is pending: both complete with that one.
+    /// Notes that a request just taken became part of a pending one: both complete with that one.
     fn merged(&mut self, pending: &mut Request, taken: &Request);
 
-    /// A request completed.
+    /// Notes that a request has completed.
     fn completed(&mut self, now_ns: u64, request: &Request);
 
     /// Returns what was read and dropped.
@@ -65,17 +65,17 @@ pub trait Arrivals {
         false
     }
 
-    /// Takes in what the device has done so far.
+    /// Records what the device has done so far.
     fn measure(&mut self, _done: Done) {}
 
     /// Adds to a result what was counted above the block layer; `done` is what the device did, `merged` the
     /// number of requests that became part of a pending one.
     fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
 
-    /// Check mode: a request has completed.
+    /// Notes, in check mode, that a request has completed.
     fn landed(&mut self, _request: &Request, _version: VersionOf) {}
 
-    /// Check mode: verifies what was promised above the block layer since the last call.
+    /// Verifies, in check mode, what was promised above the block layer since the last call.
     ///
     /// # Errors
     /// What is lost or stale, as a message.
@@ -83,6 +83,6 @@ pub trait Arrivals {
         Ok(())
     }
 
-    /// Appends writes of the dirty pages between two bytes of the device that a page cache above holds.
+    /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
     fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
 }

@@ -1,5 +1,5 @@
 //! The host's part in schedulers by flash blocks: their access to device and page cache, and the requests
-//! that the workload did not send: parts of writes that were cut at the ends of blocks, and padding.
+//! that the workload did not send: parts of writes cut at the ends of blocks, and padding.
 //!
 //! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
 //! FAST 2008 (padding). A part is issued like any request; the write completes with its last part.
@@ -18,8 +18,8 @@ use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// Returns the logical pages of a flash block, as COOP_GetSize says; of an erase block, if the FTL does not
-/// map by blocks.
+/// Returns the logical pages of a flash block, as COOP_GetSize gives them, or of an erase block if the FTL
+/// does not map by blocks.
 pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     let per_page = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
     device.block_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
@@ -32,11 +32,11 @@ pub struct Blocks {
     lpns: u32,
     page_bytes: u64,
     paging: Paging,
-    /// Block of each write that the device has.
+    /// Block of each write that the device holds.
     writing: Vec<u32>,
-    /// Reads of padding that the device has.
+    /// Number of padding reads that the device holds.
     padding: u32,
-    /// Requests of padding that are pending or that the device has.
+    /// Number of padding requests that are pending or at the device.
     pub pads: u32,
     scratch: Vec<Request>,
 }
@@ -88,7 +88,7 @@ impl Blocks {
         }
     }
 
-    /// A request that went to the device is done; returns the workload's request that completes with it.
+    /// Notes that a request at the device is done; returns the workload's request that completes with it.
     pub fn finish(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
         let Request { op, mark, whole, failed, misses, batch, prioritized, .. } = pool[id];
         if op == Op::Write {
@@ -148,7 +148,7 @@ pub struct Surroundings<'a, A, D> {
     pub arrivals: &'a mut A,
     /// The device's side.
     pub device: &'a D,
-    /// All pending requests; a request that joins is one of them for this instant.
+    /// All pending requests; a request that joins becomes one of them at once.
     pub ages: &'a mut Ages,
     /// Number of pending requests.
     pub pending: &'a mut u32,

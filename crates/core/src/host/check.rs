@@ -15,7 +15,7 @@ pub(crate) fn check(settings: &Settings, values: &Values) -> Result<(), Contradi
     generator(settings, values)
 }
 
-/// Collects the keys that the chosen scheduler and the chosen load ignore, with the reason.
+/// Collects the keys that the chosen scheduler and load ignore, with the reason.
 pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let name = &settings.host.scheduler;
     let chosen = format!("host.scheduler = \"{name}\"");
@@ -54,7 +54,7 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// A scheduler that saves merges their copies would only write more without merges.
+/// Refuses a scheduler that saves copies in merges above an FTL without merges: it would only write more.
 fn merges(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.host.scheduler;
     if needs(name).merges && !crate::ftl::is_hybrid(settings) {

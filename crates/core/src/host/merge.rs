@@ -2,10 +2,10 @@
 //!
 //! As in the block layer of Linux: a request that begins where a pending one of the same operation ends joins
 //! it (back merge), as does one that ends where it begins (front merge), up to a size and, if a boundary is
-//! set, never across a multiple of it. Two pending requests that come to touch remain two. No request passes
-//! another that overlaps it, unless both are reads: it does not join a pending one if that would take it
-//! ahead of such a request. A request in a scheduler's queue keeps its place and its class (hit or miss, the
-//! batch of its translation page). The scheduler is told of its new size
+//! set, never across a multiple of it. Two pending requests that come to touch each other remain two. No
+//! request passes another that overlaps it, unless both are reads: it does not join a pending one if that
+//! would take it ahead of such a request. A request in a scheduler's queue keeps its place and its class (hit
+//! or miss, the batch of its translation page). The scheduler is told its new size
 //! ([`crate::host::sched::Scheduler::grown`]).
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// The most bytes of merged requests from a page cache if nothing else is set: max_sectors_kb of Linux
+/// The most bytes of a merged request from a page cache if nothing else is set: max_sectors_kb of Linux
 /// 2.6.32.
 const MERGE_LIMIT: u64 = 512 << 10;
 
@@ -27,7 +27,7 @@ pub struct Merging {
     block: Option<u64>,
     paging: Paging,
     /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
-    /// of the maps: they are only looked up.
+    /// of the maps, which are only used for lookups.
     starts: HashMap<(u8, u64), u32>,
     ends: HashMap<(u8, u64), u32>,
     /// Requests that joined another.
@@ -54,8 +54,8 @@ fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
 
 impl Merging {
     /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from
-    /// a page cache, for which the block layer's own limit is the default, or `block`: the bytes of a flash
-    /// block, if the scheduler works by them (Shim et al., TC 2014, section 6.1).
+    /// a page cache; the default limit is then the block layer's own or, if the scheduler works by flash
+    /// blocks, `block`, the bytes of one (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
         let auto = block.unwrap_or(MERGE_LIMIT);
@@ -105,7 +105,7 @@ impl Merging {
         Some((id, before))
     }
 
-    /// A request becomes pending.
+    /// Notes that a request becomes pending.
     pub fn enter(&mut self, id: u32, pool: &Pool) {
         let request = &pool[id];
         if merges(request) {
@@ -114,13 +114,13 @@ impl Merging {
         }
     }
 
-    /// A request is no longer pending.
+    /// Notes that a request is no longer pending.
     pub fn leave(&mut self, id: u32, pool: &Pool) {
         let request = &pool[id];
         if !merges(request) {
             return;
         }
-        // Another request with the same bounds may have taken the entry.
+        // Another request with the same bounds may have taken the entry over.
         let op = request.op as u8;
         for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
         {
@@ -130,7 +130,7 @@ impl Merging {
         }
     }
 
-    /// Checks that requests that may be joined are pending and can be found; `ages` holds what is pending.
+    /// Checks that requests that others may join are pending and can be found; `ages` holds what is pending.
     pub fn verify(&self, pool: &Pool, ages: &Ages) -> Result<(), String> {
         let mut pending = HashSet::new();
         let mut id = ages.head();

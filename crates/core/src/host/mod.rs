@@ -1,4 +1,4 @@
-//! The host's block layer: the pending queue with admission, merging and deadline, the scheduler.
+//! The host's block layer: the pending queue with admission, merging and deadline, and the scheduler.
 
 mod arrivals;
 pub mod awareness;
@@ -27,7 +27,7 @@ use merge::Merging;
 /// Requests that were chosen and have not been handed over.
 #[derive(Clone, Copy, Debug, Default)]
 enum Chosen {
-    /// None: the next hand-over needs a decision.
+    /// Nothing: the next hand-over needs a decision.
     #[default]
     Nothing,
     /// The rest of a chosen batch.
@@ -50,7 +50,7 @@ pub struct Host {
     ages: Ages,
     aged: bool,
     feed: Chosen,
-    /// A regular dispatch has been made since the deadlines were last checked.
+    /// Whether a regular dispatch has been made since the deadlines were last checked.
     deadlines_due: bool,
     merging: Option<Merging>,
     /// For a scheduler by flash blocks ([`Needs::blocks`]).
@@ -96,12 +96,12 @@ impl Host {
         self.sched.batches()
     }
 
-    /// Figures of the scheduler's own.
+    /// Returns the scheduler's own figures.
     pub fn stats(&self) -> Vec<Stat> {
         self.sched.stats()
     }
 
-    /// Returns the number of requests in the pending queue, and of those chosen but not handed over.
+    /// Returns the number of requests in the pending queue or chosen but not handed over.
     pub fn waiting(&self) -> u32 {
         let chosen = match &self.feed {
             Chosen::Nothing => 0,
@@ -110,7 +110,8 @@ impl Host {
         self.pending + chosen
     }
 
-    /// Requests that have arrived and not completed, padding apart; the device's own among them.
+    /// Returns the number of requests that have arrived and not completed, without padding; the device's own
+    /// are included.
     pub fn under_way(&self) -> usize {
         self.pool.count() - self.blocks.pads as usize
     }
@@ -122,9 +123,9 @@ impl Host {
 
     /// Returns the next request for the device at a moment when it has room.
     ///
-    /// The order of the paper (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or batch,
-    /// the requests that have reached their deadline are collected and dispatched; then the next choice is
-    /// made.
+    /// The order is the paper's (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or
+    /// batch, the requests that have reached their deadline are collected and dispatched; then the next
+    /// choice is made.
     ///
     /// # Errors
     /// The workload's error.
@@ -164,7 +165,7 @@ impl Host {
         Ok(Some(id))
     }
 
-    /// Whether the next of the chosen requests waits for the device; nothing is admitted meanwhile.
+    /// Whether the next chosen request waits for the device; nothing is admitted meanwhile.
     #[inline]
     pub fn is_held(&self) -> bool {
         match &self.feed {
@@ -173,7 +174,8 @@ impl Host {
         }
     }
 
-    /// A request that was handed over is done; returns the workload's request that completes with it, if any.
+    /// Notes that a request that was handed over is done; returns the workload's request that completes with
+    /// it, if any.
     #[inline]
     pub fn finish(&mut self, id: u32) -> Option<u32> {
         if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }
@@ -201,8 +203,8 @@ impl Host {
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
-        // A request that joins a pending one needs no place of its own, but that is known only after it is
-        // let in: as in a full request queue, the rest waits outside.
+        // A request that joins a pending one needs no place of its own, but that is known only after it has
+        // been let in: as with a full request queue, the rest waits outside.
         while self.pending < self.depth
             && let Some(arrival_ns) = arrivals.next_ns().filter(|&at_ns| at_ns <= now_ns)
         {
@@ -242,7 +244,7 @@ impl Host {
     }
 
     /// Determines what the scheduler needs to know about a request's mapping.
-    #[inline(never)] // keeps the path of schedulers that need nothing short
+    #[inline(never)] // keeps the path short for schedulers that need nothing
     fn classify(&mut self, id: u32, device: &impl DeviceView) {
         let request = &mut self.pool[id];
         if self.needs.translation_pages && request.pages.pages > 0 {
@@ -254,8 +256,8 @@ impl Host {
         request.hit = cached && request.pages.pages > 0;
     }
 
-    /// Admits the parts of a write that covers several flash blocks; returns whether it was one. None of them
-    /// merges.
+    /// Admits the parts of a write that covers several flash blocks; returns whether it was such a write. The
+    /// parts do not merge.
     fn cut(&mut self, id: u32) -> bool {
         let Host { sched, ages, pending, .. } = self;
         self.blocks.cut(id, &mut self.pool, |part, pool| {
@@ -298,7 +300,7 @@ impl Host {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);
-                // A hit that was pending alone passes nobody.
+                // A hit that was the only pending request passes nobody.
                 if self.pending == 0 {
                     self.pool[id].prioritized = false;
                 }

@@ -7,7 +7,8 @@ use crate::util::Ring;
 use crate::workload::settings::Replay;
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
-/// The latest arrival that is simulated: after a century and a half, far from the end of 64 bits.
+/// The latest arrival that is simulated: a century and a half after the start, far below the limit of 64
+/// bits.
 pub const LATEST_NS: u64 = 1 << 62;
 
 /// Converts records to requests.
@@ -44,19 +45,19 @@ impl Intake {
 pub struct Replayed<'a> {
     source: &'a mut (dyn Source + Send),
     next: Record,
-    /// There is no next one: the source has ended or failed.
+    /// Whether there is no next one: the source has ended or failed.
     ended: bool,
     arrived: u64,
     /// Requests that became part of another.
     merged: u64,
-    /// Closed replay: requests that may still arrive at time 0, and the completions that each let another one
-    /// arrive. `None` in open replay.
+    /// In closed replay: requests that may still arrive at time 0, and the completions that each let another
+    /// one arrive. `None` in open replay.
     closed: Option<(u32, Ring)>,
     intake: Intake,
 }
 
 impl<'a> Replayed<'a> {
-    /// Reads the first record.
+    /// Makes it and reads the first record.
     ///
     /// # Errors
     /// The source's error.
@@ -85,7 +86,7 @@ impl<'a> Replayed<'a> {
     fn fetch(&mut self) -> Result<(), SourceError> {
         self.ended = true;
         if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
-            // By field: reading it as a whole would wait for the stores.
+            // Field by field: reading it as a whole would wait for the stores.
             (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             if time_ns > LATEST_NS && self.closed.is_none() {
@@ -159,12 +160,12 @@ impl Arrivals for Replayed<'_> {
         pending.tag += 1;
     }
 
-    /// In closed replay another request arrives now.
+    /// Lets another request arrive now, in closed replay.
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
             completions.push(now_ns);
-            // Another one arrives for each that became part of it.
+            // Another one arrives for each request that became part of it.
             for _ in 0..request.tag {
                 completions.push(now_ns);
             }

@@ -32,11 +32,11 @@ section! {
         deadline_ns: Option<u64> = "host.deadline", ANY_TIME or "none", "10ms";
         /// How the scheduler learns which mappings the device caches.
         awareness: crate::host::awareness::AwarenessKind = "host.awareness", "full";
-        /// Adjacent requests in the pending queue merge up to this; 0B: never; auto: where they come from a page
-        /// cache 512KiB, or a flash block under irbw, padding and coop; else never.
+        /// Adjacent requests in the pending queue merge up to this; 0B: never; auto: never, except for
+        /// requests from a page cache: then 512KiB, or a flash block under irbw, padding and coop.
         merge_limit: Option<u64> = "host.merge_limit", bytes(0, 1 << 40) or "auto", "auto";
-        /// Requests do not merge across multiples of this; under irbw, padding and coop writes never do across a
-        /// flash block's.
+        /// Requests do not merge across multiples of this size; under irbw, padding and coop, writes never
+        /// merge across the end of a flash block.
         merge_boundary: Option<u64> = "host.merge_boundary", bytes(512, 1 << 40) or "none", "none";
         /// Keys of the schedulers.
         sched: crate::host::sched::Keys;

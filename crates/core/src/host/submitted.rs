@@ -35,7 +35,7 @@ pub enum SubmitError {
     Before {
         /// Arrival asked for, ns.
         at_ns: u64,
-        /// Arrival of the last one, ns.
+        /// Arrival of the previous submission, ns.
         last_ns: u64,
     },
     /// It would arrive more than a century after the start.
@@ -69,15 +69,15 @@ pub struct Submitted {
     intake: Intake,
     submitted: u64,
     last_ns: u64,
-    /// Requests that have arrived, and those of them that became part of another.
+    /// Number of requests that have arrived, and of those that became part of another.
     arrived: u64,
     merged: u64,
-    /// More may be submitted before time moves on, so the workload has not ended.
+    /// Whether more may be submitted before time moves on, so that the workload has not ended.
     pub open: bool,
-    /// If requests merge: the submissions behind each, in a slab. Those of one request form a ring, and its
-    /// tag is the last of them.
+    /// If requests merge: the submissions behind each request, in a slab. Those of one request form a ring,
+    /// and its tag is the last of them.
     behind: Option<Slab<Submission>>,
-    /// Is told of merges, if the bytes of requests are followed.
+    /// Receives merges, if the bytes of requests are followed.
     pub moves: Option<Moves>,
 }
 
@@ -97,7 +97,7 @@ impl Submitted {
         }
     }
 
-    /// Notes a merge.
+    /// Notes that a request arrived or became part of another.
     fn note(&self, what: Move) {
         if let Some(moves) = &self.moves {
             moves.note(what);
@@ -145,7 +145,7 @@ impl Submitted {
         }
     }
 
-    /// Drops what has not completed.
+    /// Drops the submissions that have not completed.
     pub fn lose(&mut self) {
         self.waiting.clear();
         self.last_ns = 0;

@@ -87,7 +87,7 @@ impl Bits {
         taken
     }
 
-    /// Adds all of `from..end`.
+    /// Adds every number in `from..end`.
     pub fn fill(&mut self, from: u32, end: u32) {
         masks(from, end).for_each(|(word, mask)| self.words[word] |= mask);
     }

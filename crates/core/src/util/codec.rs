@@ -37,7 +37,7 @@ pub enum Damage {
 pub const MOST_COUNTED: u64 = 1 << 62;
 
 impl Damage {
-    /// The bytes are intact but state something impossible; holds a message.
+    /// Returns an error for bytes that are intact but state something impossible.
     pub fn impossible<T>(what: impl Into<String>) -> Result<T, Damage> {
         Err(Damage::Corrupt(what.into()))
     }
@@ -200,7 +200,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Adds what was handed out to the hash.
+    /// Adds the bytes handed out to the hash.
     fn absorb(&mut self) {
         self.hash.write(&self.buffer[self.hashed..self.taken]);
         self.hashed = self.taken;
@@ -293,7 +293,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_written_is_read(
-            // Up to several buffers: what was handed out of one is in the hash before it is filled again.
+            // Words may take several buffers: bytes handed out must be in the hash before the buffer is
+            // filled again.
             numbers in (any::<u32>(), prop_oneof![0u32..300, 10_000u32..60_000])
                 .prop_map(|(first, count)| (0..count).map(|at| first.wrapping_mul(at)).collect::<Vec<u32>>()),
             count in prop_oneof![0usize..50, 60_000usize..140_000],
@@ -307,7 +308,7 @@ mod tests {
             prop_assert!(again == words);
         }
 
-        /// Any changed bit, any shorter file and any longer one is an error.
+        /// Any changed bit, any missing and any additional byte is an error.
         #[test]
         fn damage_is_found(at: prop::sample::Index, bit in 0u32..8, more in 1usize..20) {
             let (value, words) = sample();
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    /// When a disk fills up, the system's own error is returned.
+    /// When a disk is full, the system's own error is returned.
     #[test]
     fn a_failed_write_is_passed_on() {
         struct Full(usize);

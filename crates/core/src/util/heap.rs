@@ -2,7 +2,7 @@
 
 use std::collections::BinaryHeap;
 
-/// A max-heap in which entries are not removed but recognised as stale when they surface, so that removing a
+/// A max-heap whose entries are not removed but recognised as stale when they surface, so that removing a
 /// request from the middle costs nothing. It never holds many more stale entries than live ones.
 #[derive(Clone, Debug)]
 pub struct LazyHeap<K> {
@@ -17,7 +17,7 @@ impl<K: Ord> Default for LazyHeap<K> {
 }
 
 impl<K: Ord> LazyHeap<K> {
-    /// Entries that are not stale.
+    /// Returns the number of entries that are not stale.
     pub fn live(&self) -> usize {
         self.live
     }
@@ -39,13 +39,13 @@ impl<K: Ord> LazyHeap<K> {
         None
     }
 
-    /// An entry became stale and is not replaced.
+    /// Notes that an entry became stale and is not replaced.
     pub fn forget(&mut self, is_live: impl Fn(&K) -> bool) {
         self.live -= 1;
         self.tidy(is_live);
     }
 
-    /// Checks that there is at least one live entry for each of this many.
+    /// Checks that there are at least `expected` live entries.
     pub(crate) fn verify(&self, expected: usize, is_live: impl Fn(&K) -> bool) -> Result<(), String> {
         let mut found: Vec<&K> = self.heap.iter().filter(|key| is_live(key)).collect();
         found.sort_unstable();
@@ -73,7 +73,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Compared with a set: push, remove from the middle, pop the greatest. No entry comes twice.
+        /// Compares it with a set: push, remove from the middle, pop the greatest. No entry comes twice.
         #[test]
         fn behaves_as_a_set(steps in proptest::collection::vec((0u8..3, 0usize..50), 0..600)) {
             let mut heap: LazyHeap<(usize, usize)> = LazyHeap::default();

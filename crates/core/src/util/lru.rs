@@ -1,7 +1,7 @@
 //! Recency lists over a fixed number of keyed entries.
 //!
 //! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in
-//! it are chained. So taking an entry out, which a full cache does at every miss, is a single store.
+//! it are chained. Therefore removing an entry, which a full cache does at every miss, is a single store.
 
 use super::NONE;
 

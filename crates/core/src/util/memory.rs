@@ -3,7 +3,7 @@
 //! The maps of a device are far larger than the processor's caches and are read at random, so most of a
 //! request's time is spent waiting for memory. Nothing here changes a value.
 
-/// Arrays of at least this size get huge pages: for smaller ones, rounding up memory that is never written
+/// Arrays of at least this size get huge pages; for smaller ones, rounding up memory that is never written
 /// would show in the peak.
 const HUGE_BYTES: usize = 64 << 20;
 
@@ -28,9 +28,9 @@ pub fn copied(of: &[u32]) -> Vec<u32> {
     array
 }
 
-/// Requests huge pages below a large array that will be written all over and, if it is read first, requests
-/// its memory at once: a page of zeros that is read and then written faults twice. A refusal costs only
-/// speed.
+/// Requests huge pages for a large array that will be written completely. If the array is read first, it also
+/// requests the memory at once, since a page of zeros that is read and then written faults twice. A refusal
+/// costs only speed.
 #[cfg(target_os = "linux")]
 pub fn prepare(array: &mut [u32], is_read: bool) {
     const PAGE_BYTES: usize = 4096;
@@ -47,7 +47,7 @@ pub fn prepare(array: &mut [u32], is_read: bool) {
     }
 }
 
-/// Other systems are not asked.
+/// Does nothing: other systems are not asked.
 #[cfg(not(target_os = "linux"))]
 pub fn prepare(_array: &mut [u32], _is_read: bool) {
     const _: usize = HUGE_BYTES;

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub struct Ring {
     times: Vec<u64>,
-    /// Times put in, and taken out, so far.
+    /// Times put in so far, and taken out.
     pushed: usize,
     popped: usize,
 }

@@ -57,7 +57,7 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Returns the most items that there were at a time.
+    /// Returns the largest number of items that there were at one time.
     pub fn most(&self) -> usize {
         self.slots.len()
     }
@@ -89,7 +89,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The item is in no list, or alone in one.
+    /// The neighbours of an item that is in no list, or alone in one.
     pub const NONE: Neighbours = Neighbours { before: NONE, behind: NONE };
 }
 
@@ -108,9 +108,9 @@ pub trait Linked {
 /// The ends of a list of items that are stored elsewhere, by id.
 #[derive(Clone, Copy, Debug)]
 pub struct Chain {
-    /// Returns the first item, or [`NONE`].
+    /// The first item, or [`NONE`].
     pub head: u32,
-    /// Returns the last item, or [`NONE`].
+    /// The last item, or [`NONE`].
     pub tail: u32,
 }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a vector of ids: pushed at either end, removed anywhere, ids reused.
+        /// Compares it with a vector of ids: pushed at either end, removed anywhere, ids reused.
         #[test]
         fn a_chain_is_a_list(steps in proptest::collection::vec((0u8..3, any::<usize>()), 1..200)) {
             let (mut items, mut chain, mut model) = (Slab::default(), Chain::default(), Vec::new());

@@ -2,12 +2,12 @@
 //!
 //! Source: Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
 //! Journal 9(2), 1970: a reference hits in an LRU cache of `C` items if its stack distance (the number of
-//! items referenced since the last reference to its own, including it) is at most `C`. Counted with a Fenwick
-//! tree over the times of the last references (Bennett and Kruskal, IBM J. Res. Dev. 19(4), 1975).
-//! Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: items are
-//! sampled by a hash of their name at the rate R, and distances and counts are divided by R; fixed size: when
-//! there are too many items the rate is lowered and those above it are dropped; the references that the
-//! sample lacks or has in excess are corrected at the smallest distance (SHARDS-adj).
+//! items referenced since the last reference to its own, including it) is at most `C`. Distances are counted
+//! with a Fenwick tree over the times of the last references (Bennett and Kruskal, IBM J. Res. Dev. 19(4),
+//! 1975). Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: items
+//! are sampled by a hash of their name at the rate R, and distances and counts are divided by R. The size is
+//! fixed: when there are too many items, the rate is lowered and the items above it are dropped. The
+//! references that the sample lacks or has in excess are corrected at the smallest distance (SHARDS-adj).
 //!
 //! Interpretation: the rate starts at 1, so that the curve is exact up to a number of items, and is halved.
 //! What was counted earlier keeps the weight of its time instead of being scaled.
@@ -22,7 +22,7 @@ const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
 /// Stack distances of a stream of references.
 #[derive(Clone, Debug)]
 pub struct StackDistances {
-    /// By item: one more than the slot of its last reference, or 0 without one.
+    /// For each item, one more than the slot of its last reference, or 0 without one.
     last: Vec<u32>,
     /// Fenwick tree over the slots: how many of them are last references.
     tree: Vec<u32>,
@@ -67,7 +67,7 @@ fn upper_of(bin: usize) -> u64 {
     if bin < SUB { bin as u64 } else { (((SUB + bin % SUB + 1) as u64) << (bin / SUB - 1)) - 1 }
 }
 
-/// SplitMix64's finalizer.
+/// Returns SplitMix64's finalizer of a number.
 fn hash(item: u32) -> u64 {
     let mixed = u64::from(item).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -76,7 +76,7 @@ fn hash(item: u32) -> u64 {
 }
 
 impl StackDistances {
-    /// Follows the items `0..items`, up to `limit` different ones.
+    /// Follows the items `0..items`, and keeps at most `limit` of them.
     pub fn new(items: u32, limit: u32) -> StackDistances {
         let limit = limit.min(items).clamp(1, 1 << 30);
         let mut last = vec![0; items as usize];
@@ -95,7 +95,7 @@ impl StackDistances {
         }
     }
 
-    /// An item is referenced.
+    /// Notes that an item is referenced.
     pub fn reference(&mut self, item: u32) {
         self.references += 1;
         if !self.sampled(item) {
@@ -125,7 +125,7 @@ impl StackDistances {
             }
         }
         if self.used as usize == self.items.len() {
-            // Its old place is removed already, so it is not counted twice.
+            // Its old place is already removed, so it is not counted twice.
             self.renumber();
         }
         self.items[self.used as usize] = item;
@@ -177,7 +177,7 @@ impl StackDistances {
         }
     }
 
-    /// Returns the last references in the slots up to this one, counted from 1.
+    /// Returns the number of last references in the slots up to this one, counted from 1.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut at, mut sum) = (slot as usize, 0);
         while at > 0 {
@@ -221,7 +221,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngCore;
 
-    /// The misses of an LRU cache, found by simulating one.
+    /// Returns the misses of an LRU cache, found by simulating one.
     fn misses(stream: &[u32], items: u32, capacity: u32) -> u64 {
         let mut order: Vec<u32> = Vec::new();
         let mut misses = 0;

@@ -3,7 +3,7 @@
 use crate::config::Choice;
 
 /// Passes every text layout to a macro: the module of its reader in `ftlab-trace`, the reader's type, its
-/// name in `workload.format`, and what its lines hold. To add a layout: one file there, one line here.
+/// name in `workload.format`, and what its lines hold. To add a layout, add one file there and one line here.
 #[macro_export]
 macro_rules! trace_formats {
     ($list:ident) => {
@@ -32,7 +32,7 @@ macro_rules! trace_formats {
     };
 }
 
-/// The same for binary layouts, each with a file of its own.
+/// Does the same for binary layouts, each with a file of its own.
 #[macro_export]
 macro_rules! binary_trace_formats {
     ($list:ident) => {
@@ -61,7 +61,7 @@ const AUTO: Choice =
     Choice { name: "auto", doc: "recognise the layout (never between ssdsim, mqsim, disksim and replayer)" };
 const PARQUET: Choice = Choice { name: "parquet", doc: "ftlab's own: ts_ns, op, offset, size, flags" };
 
-/// Names for `workload.format`: ftlab's own layouts are together.
+/// Returns the names for `workload.format`; ftlab's own layouts are together.
 pub fn formats() -> Vec<Choice> {
     [&[AUTO, TEXTS[0], PARQUET], &TEXTS[1..], BINARIES].concat()
 }

@@ -17,7 +17,7 @@ pub enum Op {
     Write = 1,
     /// Trim (discard) of a byte range: its content is no longer needed.
     Trim = 2,
-    /// Flush: what was written before must survive a power cut. Has no range.
+    /// Flush: what was written before must survive a power cut. It has no range.
     Flush = 3,
 }
 
@@ -54,7 +54,7 @@ impl Record {
     /// A write with this flag completes when it would survive a power cut (force unit access).
     pub const FUA: u8 = 1;
     /// A flush is requested before it. Readers of traces deliver that flush as a request of its own and clear
-    /// the flag; elsewhere the flag has no effect.
+    /// the flag; elsewhere it has no effect.
     pub const PREFLUSH: u8 = 2;
 }
 

@@ -15,7 +15,7 @@ section! {
         trace: Option<String> = "workload.trace", PATH;
         /// Layout of the trace file.
         format: String = "workload.format", one_of(super::formats), "auto";
-        /// Drop a repeat of op, offset and size within this time of the one kept.
+        /// Drop a repeat of operation, offset and size within this time of the one kept.
         dedup_ns: u64 = "workload.dedup", ANY_TIME, "0ms";
         /// Shorten longer gaps between arrivals to this.
         max_gap_ns: Option<u64> = "workload.max_gap", ANY_TIME or "none", "none";
@@ -27,7 +27,7 @@ section! {
         out_of_range: OutOfRange = "workload.out_of_range", "error";
         /// Open: at recorded times. Closed: host.queue_depth outstanding.
         replay: Replay = "workload.replay", "open";
-        /// Arrival times are divided by this.
+        /// Arrival times are divided by this factor.
         speed: f64 = "workload.speed", number(0.0, 1e9), "1.0";
         /// Unit of the times in a version 3 fio iolog (1us or 1ns); such a log is refused without it.
         fio_time_unit_ns: Option<u64> = "workload.fio_time_unit", OPERATION or "unknown", "unknown";
@@ -72,7 +72,7 @@ section! {
         zipf_theta: f64 = "workload.synthetic.zipf_theta", number(0.0, 10.0), "1.1";
         /// Share of reads.
         read_ppm: u64 = "workload.synthetic.read_share", share(0, 1_000_000), "50%";
-        /// Share of trims; the rest beside reads and trims are writes.
+        /// Share of trims; everything but reads and trims is a write.
         trim_ppm: u64 = "workload.synthetic.trim_share", share(0, 1_000_000), "0%";
         /// The shares hold exactly: operations are drawn without replacement (rounded to whole requests).
         exact_mix: bool = "workload.synthetic.exact_mix", "false";
@@ -87,7 +87,7 @@ section! {
         /// Arrival bursts: share of the requests in a burst that have the size of the one before of their kind,
         /// which is the correlation of their sizes.
         size_correlation_ppm: u64 = "workload.synthetic.size_correlation", share(0, 1_000_000), "0%";
-        /// Addresses drawn are multiples of this; "size": of the smallest size, as fio's blockalign.
+        /// Addresses drawn are multiples of this; "size": of the smallest size, like fio's blockalign.
         align: Option<u64> = "workload.synthetic.align", bytes(512, 1 << 30) or "size", "size";
         /// Bytes addressed, from offset 0.
         region: Option<u64> = "workload.synthetic.region", bytes(512, 1 << 60) or "device", "device";
@@ -95,16 +95,17 @@ section! {
         hot_share_ppm: u64 = "workload.synthetic.hot_share", share(0, 1_000_000), "80%";
         /// Pattern hot-cold: share of the region that is hot, its beginning.
         hot_region_ppm: u64 = "workload.synthetic.hot_region", share(1, 1_000_000), "20%";
-        /// Pattern hot-cold: the beginning of each piece of this size is hot instead, so that hot data is
-        /// scattered.
+        /// Pattern hot-cold: instead of the region's beginning, the beginning of each piece of this size is
+        /// hot, so that hot data is scattered.
         hot_piece: Option<u64> = "workload.synthetic.hot_piece", bytes(512, 1 << 60) or "region", "region";
         /// Share of requests that begin where the one before ended, whatever the pattern.
         sequential_ppm: u64 = "workload.synthetic.sequential_share", share(0, 1_000_000), "0%";
-        /// Share of the requests that are not sequential that begin in the range of one of the 8 before.
+        /// Share of the non-sequential requests that begin in the range of one of the 8 requests before.
         near_ppm: u64 = "workload.synthetic.near_share", share(0, 1_000_000), "0%";
         /// Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.
         near_range: u64 = "workload.synthetic.near_range", bytes(512, 1 << 60), "2MiB";
-        /// Share of the near requests that go on where the run of that one ended: interleaved streams.
+        /// Share of the near requests that continue where the run of that earlier request ended: interleaved
+        /// streams.
         near_sequential_ppm: u64 = "workload.synthetic.near_sequential", share(0, 1_000_000), "0%";
         /// Process of arrivals.
         arrival: Arrival = "workload.synthetic.arrival", "exponential";
@@ -112,7 +113,8 @@ section! {
         interarrival_ns: u64 = "workload.synthetic.interarrival", ANY_TIME, "100us";
         /// Arrival bursts: mean requests in a burst (geometric).
         burst_length: f64 = "workload.synthetic.burst_length", number(1.0, 1e9), "10.0";
-        /// Arrival bursts: share of them that are one request alone, beside those of burst_length.
+        /// Arrival bursts: share of bursts that are a single request, in addition to those that burst_length
+        /// gives.
         isolated_ppm: u64 = "workload.synthetic.isolated_share", share(0, 1_000_000), "0%";
         /// Burst_ops single: mean requests in a burst of reads; "same": as burst_length.
         read_burst_length: f64 = "workload.synthetic.read_burst_length",
@@ -143,20 +145,21 @@ impl Switched for Synthetic {
 }
 
 impl Synthetic {
-    /// So many requests, the one key without a default; the others at theirs.
+    /// Makes a generator of this many requests (the one key without a default), with all other keys at their
+    /// defaults.
     pub fn new(requests: u64) -> Synthetic {
         let mut values = defaults::<Synthetic>();
         values.insert("workload.synthetic.requests", Value::Count(requests));
         Synthetic::read(&values)
     }
 
-    /// The largest and the smallest size, bytes.
+    /// Returns the largest and the smallest size, bytes.
     pub fn size_range(&self) -> (u64, u64) {
         let (reads, writes) = (self.read_sizes.range(), self.write_sizes.range());
         (reads.0.min(writes.0), reads.1.max(writes.1))
     }
 
-    /// What drawn addresses are multiples of, bytes.
+    /// Returns what drawn addresses are multiples of, bytes.
     pub fn align_bytes(&self) -> u64 {
         self.align.unwrap_or(self.size_range().0)
     }
@@ -171,7 +174,7 @@ choice! {
         Sequential = "sequential",
         /// aligned to the request size, zipf-distributed over the region
         Zipf = "zipf",
-        /// hot_share of the requests to the first hot_region of the region, the rest to the rest
+        /// hot_share of the requests go to the first hot_region of the region, the others to the remainder
         HotCold = "hot-cold",
     }
 }
@@ -198,7 +201,7 @@ choice! {
     }
 }
 
-/// The keys that the chosen load ignores, and why.
+/// Collects the keys that the chosen load ignores, with the reason.
 pub(crate) fn ignored(workload: &Workload, found: &mut Ignored) {
     let traced = [
         "workload.format",

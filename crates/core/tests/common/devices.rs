@@ -1,4 +1,4 @@
-//! Random small devices. Separate from the rest of `common`, which needs no other crates.
+//! Random small devices. Separate from the other files of `common`, which need no other crates.
 #![allow(dead_code)]
 
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
@@ -143,7 +143,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             }
             let entry = u64::from(settings.ftl.entry_bytes);
             settings.ftl.mapping_cache_bytes = (cache > 0).then_some(entry);
-            // At least as large as the FTL needs it.
+            // The cache is at least as large as the FTL needs it.
             while check(&settings).is_err_and(|fault| fault.key == "ftl.mapping_cache") {
                 settings.ftl.mapping_cache_bytes =
                     settings.ftl.mapping_cache_bytes.map(|bytes| bytes + entry);

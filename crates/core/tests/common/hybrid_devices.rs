@@ -1,4 +1,4 @@
-//! Random small hybrid FTLs. Separate from the rest of `common`, which needs no other crates.
+//! Random small hybrid FTLs. Separate from the other files of `common`, which need no other crates.
 
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;

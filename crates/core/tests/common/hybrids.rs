@@ -44,7 +44,7 @@ impl Driver {
         self.marked(first, pages, Mark::default());
     }
 
-    /// As under cooperation, but not part of a preferential issue.
+    /// Writes as under cooperation, but not as part of a preferential issue.
     pub fn write_coop(&mut self, first: u32, pages: u32) {
         self.marked(first, pages, Mark { coop: true, ..Mark::default() });
     }
@@ -96,7 +96,7 @@ impl Driver {
         self.ftl.merges()
     }
 
-    /// Merges as full, partial, switch, padded switch, cooperative: each (count, pages copied).
+    /// Returns the merges as full, partial, switch, padded switch, cooperative: each (count, pages copied).
     pub fn merges(&self) -> [(u64, u64); 5] {
         let stats = self.stats();
         [
@@ -125,7 +125,8 @@ impl Driver {
         self.ftl.logical_pages()
     }
 
-    /// All merging is in the breakdown: the times of the kinds add up to the time of merging and padding.
+    /// Checks that all merging is in the breakdown: the times of the kinds add up to the time of merging and
+    /// padding.
     pub fn verify_times(&self) {
         let stats = self.stats();
         let sum: u64 = [

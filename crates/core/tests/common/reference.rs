@@ -1,7 +1,7 @@
 //! A second, plain model of BAST and FAST: merges, copies and erases of a sequence of writes.
 //!
 //! Written from the paper's text (Shim et al., TC 2014, sections 2.2, 5.2 and 5.4), with lists of pages and
-//! searches for everything, only to be compared with the implementation. It knows no time, no physical
+//! searches for everything, only to be compared with the implementation. It has no time, no physical
 //! addresses and no map: a block is the list of (page, version) programmed in it.
 #![allow(dead_code)]
 
@@ -31,7 +31,7 @@ type Block = Vec<Option<Page>>;
 struct Chip {
     /// BAST: (logical block, its log), the least recently written first.
     pairs: Vec<(u32, Block)>,
-    /// FAST: RW log blocks, the oldest first; logical block and content of the SW log block.
+    /// FAST: RW log blocks, the oldest first; then the logical block and the content of the SW log block.
     random: Vec<Block>,
     sequential: Option<(u32, Block)>,
     limit: usize,
@@ -82,7 +82,7 @@ impl Model {
         block.iter().any(|page| self.is_new(page))
     }
 
-    /// The page at an offset of a logical block, if it has data.
+    /// Returns the page at an offset of a logical block, if it has data.
     fn current(&self, block: u32, offset: u32) -> Option<Page> {
         let lpn = block * self.block_pages + offset;
         self.newest.get(&lpn).map(|&version| (lpn, version))
@@ -114,7 +114,7 @@ impl Model {
     }
 
     /// Extends a list of pages to the end of the block with copies; returns how many. A copied page is dead
-    /// in its old place: version 0.
+    /// in its old place: it gets version 0.
     fn fill(&mut self, block: u32, pages: &mut Block, end: u32) -> u64 {
         let mut copies = 0;
         for offset in pages.len() as u32..end {
@@ -149,7 +149,7 @@ impl Model {
         self.count(FULL, copies);
     }
 
-    /// A log block written in order becomes the data block.
+    /// Makes a log block written in order the data block.
     fn keep_log(&mut self, block: u32, mut log: Block) {
         let whole = log.len() as u32 == self.block_pages;
         let copies = self.fill(block, &mut log, self.block_pages);
@@ -315,7 +315,7 @@ impl Model {
                 None => self.fast && !coop && self.begins_sequential(lpn),
             };
             sequential = Some(guess);
-            // Until the page is programmed a merge copies the previous version.
+            // Until the page is programmed, a merge copies the previous version.
             let version = self.change(lpn);
             match self.fast {
                 true => self.write_fast(block, (lpn, version), guess),

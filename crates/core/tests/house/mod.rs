@@ -1,5 +1,6 @@
-//! Who names whom: the source files of a crate, and the `use` trees and paths of each, those among the tokens of
-//! macros too. Left out are the lines of a `registry!`, which name the parts that are to be made, and tests.
+//! Who names whom: the source files of a crate with their `use` trees and paths, including those among the
+//! tokens of macros. Tests are left out, and so are the lines of a `registry!`, which name the parts that are
+//! to be made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,11 +16,11 @@ type Names = Vec<String>;
 pub struct House {
     /// File of each module that has one.
     files: BTreeMap<Names, PathBuf>,
-    /// Modules without one: folders, and those inside a file.
+    /// Modules without a file: folders, and those inside a file.
     others: BTreeSet<Names>,
     /// What each module calls by another name or brings in.
     brought: BTreeMap<Names, BTreeMap<String, Names>>,
-    /// By module: what it names.
+    /// For each module, what it names.
     named: Vec<(Names, Names)>,
 }
 
@@ -37,12 +38,12 @@ fn inside(token: Option<&TokenTree>, delimiter: Delimiter) -> Option<TokenStream
     }
 }
 
-/// Whether `::` stands there.
+/// Whether there is a `::` at this place.
 fn colons(tokens: &[TokenTree], at: usize) -> bool {
     text(tokens.get(at)) == ":" && text(tokens.get(at + 1)) == ":"
 }
 
-/// The leaves of a `use` tree, each with the name that it brings in.
+/// Collects the leaves of a `use` tree, each with the name that it brings in.
 fn leaves(tokens: &[TokenTree], mut prefix: Names, found: &mut Vec<(Names, String)>) {
     let mut at = 0;
     loop {
@@ -108,7 +109,7 @@ impl House {
                 && inside(tokens.get(at + 1), Delimiter::Bracket)
                     .is_some_and(|about| about.to_string().replace(" ", "") == "cfg(test)")
             {
-                // The item that follows is a test's.
+                // The item that follows belongs to a test.
                 at += tokens[at..]
                     .iter()
                     .position(|token| {
@@ -163,7 +164,7 @@ impl House {
         self.files.contains_key(names) || self.others.contains(names)
     }
 
-    /// The path from the root of the crate; `None`: of another crate.
+    /// Returns the path from the root of the crate; `None`: it is in another crate.
     fn absolute(&self, module: &[String], path: &[String], brought: bool) -> Option<Names> {
         let mut from = module.to_vec();
         let mut at = 0;
@@ -193,20 +194,21 @@ impl House {
         Some(from)
     }
 
-    /// The module that has what is named, as far as modules go, and what is named of it.
+    /// Splits names into the module, as far as modules go, and what is named of it.
     fn split<'a>(&self, names: &'a [String]) -> (&'a [String], &'a [String]) {
         let known = (0..=names.len()).rev().find(|&len| self.is_module(&names[..len])).unwrap_or(0);
         names.split_at(known)
     }
 
-    /// By module, the modules that it names, as they are written: one that only passes a name on is one of them.
+    /// Returns, for each module, the modules that it names, as written: a module that only passes a name on
+    /// counts.
     pub fn written(&self) -> Vec<(Names, Names)> {
         let absolute =
             |(module, path): &(Names, Names)| Some((module.clone(), self.absolute(module, path, true)?));
         self.named.iter().filter_map(absolute).collect()
     }
 
-    /// By file, the files in which what it names is declared.
+    /// Returns, for each file, the files that declare what it names.
     pub fn files(&self) -> BTreeMap<&Path, BTreeSet<&Path>> {
         let mut arrows: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
         for (module, mut names) in self.written() {
@@ -229,12 +231,12 @@ impl House {
         arrows
     }
 
-    /// The file that a module is in.
+    /// Returns the file that a module is in.
     fn file(&self, module: &[String]) -> Option<&Path> {
         (0..=module.len()).rev().find_map(|len| self.files.get(&module[..len])).map(|path| &**path)
     }
 
-    /// The circles of files that name each other, each in order.
+    /// Returns the circles of files that name each other, each in order.
     pub fn circles(&self) -> Vec<Vec<&Path>> {
         let arrows = self.files();
         let mut reached: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();

@@ -9,13 +9,13 @@ pub(super) struct Bus {
     /// Commands that go before `queue`.
     commands: VecDeque<u32>,
     queue: VecDeque<u32>,
-    /// How long it is used, ns, up to the end of what is under way.
+    /// How long it has been in use, ns, up to the end of the present use.
     pub busy_ns: u64,
 }
 
 impl Bus {
-    /// Returns whether `who` gets the bus now; otherwise it waits for its turn, a command that goes first
-    /// among the commands.
+    /// Returns whether `who` gets the bus now; otherwise it waits for its turn, and a command that goes first
+    /// waits among the commands.
     #[inline]
     pub fn ask(&mut self, who: u32, goes_first: bool) -> bool {
         let free = self.is_free();
@@ -40,12 +40,12 @@ impl Bus {
         (self.user.take().expect("the bus was in use"), next)
     }
 
-    /// Whether `who` uses it.
+    /// Whether `who` uses the bus.
     pub fn is_used_by(&self, who: u32) -> bool {
         self.user == Some(who)
     }
 
-    /// Whether nobody uses it.
+    /// Whether nobody uses the bus.
     #[inline]
     pub fn is_free(&self) -> bool {
         self.user.is_none()

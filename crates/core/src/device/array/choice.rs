@@ -1,16 +1,16 @@
 //! Which step a die takes next, and which steps of other planes go with it.
 //!
-//! In order: each LUN's steps run in the order of emission; of the first steps of its LUNs a die takes the
+//! In order: each LUN's steps run in the order of emission; among the first steps of its LUNs a die takes the
 //! oldest that waits for nothing. Out of order, and to interrupt an operation, and while one is suspended,
 //! reads pass waiting programs and erasures: the oldest read that waits for nothing goes. Out of order, when
 //! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that one goes. A read
 //! that goes out of order waits for the program of its own page and for erasures of its block; one that
-//! interrupts waits also for all programs of its block; a program or erasure waits for all of its LUN's
-//! steps, as far as they were emitted before it.
+//! interrupts waits also for all programs of its block; a program or erasure waits for all steps of its LUN
+//! that were emitted before it.
 //!
 //! A multi-plane operation takes, from every other plane of the same die, the step that this plane would take
-//! next, if it does the same and, where that is required, has the same page number in its block; erasures
-//! need not have the same. Nothing waits for company.
+//! next, if it is the same operation and, where that is required, on the same page number in its block
+//! (erasures are exempt from this). No step waits for others to join it.
 
 use super::frame::Frame;
 use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
@@ -37,7 +37,7 @@ struct Wanted {
 }
 
 impl Overlap {
-    /// Any reads, or other steps. With `before` they are reads while an operation is suspended.
+    /// Wants any reads, or other steps. With `before` they are reads while an operation is suspended.
     fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
         let passing = self.options.out_of_order || before.is_some();
         let before = before.unwrap_or(u64::MAX);
@@ -68,7 +68,7 @@ impl Overlap {
         (chosen != NONE).then_some(chosen)
     }
 
-    /// Number of a step; that of none is the greatest.
+    /// Returns the number of a step; that of [`NONE`] is the greatest.
     fn number(&self, slot: u32) -> u64 {
         self.extras.get(slot as usize).map_or(u64::MAX, |extra| extra.number)
     }
@@ -100,7 +100,7 @@ impl Overlap {
         if self.shares_suspended(frame, lun, slot) { NONE } else { slot }
     }
 
-    /// The oldest read wanted of a LUN that waits for nothing, whatever it passes.
+    /// Returns the oldest wanted read of a LUN that waits for nothing, whatever it passes.
     fn passing_read(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
         let Lines { all, open } = &self.luns[lun as usize].lines;
         let (mut reads, open) = ([all[0].head, all[1].head], open.map(|list| list.head));
@@ -110,7 +110,7 @@ impl Overlap {
             None => (OPEN, open),
         };
         if wanted.interrupts.is_some() {
-            // Only those of requests that read interrupt anything.
+            // Only reads of requests that read interrupt anything.
             (at[1], reads[1]) = (NONE, NONE);
         }
         let (mut found, mut waits) = (NONE, false);
@@ -133,7 +133,7 @@ impl Overlap {
                 found = slot;
             }
         }
-        // Whoever passed a read that waits is served when that may go on.
+        // A read that waits is not passed by younger ones: those are served when it may go on.
         let end = self.number(found).min(wanted.before);
         if waits || kind == OPEN && self.has_aside(frame, reads, end, wanted) {
             self.stall(frame, lun);
@@ -155,7 +155,7 @@ impl Overlap {
         })
     }
 
-    /// Lets the die of a LUN be served again when something that is waited for has finished.
+    /// Lets the die of a LUN be served again when something that it waits for has finished.
     fn stall(&mut self, frame: &mut Frame, lun: u32) {
         let die = self.luns[lun as usize].die;
         if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
@@ -171,7 +171,7 @@ impl Overlap {
             && wanted.interrupts.is_none_or(|group| self.interrupts(frame, &group, slot))
     }
 
-    /// An unfinished step that a step waits for.
+    /// Returns an unfinished step that a step waits for.
     fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
         let queued = &frame.steps[slot];
         let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
@@ -182,7 +182,7 @@ impl Overlap {
         }
     }
 
-    /// Whether a step concerns a block of which an operation is suspended.
+    /// Whether a step concerns a block with a suspended operation.
     fn shares_suspended(&self, frame: &Frame, lun: u32, slot: u32) -> bool {
         let suspended = &self.dies[self.luns[lun as usize].die as usize].suspended;
         suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))

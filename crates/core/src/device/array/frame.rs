@@ -22,9 +22,9 @@ pub(super) struct Frame {
     pub stalled: VecDeque<u32>,
     /// LUNs that have work.
     pub busy: Bits,
-    /// How many times a LUN ran out of work.
+    /// Number of times that a LUN ran out of work.
     pub rests: u64,
-    /// Unfinished steps.
+    /// Number of unfinished steps.
     pub active: u32,
     /// Chips, if adding up what each LUN does is not enough.
     pub chips: Vec<Busy>,
@@ -54,7 +54,7 @@ impl Busy {
         }
     }
 
-    /// What it comes to up to now.
+    /// Returns that time up to now.
     pub fn up_to(&self, now_ns: u64) -> u64 {
         self.ns + if self.things == 0 { 0 } else { now_ns - self.since_ns }
     }
@@ -93,14 +93,14 @@ impl Frame {
         self.channels[channel as usize].ask(who, goes_first)
     }
 
-    /// A LUN has run out of work.
+    /// Notes that a LUN has run out of work.
     #[inline]
     pub fn rest(&mut self, lun: u32) {
         self.busy.clear(lun);
         self.rests += 1;
     }
 
-    /// Keeps what has worked on a step, if spans are kept.
+    /// Keeps a span of work on a step, if spans are kept.
     #[cold]
     pub fn keep(&mut self, slot: u32, part: Part, times: [u64; 2]) {
         if let Some(kept) = &mut self.kept {

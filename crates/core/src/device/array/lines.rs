@@ -1,8 +1,9 @@
-//! Where the steps wait that a die has not begun.
+//! Where steps wait until a die begins them.
 //!
-//! Each LUN has its steps in lines, in the order of emission. Where reads may pass, a read is looked at only when it
-//! may have nothing left to wait for: one that waits for an unfinished step is put aside until that has finished. What
-//! a choice costs so does not grow with what waits.
+//! Each LUN has its steps in lines, in the order of emission. Where reads may pass, a read is considered only
+//! when it may have nothing left to wait for: one that waits for an unfinished step is put aside until that
+//! has finished. So the cost of a choice does not grow with the number of waiting steps.
+//!
 
 use super::frame::Frame;
 use super::overlap::Overlap;
@@ -17,8 +18,8 @@ pub(super) const OPEN: usize = 1;
 /// Reads of a LUN with the same page number in their blocks, where those go together.
 pub(super) const ALIKE: usize = 2;
 
-/// Lines of a LUN: reads that belong to a request that reads, other reads, programs and erasures. Where reads may not
-/// pass all are in the first.
+/// Number of the line with programs and erasures. A LUN has one for reads that belong to a request that
+/// reads, one for other reads, and this one. Where reads may not pass, all steps are in the first.
 pub(super) const CHANGES: usize = 2;
 
 /// Steps in the order of their numbers, linked through [`Extra::links`].
@@ -74,7 +75,7 @@ impl<const KIND: usize> List<KIND> {
     }
 }
 
-/// What waits at a LUN.
+/// The steps that wait at a LUN.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     /// All steps that have not begun.

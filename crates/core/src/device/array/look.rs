@@ -21,12 +21,12 @@ impl Array {
         !self.frame.busy.get(lun)
     }
 
-    /// Whether a LUN has no work, and neither has anything that it would have to wait for.
+    /// Whether a LUN has no work, and nothing that it would have to wait for has either.
     pub fn is_resting(&self, lun: u32) -> bool {
         self.is_idle(lun) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(lun))
     }
 
-    /// Whether a LUN is idle, or can accept a read, or else a write, anyway.
+    /// Whether a LUN is idle, or can accept a read, or else a write, all the same.
     #[inline]
     pub fn takes(&self, lun: u32, read: bool) -> bool {
         match &self.overlap {
@@ -35,8 +35,7 @@ impl Array {
         }
     }
 
-    /// Returns which of this many LUNs could not begin a program now, together with other planes of their
-    /// die.
+    /// Stores which of this many LUNs could not begin a program now, together with other planes of their die.
     pub fn taken(&self, luns: u32, taken: &mut Bits) {
         taken.copy_from(&self.frame.busy);
         let Some(overlap) = &self.overlap else { return };
@@ -63,7 +62,7 @@ impl Array {
         self.frame.active == 0
     }
 
-    /// When the next resource is due, or [`crate::clock::NEVER`].
+    /// Returns when the next resource is due, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.frame.clock.next_ns()

@@ -5,8 +5,8 @@
 //!
 //! **One thing at a time.** As a rule each die is one LUN and no option lets two operations of it overlap or
 //! pass each other. Then a die runs its steps in the order of emission: command and data in over its
-//! channel's bus, cells, data out; this file does no more. A step waits for the one before it in its chain; a
-//! bus serves its dies first come, first served, or commands first (`flash.bus`).
+//! channel's bus, cells, data out. This file does only that. A step waits for the one before it in its chain;
+//! a bus serves its dies first come, first served, or commands first (`flash.bus`).
 //!
 //! **Folded steps.** If, moreover, each channel has one die, nobody else can want its bus, and a step is one
 //! stretch of time whatever its parts are; consecutive steps on a die then become one ([`Array::folds`],
@@ -47,7 +47,7 @@ enum Phase {
     /// Waits for, or uses, the bus before its cells work.
     In,
     Cell,
-    /// Waits for, or uses, the bus after its cells worked.
+    /// Waits for, or uses, the bus after its cells have worked.
     Out,
 }
 
@@ -58,7 +58,7 @@ struct Lun {
     head: u32,
     tail: u32,
     channel: u32,
-    /// How long it works, ns, up to the end of what is under way.
+    /// How long it has worked, ns, up to the end of the present step.
     busy_ns: u64,
 }
 
@@ -67,13 +67,13 @@ struct Lun {
 pub struct Array {
     luns: Vec<Lun>,
     frame: Frame,
-    /// Every step needs no bus, or is one stretch of time that includes its bus time.
+    /// Whether every step needs no bus, or is one stretch of time that includes its bus time.
     folds: bool,
     /// Present if operations can overlap.
     overlap: Option<Box<Overlap>>,
-    /// Empty if LUNs are the chips in order; otherwise where each of them is.
+    /// Where each LUN is; empty if LUNs are the chips in order.
     places: Vec<Place>,
-    /// How many dies each chip has, if dies work on their own.
+    /// Number of dies in each chip, if dies work on their own.
     interleaved: Option<u32>,
 }
 
@@ -125,7 +125,7 @@ impl Array {
         self.folds
     }
 
-    /// Puts the steps of one owner, which is a read or not, into the queues of their LUNs.
+    /// Puts the steps of one owner into the queues of their LUNs; `reads`: the owner is a read.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
     pub fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();
@@ -155,7 +155,7 @@ impl Array {
         }
     }
 
-    /// Lets dies take what was started at this instant, all of it at once.
+    /// Lets dies take up everything that was started at this instant.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) {
         if let Some(overlap) = &mut self.overlap {
@@ -163,7 +163,7 @@ impl Array {
         }
     }
 
-    /// Begins the step at the head of a LUN's queue, if what it waits for is finished.
+    /// Begins the step at the head of a LUN's queue, if what it waits for has finished.
     #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
         let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];
@@ -171,7 +171,7 @@ impl Array {
         self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
     }
 
-    /// As [`Array::begin`], with the step's fields at hand: most steps wait for nothing.
+    /// Does the same as [`Array::begin`], with the step's fields at hand: most steps wait for nothing.
     #[inline(always)] // for every step
     fn begin_step(&mut self, lun: u32, waits: bool, [in_ns, cell_ns, out_ns]: [u64; 3], now_ns: u64) {
         if waits && self.stalls(lun) {
@@ -199,7 +199,7 @@ impl Array {
         let state = &mut self.luns[lun as usize];
         state.phase = Phase::Cell;
         state.busy_ns += cell_ns;
-        // What ends at the same time ends in the order of its resources.
+        // Events that fall together end in the order of their resources.
         let resource = if ends_on_bus { self.frame.bus(channel) } else { lun };
         self.frame.clock.add(resource, now_ns + cell_ns);
     }
@@ -266,8 +266,8 @@ impl Array {
         self.frame.clock.add(self.frame.bus(channel), now_ns + ns);
     }
 
-    /// Moves on the first resource due at `now_ns` or earlier; returns `None` if none is, else the owner of a
-    /// step that finished, if one did.
+    /// Lets the first resource due at `now_ns` or earlier move on; returns `None` if none is due, else the
+    /// owner of a step that finished, if one did.
     #[inline(always)] // called in one place, for every event
     pub fn advance(&mut self, now_ns: u64) -> Option<Option<u32>> {
         if let Some(overlap) = &mut self.overlap {
@@ -287,7 +287,7 @@ impl Array {
         Some(None)
     }
 
-    /// The bus of a channel has been used; returns the owner of the step that finished, if it did.
+    /// Ends a use of a channel's bus; returns the owner of the step, if that has finished.
     #[inline]
     fn transfer_ends(&mut self, channel: u32, now_ns: u64) -> Option<u32> {
         if self.frame.channels[channel as usize].is_free() {
@@ -307,7 +307,7 @@ impl Array {
         None
     }
 
-    /// A LUN's cells, or its use of the bus, have ended, as its phase says.
+    /// Ends the work of a LUN's cells or its use of the bus, according to its phase.
     #[inline]
     fn part_ends(&mut self, lun: u32, now_ns: u64) {
         if !self.frame.chips.is_empty() || self.frame.kept.is_some() {

@@ -1,4 +1,4 @@
-//! For dies whose operations overlap: multi-plane, cache and suspended operations, and reads that pass.
+//! Dies whose operations overlap: multi-plane, cache and suspended operations, and reads that pass.
 //!
 //! Sources: ONFI's multi-plane, cache program, cache read, program and erase suspend operations; the
 //! out-of-order queue of a die as in MQSim (Tavakkol et al., FAST 2018) and SSDSim (Hu et al., ICS
@@ -33,7 +33,7 @@ use crate::util::{Divider, NONE};
 #[derive(Clone, Debug)]
 pub(super) struct Overlap {
     pub options: Parallel,
-    /// Reads may pass waiting programs and erasures.
+    /// Whether reads may pass waiting programs and erasures.
     pub passing: bool,
     pub luns: Vec<Lun>,
     /// LUNs, die by die.
@@ -42,7 +42,7 @@ pub(super) struct Overlap {
     /// What is stored of each step in addition to the step, by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
-    /// Reads of each LUN by their page numbers in blocks, where reads may pass and such go together.
+    /// Reads of each LUN by page number in their block, where reads may pass and such reads go together.
     pub alike: Vec<List<ALIKE>>,
     /// The last program or erasure of each block, if reads may pass.
     changes: Vec<Reference>,
@@ -51,19 +51,18 @@ pub(super) struct Overlap {
     touched: Vec<u32>,
     /// Owners of finished steps that have not been reported.
     finished: VecDeque<u32>,
-    /// An awaited step has finished.
+    /// Whether an awaited step has finished.
     awaited: bool,
     pub overlaps: Overlaps,
 }
 
 impl Overlap {
-    /// Idle dies.
+    /// Makes idle dies.
     pub fn new(settings: &Settings, places: &[Place]) -> Overlap {
         let flash = &settings.flash;
         let options = flash.parallel;
         let passing = options.out_of_order || options.suspend != Suspend::Off;
-        // Dies are numbered in the order of their LUNs, so that what is due at the same time goes in that
-        // order.
+        // Dies are numbered in the order of their LUNs, which decides between events that fall together.
         let mut dies: Vec<Die> = Vec::new();
         let mut luns = Vec::with_capacity(places.len());
         for place in places {
@@ -101,8 +100,8 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner, which is a read or not, into the queues of their LUNs. They begin with
-    /// [`Overlap::settle`].
+    /// Puts the steps of one owner into the queues of their LUNs; `urgent`: the owner is a read. They begin
+    /// with [`Overlap::settle`].
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
         for step in steps {
@@ -131,7 +130,7 @@ impl Overlap {
         }
     }
 
-    /// What a read out of order waits for, among the last program or erasure of its block and those before:
+    /// Returns what a read out of order waits for, from the last program or erasure of its block backwards:
     /// the program of its page, or an erasure. A LUN finishes them in the order of their numbers.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
@@ -154,7 +153,7 @@ impl Overlap {
         self.touched.clear();
     }
 
-    /// Lets a die take what it can.
+    /// Lets a die take up what it can.
     fn serve(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let Die { groups, front, suspended, .. } = &self.dies[die as usize];
         let (front, suspended) = (*front, *suspended);
@@ -203,7 +202,7 @@ impl Overlap {
         self.go_in(frame, die, index, now_ns);
     }
 
-    /// Sends the next command of an operation, with its data; when all are in, the cells may work.
+    /// Sends the next command of an operation, with its data; when all have been sent, the cells may work.
     fn go_in(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let mut at = self.dies[die as usize].groups[index].at;
         while at != NONE && frame.steps[at].step.in_ns == 0 {
@@ -220,7 +219,7 @@ impl Overlap {
         }
     }
 
-    /// The cells begin to work on an operation.
+    /// Lets the cells begin to work on an operation.
     fn work_cells(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let head = self.dies[die as usize].groups[index].head;
         let cell_ns = frame.steps.line(head).map(|at| frame.steps[at].step.cell_ns).max().unwrap_or(0);
@@ -286,7 +285,7 @@ impl Overlap {
         Some(self.finished.pop_front())
     }
 
-    /// The cells of a die have finished.
+    /// Ends the work of a die's cells.
     fn cells_end(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let state = &mut self.dies[die as usize];
         let index = state.cells.expect("they were at work");
@@ -356,7 +355,7 @@ impl Overlap {
         }
     }
 
-    /// A transfer has ended; returns the die it was for.
+    /// Ends a transfer; returns the die it was for.
     fn transfer_ends(&mut self, frame: &mut Frame, channel: u32, now_ns: u64) -> u32 {
         let (who, next) = frame.channels[channel as usize].release();
         let (die, index) = (who / 2, who as usize % 2);

@@ -1,4 +1,4 @@
-//! What is stored of dies, their LUNs and their operations, if they can overlap.
+//! The state of dies, their LUNs and their operations, if operations can overlap.
 
 use super::frame::Busy;
 use super::lines::Lines;
@@ -20,25 +20,25 @@ pub struct Overlaps {
     pub passed: u64,
 }
 
-/// What is stored of a step in addition to the step.
+/// The state of a step beyond [`Queued`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
-    /// Grows with every step.
+    /// Its number, which grows with every step.
     pub number: u64,
     /// Neighbours in its lists: [`super::lines`].
     pub links: [[u32; 2]; 3],
-    /// It is a read that was put aside, with the next one that waits for the same step.
+    /// Whether it is a read that was put aside; if so, the next one that waits for the same step.
     pub aside: bool,
     pub next: u32,
     /// The first read that was put aside until this step has finished, or [`NONE`].
     pub waiting: u32,
     /// If reads may pass: the previous program or erasure of the same block.
     pub change: Reference,
-    /// It belongs to a request that reads.
+    /// Whether it belongs to a request that reads.
     pub urgent: bool,
 }
 
-/// What is kept of a step in no list that waits for nothing.
+/// The extra state of a step that is in no list and waits for nothing.
 pub(super) const NO_EXTRA: Extra = Extra {
     number: 0,
     links: [[NONE; 2]; 3],
@@ -97,14 +97,14 @@ pub(super) const NO_GROUP: Group = Group {
 pub(super) struct Suspended {
     pub group: Group,
     pub left_ns: u64,
-    /// Reads with smaller numbers go first.
+    /// Only reads with smaller numbers go first.
     pub before: u64,
 }
 
 /// A die, or a chip if its dies do not work on their own.
 #[derive(Clone, Debug)]
 pub(super) struct Die {
-    /// Number of the die, counted chip by chip; of the chip if dies do not work on their own.
+    /// Number of the die, counted chip by chip, or of the chip if dies do not work on their own.
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
@@ -116,7 +116,7 @@ pub(super) struct Die {
     /// Which of them the cells work on.
     pub cells: Option<usize>,
     pub suspended: Option<Suspended>,
-    /// Reads served ahead of the oldest waiting program or erasure.
+    /// Number of reads served ahead of the oldest waiting program or erasure.
     pub passed: u32,
     pub stalled: bool,
     pub busy: Busy,
@@ -148,12 +148,12 @@ pub(super) struct Lun {
     /// The physical die: its planes work together.
     pub package: u32,
     pub lines: Lines,
-    /// Unfinished steps: reads, and others.
+    /// Number of unfinished steps: reads, and others.
     pub held: [u32; 2],
 }
 
 impl Lun {
-    /// Makes an idle one of a die.
+    /// Makes an idle LUN of a die.
     pub fn new(die: u32, package: u32) -> Lun {
         Lun { die, package, lines: Lines::default(), held: [0; 2] }
     }

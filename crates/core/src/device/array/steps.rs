@@ -16,13 +16,13 @@ pub(super) struct Queued {
     pub step: Step,
     pub owner: u32,
     pub behind: u32,
-    /// Grows when the slot is freed, so that an old reference is known to be finished.
+    /// Its version, which grows when the slot is freed, so that an old reference is known to be finished.
     version: u32,
     /// The step to wait for.
     pub after: Reference,
-    /// The step that loads what is needed.
+    /// The step that loads what this one needs.
     pub needs: Reference,
-    /// Something waits for this step.
+    /// Whether something waits for this step.
     pub awaited: bool,
 }
 
@@ -96,7 +96,7 @@ impl Steps {
         self.steps.len() as u32 - 1
     }
 
-    /// Iterates over a step and those behind it in its queue or operation.
+    /// Returns a step and those behind it in its queue or operation.
     pub fn line(&self, head: u32) -> impl Iterator<Item = u32> + '_ {
         let some = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(some(head), move |&slot| some(self[slot].behind))
@@ -107,13 +107,13 @@ impl Steps {
         (slot, self.steps[slot as usize].version)
     }
 
-    /// Whether there is an unfinished step.
+    /// Whether a reference is to an unfinished step.
     #[inline]
     pub fn unfinished(&self, (slot, version): Reference) -> bool {
         slot != NONE && self.steps[slot as usize].version == version
     }
 
-    /// Ends a step and frees its slot, where it stays readable until another is stored.
+    /// Ends a step and frees its slot, where it stays readable until another step is stored there.
     #[inline]
     pub fn finish(&mut self, slot: u32) -> &Queued {
         let queued = &mut self.steps[slot as usize];
@@ -143,7 +143,7 @@ impl std::ops::IndexMut<u32> for Steps {
     }
 }
 
-/// What worked on a step.
+/// Which part worked on a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The bus, before the cells.
@@ -163,13 +163,13 @@ pub struct Span {
     pub label: Label,
     /// Its owner.
     pub(in crate::device) owner: u32,
-    /// What worked.
+    /// The part that worked.
     pub part: Part,
-    /// The cells were suspended and go on later.
+    /// Whether the cells were suspended and go on later.
     pub suspended: bool,
-    /// From, ns.
+    /// Beginning, ns.
     pub begin_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
 }
 
@@ -192,7 +192,7 @@ impl Kept {
         }
     }
 
-    /// The activity kept last has not ended.
+    /// Marks the span kept last as suspended: its activity has not ended.
     pub fn suspend_last(&mut self) {
         if let Some(span) = self.spans.last_mut() {
             span.suspended = true;

@@ -1,7 +1,7 @@
 //! **Suspension**: a read request's read interrupts the cells of another request's program or erasure, unless
 //! they concern the same block, the operation ends no later than the suspension would take effect, a cached
-//! program waits, or the operation has been interrupted `flash.max_suspensions` times. Reads that have come
-//! by the time it takes effect are served; later ones interrupt again.
+//! program waits, or the operation has been interrupted `flash.max_suspensions` times. Reads that have
+//! arrived by the time it takes effect are served; later ones interrupt again.
 
 use super::frame::Frame;
 use super::overlap::Overlap;
@@ -10,7 +10,7 @@ use crate::flash::Operation;
 use crate::flash::parallel::{Parallel, Suspend};
 
 impl Overlap {
-    /// Whether the die of a LUN has begun nothing.
+    /// Whether the die of a LUN has no operation.
     pub(super) fn is_resting(&self, lun: u32) -> bool {
         let die = &self.dies[self.luns[lun as usize].die as usize];
         let at_work = die.groups.iter().any(|group| group.phase != Phase::Idle);

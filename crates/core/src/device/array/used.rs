@@ -1,13 +1,13 @@
-//! How long everything worked. Time is added up when something begins; what is under way at the moment that is
-//! asked about counts as far as it has come, so that nothing works for longer than the time that has passed,
+//! How long everything worked. Time is added up when something begins. What is under way at the moment in
+//! question counts only up to that moment, so that nothing works for longer than the time that has passed,
 //! and it makes no difference whether a stretch is one step or several.
 
 use super::{Array, Lun, Phase};
 
-/// Time each part of the array worked, ns.
+/// Time that each part of the array worked, ns.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
-    /// Each chip, its bus or any of its dies.
+    /// Each chip: its bus or any of its dies.
     pub chips: Vec<u64>,
     /// Each die, chip by chip, where dies work on their own.
     pub dies: Vec<u64>,
@@ -16,7 +16,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// What came after another moment.
+    /// Returns what was added after another moment.
     pub fn since(mut self, before: &Used) -> Used {
         let sides = [
             (&mut self.chips, &before.chips),
@@ -29,7 +29,7 @@ impl Used {
         self
     }
 
-    /// The longest.
+    /// Returns the longest time.
     pub fn most(&self) -> u64 {
         [&self.chips, &self.dies, &self.channels].into_iter().flatten().copied().max().unwrap_or(0)
     }
@@ -57,7 +57,7 @@ impl Array {
         }
     }
 
-    /// How much is left of what a LUN does.
+    /// Returns how much is left of what a LUN does.
     fn left_ns(&self, lun: u32, now_ns: u64) -> u64 {
         let Lun { phase, channel, head, .. } = self.luns[lun as usize];
         let bus = self.frame.bus(channel);
@@ -71,8 +71,8 @@ impl Array {
         self.frame.clock.due_ns(resource).map_or(0, |due_ns| due_ns - now_ns)
     }
 
-    /// The same of a bus. When a folded step uses it within its time is not known: at once, as far as a report in
-    /// the middle of requests is concerned. Whatever outlasts them is not folded.
+    /// Does the same for a bus. When a folded step uses the bus within its time is not known; a report in the
+    /// middle of requests assumes that it is at once. Steps that outlast all requests are not folded.
     fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
         if !self.frame.channels[channel as usize].is_free() {
             let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));
@@ -85,7 +85,7 @@ impl Array {
     }
 }
 
-/// Puts other values into a list.
+/// Replaces the values of a list.
 fn refill(list: &mut Vec<u64>, values: impl Iterator<Item = u64>) {
     list.clear();
     list.extend(values);

@@ -1,11 +1,11 @@
-//! Garbage collection while chips are idle (`ftl.gc_background`), a step of it at a time on each.
+//! Garbage collection while chips are idle (`ftl.gc_background`), one step at a time on each.
 //!
-//! **Idle** is a chip without a step in its queue that nothing the device holds waits for: no waiting
-//! request touches it, and no flush waits, which needs every chip. Where logical pages are smaller than
-//! NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
-//! chip is idle while nothing waits in the device at all. A plane is idle while its die is: planes of a
-//! die that begin at the same time may collect at once. Requests that wait in the host are unknown to the
-//! device. A step that has begun runs to its end: a request that arrives waits for that step alone.
+//! A chip is **idle** if it has no step in its queue and nothing that the device holds waits for it: no
+//! waiting request touches it, and no flush waits (a flush needs every chip). Where logical pages are smaller
+//! than NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
+//! chip is idle while nothing waits in the device at all. A plane is idle while its die is: planes of a die
+//! that begin at the same time may collect at once. Requests that wait in the host are unknown to the device.
+//! A step that has begun runs to its end: a request that arrives waits for that step alone.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;

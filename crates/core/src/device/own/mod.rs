@@ -1,9 +1,9 @@
 //! Tasks of the device's own: work that no request of the host asks for.
 //!
-//! What a task issues is a request in the pool, whose steps wait for chips and buses like any other's. It completes to
-//! the device, never to the host: no count, latency or file of requests has it, and a timeline shows its steps as
-//! those of no request. Once all that an instant brings is known, each task is asked what it begins, in the order of
-//! the registry. None begins once the last request of the workload has completed.
+//! What a task issues is a request in the pool, whose steps wait for chips and buses like any other's. It
+//! completes to the device, never to the host: it appears in no count, latency or file of requests, and a
+//! timeline shows its steps without a request. At the end of each instant the tasks are asked, in the order
+//! of the registry, what they begin. Nothing begins once the last request of the workload has completed.
 //!
 //! To add one: a file here with `Keys` and a type that implements [`Task`], and one line in the registry below.
 
@@ -18,14 +18,15 @@ use crate::request::{Pages, Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 
-/// A task. What it knows is not in saved states and does not outlast a power cut.
+/// A task. What it knows is not part of saved states and does not survive a power cut.
 trait Task: Debug + Send {
-    /// The task, if these settings switch it on.
+    /// Makes the task, if these settings switch it on.
     fn new(settings: &Settings) -> Option<Self>
     where
         Self: Sized;
 
-    /// Whether a request of its own is one of those the device holds, and keeps all others out until it has ended.
+    /// Whether a request of its own counts among those that the device holds, and keeps all others out until
+    /// it has ended.
     fn occupies(&self) -> bool {
         false
     }
@@ -33,10 +34,10 @@ trait Task: Debug + Send {
     /// Begins what there is to do now; returns when to ask again even if nothing else happens, or [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
 
-    /// A request of its own has ended.
+    /// Called when a request of its own has ended.
     fn ended(&mut self, _request: &Request) {}
 
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
@@ -45,7 +46,7 @@ trait Task: Debug + Send {
 /// The device at the end of an instant, as a task sees it.
 struct Moment<'a> {
     now_ns: u64,
-    /// No request of the host is due now, and more may come.
+    /// Whether no request of the host is due now, and more may come.
     lull: bool,
     device: &'a mut Device,
     pool: &'a mut Pool,
@@ -56,8 +57,8 @@ struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// Issues the steps that `emit` emits as one request; `emit` returns false where there is nothing to do. With
-    /// [`Op::Read`] they pass and interrupt others as reads of the host do.
+    /// Issues the steps that `emit` emits as one request; `emit` returns false if there is nothing to do.
+    /// With [`Op::Read`] the steps pass and interrupt others as those of the host's reads do.
     fn issue(&mut self, op: Op, emit: impl FnOnce(&mut Ftl, &mut Work) -> bool) {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         work.clear();
@@ -83,22 +84,22 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Whether there are any.
+    /// Whether there are any tasks.
     pub fn any(&self) -> bool {
         !self.list.is_empty()
     }
 
-    /// When, after now, they are to be asked even if nothing else happens, or [`NEVER`].
+    /// Returns when, after now, they are to be asked even if nothing else happens, or [`NEVER`].
     pub fn alarm_ns(&self, now_ns: u64) -> u64 {
         if self.alarm_ns > now_ns { self.alarm_ns } else { NEVER }
     }
 
-    /// Figures of their own, by name.
+    /// Returns figures of their own, by name.
     pub fn stats(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
         self.list.iter().map(|(name, task)| (*name, task.stats()))
     }
 
-    /// A request has ended that is a task's; whether it kept others out.
+    /// Ends a request of a task; returns whether it kept others out.
     pub(super) fn ended(&mut self, request: &Request) -> bool {
         let (_, task) = &mut self.list[request.task as usize - 1];
         task.ended(request);
@@ -141,7 +142,7 @@ macro_rules! registry {
         }
 
         impl Tasks {
-            /// The tasks that these settings switch on.
+            /// Makes the tasks that these settings switch on.
             pub(super) fn new(settings: &Settings) -> Tasks {
                 let mut list: Vec<(&'static str, Box<dyn Task>)> = Vec::new();
                 $(if let Some(task) = <$module::$type as Task>::new(settings) {

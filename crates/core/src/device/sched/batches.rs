@@ -5,23 +5,23 @@
 //! batches of both are numbered from 1 by one counter, channel batches from 1 within their chip batch.
 //!
 //! Interpretation:
-//! - A batch keeps the chips of members that have issued until all have, so that its sets only grow; then it
-//!   is gone, and a request without a place opens a new one.
-//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, the one of the oldest
-//!   read batch issues, within it the one of the first channel batch (VIOS), then the oldest; a write issues
-//!   when no read can.
+//! - A batch keeps the chips of members that have issued until all members have, so that its sets only grow.
+//!   Then it is gone, and a request that fits no batch opens a new one.
+//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, one from the oldest
+//!   read batch issues: within it one from the first channel batch (VIOS), and then the oldest; a write
+//!   issues when no read can.
 //! - Starvation is bounded: when `device.max_passed` requests have issued since the oldest waiting request,
 //!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So a
-//!   request waits for at most the number of requests before it and itself, times the bound, issues, and for
-//!   as many times the longest work of a chip.
-//! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can
-//!   be behind it: with all chips idle any older write would issue first.
+//!   request at place n waits for at most n times the bound issues, and for that many times the longest work
+//!   of a chip.
+//! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can be behind
+//!   it: when all chips are idle, any older write issues first.
 //!
 //! **Cost.** Neither arrival nor choice looks at all requests. Requests with the same window of chips share
-//! one queue ([`super::windows`]), in which both batches and arrivals ascend. Arrival: since sets only grow,
-//! the first batch that may have room for a window only moves forward; while something waits in the window, a
-//! hint keeps the search from starting over. Choice: only windows that begin at an idle chip with something
-//! waiting are considered. Memory is linear in chips and in requests held.
+//! one queue ([`super::windows`]), in which both batches and arrivals ascend. On arrival: since sets only
+//! grow, the first batch that may have room for a window only moves forward; while something waits in the
+//! window, a hint keeps the search from starting over. On choice: only windows that begin at an idle chip
+//! with something waiting are considered. Memory is linear in chips and in requests held.
 
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
@@ -33,7 +33,7 @@ use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
 
-/// The most chips: every choice and every arrival looks at sets of them.
+/// The most chips: every choice and every arrival examines sets of them.
 pub(super) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
@@ -47,7 +47,7 @@ struct Waiter {
     channel: u32,
     /// Number of its batch, from 1.
     number: u64,
-    /// Its batch's place in the half's list.
+    /// Place of its batch in the half's list.
     batch: u64,
     arrival: u64,
 }
@@ -56,7 +56,7 @@ struct Waiter {
 struct ChipBatch {
     /// Its number, from 1, with one counter for both halves.
     number: u64,
-    /// Members that have not issued.
+    /// Number of members that have not issued.
     waiting: u32,
     /// First of its channel batches, or [`NONE`].
     channels: u32,
@@ -66,9 +66,9 @@ struct ChipBatch {
 #[derive(Clone, Debug)]
 struct HalfQueue {
     windows: Windows,
-    /// Live batches, and gone ones between and shortly before them, in order of creation.
+    /// Live batches, and gone ones between and just before them, in order of creation.
     batches: Vec<ChipBatch>,
-    /// Chips of each of `batches`; all ones when it is gone.
+    /// Chips of each of `batches`; all ones when the batch is gone.
     sets: Vec<u64>,
     /// Place of `batches[0]`, and of the first live batch.
     base: u64,
@@ -79,17 +79,17 @@ struct HalfQueue {
 #[derive(Clone, Debug)]
 pub(super) struct ChipBatches<const CHANNELS: bool> {
     chips: u32,
-    /// Words of a set of chips.
+    /// Number of words in a set of chips.
     words: usize,
     halves: [HalfQueue; 2],
     entries: Vec<Waiter>,
     ages: Ages,
-    /// Requests issued since the oldest waiting request became the oldest.
+    /// Number of requests issued since the oldest waiting request became the oldest.
     passed: u32,
     most_passed: u32,
     arrived: u64,
     created: u64,
-    /// The count of idle chips at which nothing could issue, if nothing has arrived since.
+    /// The number of idle chips when nothing could issue, if nothing has arrived since.
     nothing_since: Option<u64>,
     channel_batches: ChannelBatches,
     /// Scratch: the chips of a request.
@@ -120,7 +120,7 @@ impl HalfQueue {
         from + found.unwrap_or(rest.len() / mask.len()) as u64
     }
 
-    /// Removes a batch of which everything has issued; forgets gone ones at the front.
+    /// Removes a batch whose members have all issued; forgets gone batches at the front.
     fn remove(&mut self, place: u64, words: usize) {
         let at = (place - self.base) as usize;
         self.sets[at * words..(at + 1) * words].fill(u64::MAX);
@@ -207,13 +207,13 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
 }
 
 impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
-    /// Returns the place of the first batch without a chip conflict, which gets the chips; of a new one, if
-    /// there is none.
+    /// Returns the place of the first batch without a chip conflict, or of a new one if there is none; the
+    /// batch gets the chips.
     fn join_batch(&mut self, half: usize, window: u32, chips: Window) -> u64 {
         fill(&mut self.mask, chips, self.chips);
         let queue = &mut self.halves[half];
         let place = queue.find(queue.windows[window].first_free, &self.mask);
-        // If no chip is touched any batch has room, an earlier one too.
+        // If no chip is touched, any batch has room, even an earlier one.
         if chips.width > 0 {
             queue.windows[window].first_free = place;
         }

@@ -1,4 +1,4 @@
-//! Channel batches (VIOS): within a chip batch, the first one without a channel conflict.
+//! Channel batches (VIOS): within a chip batch, a request joins the first one without a channel conflict.
 
 use super::sets::{fill, join, meet};
 use crate::request::Window;
@@ -10,7 +10,7 @@ pub(super) struct ChannelBatches {
     channels: u32,
     /// Channel of each chip, if it is not chip mod channels.
     channel_of: Option<Vec<u32>>,
-    /// Words of a set of channels.
+    /// Number of words in a set of channels.
     words: usize,
     next: Vec<u32>,
     sets: Vec<u64>,
@@ -20,7 +20,7 @@ pub(super) struct ChannelBatches {
 }
 
 impl ChannelBatches {
-    /// `channel_of` each chip.
+    /// Makes it for chips with these channels.
     pub fn new(channel_of: &[u32]) -> ChannelBatches {
         let channels = channel_of.iter().max().expect("there are chips") + 1;
         let words = channels.div_ceil(64) as usize;
@@ -37,7 +37,7 @@ impl ChannelBatches {
     }
 
     /// Returns the number, from 1, of the first channel batch without a channel conflict in the list that
-    /// begins at `head`, which gets the channels of these chips; of a new one, if there is none.
+    /// begins at `head`, or of a new one if there is none; the batch gets the channels of these chips.
     pub fn join(&mut self, head: &mut u32, window: Window, chips: u32) -> u32 {
         self.fill_mask(window, chips);
         let words = self.words;
@@ -71,7 +71,7 @@ impl ChannelBatches {
         }
     }
 
-    /// Makes a new one with the channels of the mask.
+    /// Makes a new channel batch with the channels of the mask.
     fn store(&mut self) -> u32 {
         if let Some(free) = self.free.pop() {
             let from = free as usize * self.words;

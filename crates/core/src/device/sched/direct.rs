@@ -1,9 +1,9 @@
 //! No queue of requests at all: the chips hold them.
 //!
 //! Source: the transaction queues of SSDSim (Hu et al., ICS 2011) and MQSim (Tavakkol et al., FAST 2018):
-//! every request is divided when it arrives, and its operations wait at their chips. The die decides which of
-//! them it serves next: in order of arrival, unless `flash.out_of_order`. Under dynamic allocation writes
-//! wait until a die is free ([`super::unbound`]).
+//! every request is divided on arrival, and its operations wait at their chips. The die decides which of them
+//! it serves next: in order of arrival, unless `flash.out_of_order`. Under dynamic allocation writes wait
+//! until a die is free ([`super::unbound`]).
 //!
 //! Interpretation: a flush, and what came after it, waits until everything before it has completed.
 

@@ -1,8 +1,8 @@
 //! Schedulers of the device's own queue: which waiting request issues next.
 //!
-//! A scheduler sees the requests that the device holds, the chips that each touches, and which chips are
-//! busy. To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Scheduler`], and one
-//! line in the registry below.
+//! A scheduler sees the requests that the device holds, which chips each touches, and which chips are busy.
+//! To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Scheduler`], and one line
+//! in the registry below.
 //!
 //! Requests that wait at the same time are in no particular order, as in NVMe: a read may pass a write of the
 //! same page. A request that must follow another is sent after its completion, or after a flush, which every
@@ -30,28 +30,29 @@ use crate::util::Stat;
 /// What a scheduler needs of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// It orders by the chips of eq. (1), and so needs static allocation.
+    /// Whether it orders by the chips of eq. (1), and so needs static allocation.
     pub chips: bool,
-    /// If blocks differ, writes that others wait for take the fastest writable block of their chip, all
-    /// others as `device.unhurried` says (Cui et al., NPC 2016, section 3.3).
+    /// Whether blocks are chosen by speed: if blocks differ, writes that others wait for take the fastest
+    /// writable block of their chip, all others follow `device.unhurried` (Cui et al., NPC 2016, section
+    /// 3.3).
     pub speeds: bool,
 }
 
 impl Needs {
-    /// Which chips are at work, and no more.
+    /// A scheduler that only needs to know which chips are at work.
     pub const NOTHING: Needs = Needs { chips: false, speeds: false };
 }
 
-/// What issues of a request that does not issue as a whole.
+/// Which part of a request issues, if the request does not issue as a whole.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
-    /// Nothing yet: it has left the queue, and its pages will issue.
+    /// None yet: the request has left the queue, and its pages will issue.
     Begin,
     /// Some of its logical pages.
     Pages {
         /// The first, counted within the request.
         at: u32,
-        /// How many.
+        /// How many there are.
         count: u32,
     },
 }
@@ -65,12 +66,12 @@ pub struct Space {
     pub pages: u32,
     /// What `ftl.allocation` says; hybrid FTLs do not follow it.
     pub allocation: Allocation,
-    /// Writes go where there is room: which chips they touch is known only when they issue.
+    /// Whether writes go where there is room, so that their chips are known only when they issue.
     pub dynamic: bool,
 }
 
 impl Space {
-    /// The one of these settings.
+    /// Makes it from these settings.
     pub fn new(settings: &Settings) -> Space {
         let channels = settings.spread().places().iter().map(|place| place.channel).collect();
         Space {
@@ -81,7 +82,7 @@ impl Space {
         }
     }
 
-    /// Chips (dies, planes).
+    /// Returns the number of chips (dies, planes).
     pub fn chips(&self) -> u32 {
         self.channels.len() as u32
     }
@@ -104,9 +105,9 @@ dispatch! {
     pub trait Scheduler: [Debug + Send + Sync], NEEDS: Needs = Needs::NOTHING;
     for Sched or AnyScheduler (Clone by copy), which "device.scheduler" may name;
 
-    /// The scheduler with these keys.
+    /// Makes the scheduler with these keys.
     fn new(keys: &Keys, space: &Space);
-    /// A request enters the queue. A flush touches every chip.
+    /// Notes that a request enters the queue. A flush touches every chip.
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, chips: Window, pool: &mut Pool);
     /// Removes a request that may issue now; one that issues in parts is returned once for each part.
@@ -115,15 +116,15 @@ dispatch! {
     /// Whether requests may issue in parts.
     fn divides(self: &Self) -> bool = { false };
     /// Returns which part of the request that `next` returned last issues; `None`: the whole. Tells the work
-    /// which dies are taken, if it has looked.
+    /// which dies are taken, if the scheduler has looked.
     fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
-    /// Returns batch, from 1, and channel batch within it (0: none) of a request that has issued; `None`
-    /// without batches.
+    /// Returns the batch, from 1, and the channel batch within it (0: none) of a request that has issued;
+    /// `None` without batches.
     #[inline]
     fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }
 
@@ -133,12 +134,12 @@ section! {
     pub struct Keys {
         /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.
         max_passed: u32 = "device.max_passed", count(0, 1 << 30) or "unlimited", "128";
-        /// Each scheduler's own.
+        /// Keys of each scheduler's own.
         own: Own;
     }
 }
 
-/// The keys that the chosen scheduler ignores, and why.
+/// Collects the keys that the chosen scheduler ignores, with the reason.
 pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let name = &settings.device.scheduler;
     let chosen = format!("device.scheduler = \"{name}\"");
@@ -150,7 +151,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     own_ignored(&[name], &|_| chosen.clone(), found);
 }
 
-/// Checks that the chosen scheduler fits the rest.
+/// Checks that the chosen scheduler fits the other settings.
 ///
 /// # Errors
 /// [`Contradiction`] naming `device.scheduler` or `ftl.wear_leveling`.

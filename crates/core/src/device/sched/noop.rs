@@ -24,7 +24,7 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
     pub(super) waiting: Ages,
-    /// Under dynamic allocation, the number of LUNs.
+    /// The number of LUNs under dynamic allocation.
     dynamic: Option<u64>,
 }
 
@@ -71,8 +71,8 @@ impl Noop {
     }
 }
 
-/// Whether a condition holds for each page of a request. Most have one, for which a loop costs more than the
-/// question.
+/// Whether a condition holds for each page of a request. Most requests have one page, for which a loop costs
+/// more than the check.
 #[inline(always)]
 fn each(request: &Request, holds: impl Fn(u32) -> bool) -> bool {
     match request.pages.pages {

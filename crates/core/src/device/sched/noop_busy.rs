@@ -6,7 +6,7 @@
 //! works in a device of many chips; [`super::noop`] is another interpretation.
 //!
 //! Interpretation: a request whose chips are idle when it arrives has nothing to wait for and issues at once.
-//! All others wait in one queue, and only the oldest of it may issue, as under [`super::noop`]. So:
+//! All others wait in one queue, and only the oldest may issue, as under [`super::noop`]. So:
 //! - An arriving request may pass waiting ones, even if it takes a chip that one of them needs: NOOP knows
 //!   which chips are busy, but only VIOS's chip-state vector knows how many requests wait for a chip (section
 //!   3.2). Nothing bounds how often the oldest is passed.
@@ -26,11 +26,11 @@ pub(super) const DOC: &str =
     "a request whose chips are idle on arrival issues at once, the others as under noop";
 pub type Keys = ();
 
-/// The queue, with what has just arrived at its end.
+/// The queue, with requests that have just arrived at its end.
 #[derive(Clone, Debug)]
 pub(super) struct NoopBusy {
     queue: Noop,
-    /// The first in the queue whose chips have not been checked since it arrived, or [`NONE`].
+    /// The first request in the queue whose chips have not been checked since it arrived, or [`NONE`].
     arrived: u32,
     /// Number of waiting flushes.
     flushes: u32,

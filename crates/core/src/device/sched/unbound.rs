@@ -1,9 +1,9 @@
 //! Writes that have no die yet, under `direct` with dynamic allocation.
 //!
 //! A write is divided into its logical pages, which wait in order of arrival. While a die is free the oldest
-//! of them is bound to it and begins. A page of a read or a trim, whose logical page an earlier write is to
-//! write, waits until that write is bound, and goes right behind it; its other pages do not wait. What waits
-//! has not reached the FTL: its mapping is unchanged.
+//! of them is bound to it and begins. If a read or a trim has a page that an earlier, waiting write is going
+//! to write, that page waits until the write is bound, and goes right behind it; the other pages do not wait.
+//! Pages that wait have not reached the FTL: the mapping is unchanged.
 //!
 //! What has waited longest goes first: pages to be bound, then requests that have arrived.
 
@@ -14,7 +14,7 @@ use crate::request::{Ages, Pages, Pool};
 use crate::util::{Bits, NONE, Slab};
 use crate::workload::Op;
 
-/// A waiting page: of a write for a die, or of another request for a page of a write.
+/// A waiting page: of a write that waits for a die, or of another request that waits for a page of a write.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     request: u32,
@@ -22,7 +22,7 @@ struct Page {
     at: u32,
     /// The page behind it in its list.
     behind: u32,
-    /// Those that wait for this one.
+    /// The pages that wait for this one.
     readers: List,
 }
 
@@ -63,9 +63,9 @@ pub(super) struct Unbound {
     writes: List,
     /// Pages of other requests whose writes have just been bound.
     released: List,
-    /// By LPN, the newest page in `writes` that writes it, or [`NONE`].
+    /// For each LPN, the newest page in `writes` that writes it, or [`NONE`].
     newest: Vec<u32>,
-    /// A request that is not a write, from its first page that neither has gone nor waits.
+    /// A request that is not a write, from its first page that neither has issued nor waits.
     divided: Option<(u32, u32)>,
     /// LUNs that were not free when last checked.
     taken: Bits,
@@ -88,7 +88,8 @@ impl Unbound {
         }
     }
 
-    /// The part of the request that `next` returned; `None`: the whole. The work is told which dies are free.
+    /// Returns the part of the request that `next` returned; `None`: the whole. Tells the work which dies are
+    /// free.
     pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
         work.set_busy(&self.taken);
         self.part

@@ -1,4 +1,4 @@
-//! VIOS: chip batches, in them channel batches, and blocks chosen by their speed.
+//! VIOS: chip batches, channel batches within them, and blocks chosen by speed.
 //!
 //! Source: Cui et al., NPC 2016, section 3.3. The chip batch is found as in PIQ; within it a request joins
 //! the first channel batch without a channel conflict, and the chip batch issues channel batch by channel
@@ -20,7 +20,8 @@ section! {
     /// Keys of vios alone.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Under vios, where blocks differ in speed, the block of a write that nobody waits behind, and of copies.
+        /// Under vios, if blocks differ in speed: which block a write takes that nobody waits behind, and a
+        /// copy.
         unhurried: Unhurried = "device.unhurried", "in-order";
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A request's chips are a [`Window`] of consecutive chips. Requests with the same window conflict, so only
 //! the first of them can issue. Only windows in which something waits are stored: for each first chip a list
-//! of them, narrowest first. Memory grows with chips and waiting requests, and finding a window costs at most
-//! a look at each narrower one.
+//! of them, narrowest first. Memory grows with chips and waiting requests, and finding a window means
+//! examining each narrower one at most.
 //!
 //! A first chip at which all windows met a taken chip is not considered again until a chip of one of them has
 //! become free, or something new waits there.
@@ -18,7 +18,8 @@ pub(super) struct Same {
     /// First and last request.
     pub head: u32,
     pub tail: u32,
-    /// Every batch before this one has one of these chips, or is gone. Forgotten together with the window.
+    /// Every batch before this one has one of these chips, or is gone. It is forgotten together with the
+    /// window.
     pub first_free: u64,
     /// The next narrower and the next wider window with the same first chip, or [`NONE`].
     narrower: u32,
@@ -29,9 +30,9 @@ pub(super) struct Same {
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     slots: Slab<Same>,
-    /// Narrowest window of each first chip; then that of requests that touch no chip.
+    /// The narrowest window of each first chip; at the end, that of requests that touch no chip.
     narrowest: Vec<u32>,
-    /// First chips at which something waits, and those of them that may be ready.
+    /// First chips at which something waits, and which of them may be ready.
     starts: Bits,
     hopeful: Bits,
     /// The widest window so far.
@@ -49,7 +50,7 @@ impl Windows {
         }
     }
 
-    /// Number of chips, which is also the index of requests that touch none.
+    /// Returns the number of chips, which is also the index of requests that touch none.
     fn chips(&self) -> u32 {
         self.narrowest.len() as u32 - 1
     }
@@ -98,7 +99,7 @@ impl Windows {
         self.slots.release(slot);
     }
 
-    /// A chip is no longer taken.
+    /// Notes that a chip is no longer taken.
     #[inline]
     pub fn came_free(&mut self, chip: u32, taken: &Bits) {
         let mut start = chip;

@@ -7,7 +7,8 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// Where blocks are chosen by speed, the writable block of its LUN for a write that nobody waits behind.
+    /// For schedulers that choose blocks by speed: which block of its LUN a write takes that nobody waits
+    /// for.
     pub enum Unhurried {
         /// the one next in order, as the other schedulers take blocks
         InOrder = "in-order",
@@ -43,8 +44,8 @@ impl BlockPool {
         }
     }
 
-    /// Returns the classes of speed in which a LUN has erased blocks, as a bit set; only if they are sorted
-    /// by speed. Class 0 is the fastest.
+    /// Returns the classes of speed in which a LUN has erased blocks, as a bit set. Blocks must be sorted by
+    /// speed. Class 0 is the fastest.
     pub(crate) fn free_classes(&self, lun: u32) -> u64 {
         self.classes[lun as usize]
     }
@@ -54,8 +55,7 @@ impl BlockPool {
         self.speeds > 1 && self.order.is_none()
     }
 
-    /// Returns the place of a block in the order in which blocks returned; blocks that were in use when the
-    /// run began come first.
+    /// Returns a block's place in the order of return; blocks that were in use when the run began come first.
     #[inline]
     pub(crate) fn place_in_order(&self, block: u32) -> u32 {
         self.order.as_ref().map_or(0, |order| order.numbers[block as usize])
@@ -66,7 +66,7 @@ impl BlockPool {
         self.lists[self.list(lun, class)].head
     }
 
-    /// A block returns.
+    /// Notes that a block has returned.
     #[inline]
     pub(super) fn note_order(&mut self, block: u32) {
         if let Some(order) = &mut self.order {
@@ -75,7 +75,7 @@ impl BlockPool {
         }
     }
 
-    /// Returns the class of the block that an unhurried write takes, among those of a LUN's erased blocks.
+    /// Returns the class of the block that an unhurried write takes from a LUN's erased blocks.
     pub(super) fn next_class(&self, lun: u32, classes: u64) -> u32 {
         if self.order.is_none() {
             return classes.ilog2();

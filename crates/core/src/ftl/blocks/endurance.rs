@@ -24,9 +24,9 @@ use crate::util::codec::Damage;
 pub struct Lives {
     /// Erases after which a block is retired; `u32::MAX`: never.
     limit: u32,
-    /// The same of each block, where it goes by their errors.
+    /// The same for each block, where their error rates set the limit.
     limits: Vec<u32>,
-    /// Number of spare blocks with which each LUN began.
+    /// Number of spare blocks that each LUN had at first.
     per_lun: u32,
     /// Spare blocks of each LUN, the next one last.
     spares: Vec<Vec<u32>>,
@@ -48,7 +48,7 @@ pub struct Life {
     pub spares: (u64, u64),
     /// Spare blocks that each LUN had, and those left on the LUN with the fewest.
     pub fewest: (u32, u32),
-    /// Erases of all blocks over their endurance, 1 or more: worn out; `None` without a limit.
+    /// Erases of all blocks over their endurance; from 1 on they are worn out. `None` without a limit.
     pub used: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ impl Lives {
         }
     }
 
-    /// The limits of the settings, before any block is a spare one or retired.
+    /// Returns the limits of the settings; no block is a spare one or retired yet.
     fn new(settings: &Settings, blocks: u32) -> Lives {
         let limit = if let Endurance::Cycles(cycles) = settings.flash.endurance { cycles } else { u32::MAX };
         let by_errors = settings.flash.endurance == Endurance::Ecc;
@@ -83,14 +83,14 @@ impl Lives {
         self.spares.concat()
     }
 
-    /// Erases after which a block is retired; `u32::MAX`: never.
+    /// Returns the erases after which a block is retired; `u32::MAX`: never.
     #[inline]
     fn lasts(&self, block: u32) -> u32 {
         self.limits.get(block as usize).copied().unwrap_or(self.limit)
     }
 }
 
-/// Erases after which each block's errors exceed the ECC limit, if blocks differ.
+/// Returns the erases after which each block's errors exceed the ECC limit, if blocks differ.
 fn lasts(settings: &Settings) -> Option<Vec<u32>> {
     Some(Speeds::new(&settings.flash, settings.seed, 0)?.lasts())
 }

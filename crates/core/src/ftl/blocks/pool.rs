@@ -73,8 +73,8 @@ impl BlockPool {
         pool
     }
 
-    /// Makes this the pool of flash that was found after a power cut, or saved, with these erase counts and
-    /// these erased blocks, in this order.
+    /// Makes this the pool of flash that was saved or found after a power cut: these erase counts, and these
+    /// erased blocks in this order.
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in (0..).zip(&mut self.blocks) {
             *state = Block { next: NONE, erases: erases(block), free: false };
@@ -116,7 +116,7 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the block of a LUN that was erased first or, if the slowest goes first, that.
+    /// Takes the block of a LUN that was erased first or, if the slowest goes first, the slowest.
     pub(crate) fn take(&mut self, lun: u32) -> Option<u32> {
         match self.classes[lun as usize] {
             0 => None,
@@ -237,7 +237,7 @@ impl BlockPool {
         self.free[lun as usize] += 1;
     }
 
-    /// Erase counts of all blocks.
+    /// Returns the erase counts of all blocks.
     pub(crate) fn erases(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|block| block.erases)
     }
@@ -280,7 +280,7 @@ impl BlockPool {
         out.value(&(erases, erased, &self.floors, self.uneven, self.lives.spares()))
     }
 
-    /// Makes a new pool the saved one. Blocks that are not in it have yet to be claimed; then
+    /// Restores the saved pool into a new one. Blocks that are not in it have yet to be claimed; then
     /// [`BlockPool::retire`] retires the unclaimed ones.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<Claims, Damage> {
         type Saved = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);

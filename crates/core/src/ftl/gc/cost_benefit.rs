@@ -6,7 +6,7 @@
 //! Interpretation: age is the time since the block was last modified, that is, since the latest of its slots
 //! became invalid or, if none has, since it was closed. Time is counted in writes to the log (without
 //! copies), so that the choice does not depend on how fast requests arrive. A block without valid slots is
-//! taken before all others, and one whose collection gains no page never.
+//! taken before all others; one whose collection gains no page is never taken.
 //!
 //! The search is exact and looks at one block per number of valid slots: among blocks with the same number
 //! the oldest has the greatest value, and since every modification moves a block to the end of another list,

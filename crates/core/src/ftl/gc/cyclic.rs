@@ -23,7 +23,7 @@ pub(super) struct Cyclic {
 }
 
 impl Cyclic {
-    /// Returns the first closed block of a LUN at or after a number, then those before it.
+    /// Returns the first closed block of a LUN at or after `number`, else the first of all.
     fn next_from(&self, lun: u32, number: u32) -> Option<u32> {
         let first = lun * self.space.blocks_per_lun;
         let end = first + self.space.blocks_per_lun;

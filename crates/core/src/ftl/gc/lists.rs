@@ -20,7 +20,7 @@ impl Ends {
     pub const EMPTY: Ends = Ends { head: NONE, tail: NONE };
 }
 
-/// Links of lists that share no block.
+/// Links of lists that have no block in common.
 #[derive(Clone, Debug)]
 pub(super) struct Links(Vec<Link>);
 
@@ -67,7 +67,7 @@ impl Links {
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     ends: Vec<Ends>,
-    /// By LUN: no block has fewer valid slots.
+    /// A lower bound for each LUN: no block of it has fewer valid slots.
     least: Vec<u32>,
     slots_per_block: u32,
 }

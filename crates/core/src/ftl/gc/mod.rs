@@ -1,9 +1,9 @@
 //! Victim selection of garbage collection: which closed block of a LUN is collected next.
 //!
-//! A [`crate::ftl::log::Log`] tells its policy of every block that closes, loses a valid
-//! slot or leaves, and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`,
-//! `Keys` and a type that implements [`Victims`], and one line in the registry below. A saved device state
-//! holds the closed blocks in the order of [`Victims::each`], and closes them in that order when it is loaded.
+//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves,
+//! and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that
+//! implements [`Victims`], and one line in the registry below. A saved device state holds the closed blocks
+//! in the order of [`Victims::each`], and closes them in that order when it is loaded.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains nothing when it is
 //! collected; call any other *gainful*. When a LUN is collected, at least one of its `C` closed blocks is
@@ -52,7 +52,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Blocks in all.
+    /// Returns the number of all blocks.
     fn blocks(&self) -> u32 {
         self.luns * self.blocks_per_lun
     }
@@ -64,7 +64,7 @@ impl Space {
     }
 }
 
-/// The occasion of a choice.
+/// The circumstances of a choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// LUN to be collected.
@@ -94,28 +94,28 @@ dispatch! {
     pub trait Victims: [Debug + Send + Sync];
     for Policy or AnyVictims (Clone by copy), which "ftl.gc", "ftl.translation_gc" may name;
 
-    /// The policy of these keys; `rng` is its own stream.
+    /// Makes the policy of these keys; `rng` is its own random stream.
     fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus);
-    /// A block became full at `now`; `valid` of its slots are valid.
+    /// Called when a block became full at `now`; `valid` of its slots are valid.
     #[inline]
     fn close(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64);
-    /// A closed block lost a valid slot at `now`; `valid` are left.
+    /// Called when a closed block lost a valid slot at `now`; `valid` are left.
     #[inline]
     fn invalidate(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64) = {};
-    /// Returns the block to collect, which stays until it is removed. There is a gainful one. `erases` gives
-    /// a block's erase count.
+    /// Returns the block to collect, which stays until it is removed. There is always a gainful one. `erases`
+    /// gives a block's erase count.
     #[inline]
     fn choose(self: &mut Self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
-    /// A closed block leaves.
+    /// Called when a closed block leaves.
     #[inline]
     fn remove(self: &mut Self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32);
-    /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if it is.
-    /// Closed again in this order, the blocks are chosen in the same order as now.
+    /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if it is. If
+    /// the blocks are closed again in this order, they are chosen in the same order as now.
     fn each(self: &Self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>));
     /// Returns when a held block was last modified, if that matters.
     fn modified(self: &Self, block: u32) -> u64 = { 0 };
-    /// Returns the random stream, of a policy that draws.
+    /// Returns the random stream of a policy that draws.
     fn random(self: &mut Self) -> Option<&mut Xoshiro256PlusPlus> = { None };
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }

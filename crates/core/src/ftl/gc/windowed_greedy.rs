@@ -58,7 +58,7 @@ impl Victims for WindowedGreedy {
     }
 
     fn close(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
-        // As long as the window has room no younger block waits.
+        // No younger block waits while the window has room.
         if self.len[lun as usize] < self.window {
             self.enter(lun, block, valid);
         } else {

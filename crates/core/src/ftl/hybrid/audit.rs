@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// A page is where block-level mapping and the log blocks would find it.
+    /// Checks that a page is where block-level mapping and the log blocks would find it.
     pub(super) fn verify_place(&self, lpn: u32, page: u32) -> Result<(), String> {
         let (logical, block) = (self.logical_of(lpn), self.block_of(page));
         let at = self.block(block);
@@ -145,7 +145,7 @@ impl Store {
         self.verify_order(block)
     }
 
-    /// A log block that was written in order holds the pages of its owner at their offsets.
+    /// Checks that a log block written in order holds its owner's pages at their offsets.
     pub(super) fn verify_order(&self, block: u32) -> Result<(), String> {
         let at = self.block(block);
         if at.role != Role::Log || !at.in_order || at.owner == NONE {

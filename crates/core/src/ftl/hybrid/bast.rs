@@ -1,8 +1,8 @@
 //! BAST: one log block for one data block.
 //!
-//! Source: J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer
-//! for CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014,
-//! section 2.2.1 tell it; COOP_Query is their Algorithm 3.
+//! Source: J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer for
+//! CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014, section
+//! 2.2.1, describe it; COOP_Query is their Algorithm 3.
 //!
 //! A page is appended to its logical block's log block. A log block whose last page is programmed is merged
 //! at once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is
@@ -27,7 +27,7 @@ use crate::util::{List, Lru, NONE};
 pub const NAME: &str = "bast";
 /// One line for `ftlab components`.
 pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
-/// Its keys besides those of all hybrid FTLs.
+/// Its keys in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
 /// BAST.
@@ -42,7 +42,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Log block of a logical block, or [`NONE`].
+    /// Returns the log block of a logical block, or [`NONE`].
     fn log(&self, logical: u32) -> u32 {
         match self.logs.find(logical) {
             NONE => NONE,

@@ -1,21 +1,22 @@
 //! FAST: log blocks shared by all data blocks, and one for sequential writes.
 //!
 //! Source: S.-W. Lee, D.-J. Park, T.-S. Chung, D.-H. Lee, S. Park, H.-J. Song, "A log buffer-based flash
-//! translation layer using fully-associative sector translation", ACM TECS, 2007, as Shim et al., TC
-//! 2014, section 2.2.2 tell it; COOP_Query is their Algorithm 4.
+//! translation layer using fully-associative sector translation", ACM TECS, 2007, as Shim et al., TC 2014,
+//! section 2.2.2, describe it; COOP_Query is their Algorithm 4.
 //!
 //! A write request is sequential if it begins at offset 0 of a logical block, or continues from the last page
-//! of the SW log block; it is written there. At offset 0 a SW log block in use is first reclaimed by a
+//! of the SW log block; it is written there. At offset 0 an SW log block in use is first reclaimed by a
 //! partial merge; a full one is merged at once, by a switch merge. All other requests go to the RW log
 //! blocks, one after another. When a page needs a new one and the LUN has all it may have, the one that was
 //! filled first (least recently written) is reclaimed: every logical block with a valid page in it is merged,
 //! fully, and the log block is erased.
 //!
-//! Interpretation: each LUN has a SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
+//! Interpretation: each LUN has an SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
 //! the newest version of each page it copies, from wherever it is; pages of the SW log block that have since
-//! been written to a RW log block stay stale in the data block that it becomes. A victim's logical block that
-//! owns the SW log block is merged with it, partially; if pages in that have been superseded, fully, and the
-//! SW log block is erased. A log block in which nothing is valid is erased, which is not a merge.
+//! been written to an RW log block stay stale in the data block that it becomes. A victim's logical block
+//! that owns the SW log block is merged with it, partially; if pages of the SW log block have been
+//! superseded, it is merged fully and the SW log block is erased. A log block in which nothing is valid is
+//! erased, which is not a merge.
 //!
 //! **COOP_Query** (Algorithm 4): it names as many victims as the pages beyond the free ones need, at least
 //! one. **Under cooperation** (`Mark::coop`) the size of its block issues tells what is sequential, so
@@ -36,7 +37,7 @@ pub const NAME: &str = "fast";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
-/// Its keys besides those of all hybrid FTLs.
+/// Its keys in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
 /// FAST.
@@ -74,7 +75,7 @@ impl Shared {
         }
     }
 
-    /// Merges a logical block: none of it is in a log block afterwards.
+    /// Merges a logical block, so that none of it is left in a log block.
     fn merge(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
         if store.merging() == logical {
             return complete(self, store, work);

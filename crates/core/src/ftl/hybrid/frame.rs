@@ -1,21 +1,22 @@
 //! Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages, and merges between them.
 //!
-//! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based
-//! Mobile Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. What logs
-//! there are and when they are merged is [`super::bast`]'s and [`super::fast`]'s; here is what they
-//! share: the blocks ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch merge.
+//! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based Mobile
+//! Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. Which log blocks there
+//! are and when they are merged is up to [`super::bast`] and [`super::fast`]; this file has what they share:
+//! the blocks ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch
+//! merge.
 //!
-//! **A write goes to a log block**, even the first one of a page; a logical page has its fixed offset in the
-//! data block. Requests are cut at the ends of logical blocks, and each part counts as a write request of its
-//! own.
+//! **A write goes to a log block**, even the first write of a page; a logical page has its fixed offset in
+//! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write request of
+//! its own.
 //!
 //! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log;
 //! writes of FBN go there at their offset, and pages they skip are copied on the way; COOP_Complete(FBN)
 //! copies the rest and makes it the data block. The old data block is erased, and so are log blocks that no
 //! longer hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes
-//! the present one; a write behind the next free page ends the issue early (completes it), and goes the
-//! ordinary way, as do those after it; so does a merge of FBN that an ordinary write needs meanwhile, and the
-//! completion then is that merge. A COOP_Complete of another block than the present one does nothing. Offsets
+//! the present one; a write to an offset already passed ends the issue early (completes it) and goes the
+//! ordinary way, as do those after it; a merge of FBN that an ordinary write needs meanwhile also ends the
+//! issue, and is then its completion. A COOP_Complete of any block but the present one does nothing. Offsets
 //! without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block
 //! returns to the pool.
 //!
@@ -46,7 +47,7 @@ pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work
     let logical = store.block(block).owner;
     let began = store.block(block).next > 0;
     if store.shape.power_safe && store.superseded(block) {
-        // What was cut, or trimmed, cannot be programmed again.
+        // Pages that were cut or trimmed cannot be programmed again.
         store.merge_full(logical, work);
         store.drop_log(block, MergeKind::Cooperative, work);
         return logs.release(logical, store, work);
@@ -69,8 +70,8 @@ pub struct Hybrid<L> {
     pub(super) store: Store,
     pub(super) logs: L,
     pub(super) stats: MapStats,
-    /// Returns the number of logical pages whose entries would share a translation page, for schedulers that
-    /// group by them.
+    /// The number of logical pages whose entries would share a translation page, for schedulers that group by
+    /// them.
     pub(super) by_entries: Divider,
     read_modify_write: bool,
     refused: u64,
@@ -127,7 +128,8 @@ impl<L: Logs> Hybrid<L> {
     }
 }
 
-/// Writes a page into CSM_Log, after the pages before it; returns false if it is past them already.
+/// Writes a page into CSM_Log, after the pages before it; returns false if CSM_Log is already past its
+/// offset.
 fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
     let (block, offset) = (store.cooperative, store.offset(lpn));
     if offset < store.block(block).next {
@@ -218,7 +220,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         0
     }
 
-    /// Every write is programmed at once.
+    /// Does nothing: every write is programmed at once.
     fn flush(&mut self, _work: &mut Work) {
         self.refused += u64::from(self.is_read_only());
     }

@@ -1,4 +1,4 @@
-//! Log blocks: what hybrid FTLs differ in.
+//! Log blocks: where hybrid FTLs differ.
 
 use super::layout::Shape;
 use super::store::Store;
@@ -16,22 +16,22 @@ pub struct Part {
     pub coop: bool,
 }
 
-/// The log blocks of a hybrid FTL; this is all that distinguishes BAST and FAST.
+/// The log blocks of a hybrid FTL: all that distinguishes BAST from FAST.
 pub trait Logs: Sized + Clone {
     /// Registered name.
     const NAME: &'static str;
-    /// Log blocks that a LUN needs.
+    /// The least number of log blocks that a LUN needs.
     const LEAST: u64;
 
-    /// No log block in use.
+    /// Makes it with no log block in use.
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page.
     fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
-    /// Writes a page of such a part to a log block, with the merges needed before and after it.
+    /// Writes a page of such a part to a log block, with the merges that are needed before and after it.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
     /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Writes a page of a logical block's trims there.
+    /// Writes a page of a logical block's trims into that log block.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));
@@ -41,12 +41,12 @@ pub trait Logs: Sized + Clone {
     /// # Errors
     /// A message, if there are more than allowed.
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
-    /// After a cooperative switch merge of a logical block: erases log blocks that hold nothing valid.
+    /// Erases log blocks that hold nothing valid after a cooperative switch merge of a logical block.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// COOP_Query (Algorithms 3 and 4): stores in `set`, which is empty, the logical blocks that a block
     /// issue would have merged, fully or partially, in ascending order.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }

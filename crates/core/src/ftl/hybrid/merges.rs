@@ -10,24 +10,24 @@ use crate::util::NONE;
 pub enum MergeKind {
     /// All valid pages are copied into an erased block.
     Full = 0,
-    /// A log block written in order from offset 0 gets the rest of its pages.
+    /// A log block written in order from offset 0 gets its remaining pages.
     Partial = 1,
     /// A log block written in order to its end becomes the data block as it is.
     Switch = 2,
     /// A switch merge of a log block that holds pages the host wrote as padding.
     PaddedSwitch = 3,
-    /// The host's block issue goes into an erased block, which gets the pages left out.
+    /// The host's block issue goes into an erased block, which then gets the missing pages.
     Cooperative = 4,
 }
 
 /// Merges of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCount {
-    /// How many.
+    /// How many there were.
     pub count: u64,
-    /// Pages copied by them; of padded switch merges the padding pages.
+    /// Pages copied by them; for padded switch merges, the padding pages.
     pub pages_copied: u64,
-    /// Time of their flash operations, including erasures, ns; of padded switch merges also of reading and
+    /// Time of their flash operations, including erasures, ns; for padded switch merges, also of reading and
     /// programming the padding.
     pub busy_ns: u64,
 }
@@ -37,12 +37,12 @@ pub struct MergeCount {
 pub struct MergeStats([MergeCount; 5]);
 
 impl MergeStats {
-    /// Merges of one kind.
+    /// Returns the merges of one kind.
     pub fn of(&self, kind: MergeKind) -> MergeCount {
         self.0[kind as usize]
     }
 
-    /// Merges since `base`.
+    /// Returns the merges since `base`.
     pub fn since(&self, base: &MergeStats) -> MergeStats {
         let mut since = *self;
         for (count, base) in since.0.iter_mut().zip(base.0) {
@@ -60,7 +60,8 @@ impl MergeStats {
 }
 
 impl Store {
-    /// Full merge, without its log block: all valid pages of a logical block go into an erased block.
+    /// Does a full merge, except for its log block: copies all valid pages of a logical block into an erased
+    /// block.
     pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let block = self.take(self.lun(logical), Role::Data, logical);
@@ -78,8 +79,8 @@ impl Store {
         self.record(MergeKind::Full, copies, since_ns, work);
     }
 
-    /// Switch or partial merge: a log block that was written in order becomes the data block, completed with
-    /// what it lacks.
+    /// Does a switch or partial merge: a log block that was written in order gets what it lacks and becomes
+    /// the data block.
     pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let Block { next, padded, .. } = self.blocks[log as usize];
@@ -106,7 +107,7 @@ impl Store {
         count.busy_ns += merge_ns(work) - since_ns;
     }
 
-    /// Erases a log block without valid pages; its time counts as that of merges of this kind.
+    /// Erases a log block without valid pages; the time counts as that of merges of this kind.
     pub(crate) fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
         let since_ns = merge_ns(work);
         self.erase(log, work);

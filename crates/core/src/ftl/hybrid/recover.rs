@@ -5,7 +5,7 @@
 //! logical page, the sequence number of its write (copies keep it), the number of the program, and the use
 //! for which its block was taken ([`Kind`]): data block, log block of one logical block, shared log block,
 //! CSM_Log. What became of a block later is not recorded anywhere, since a switch merge programs nothing; it
-//! follows from what else there is.
+//! follows from the other blocks.
 //!
 //! All blocks of a logical block are on one LUN, and a LUN runs its steps in the order in which the FTL
 //! decided them: a cut leaves a prefix of these, and at most the next one torn. A merge erases nothing before
@@ -18,12 +18,13 @@
 //!    data block): it is erased, and the originals count again. If it is complete, nothing in the old blocks
 //!    counts.
 //! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
-//!    there is an erased block again without a copy.
-//! 4. A logical block's data block is the one taken as that; else the oldest that was written in order (a
-//!    switch or partial merge made it one, or could have: what it lacks is in log blocks).
-//! 5. Everything else that was taken as log block is one. It is in order only if no page of the data block
-//!    belongs where it has already gone on (for example a torn page); otherwise it gets a full merge when its
-//!    turn comes. A full one whose merge had not begun gets it when its next page is written.
+//!    there is an erased block again, and nothing had to be copied.
+//! 4. A logical block's data block is the one taken as data block; else the oldest that was written in order
+//!    (a switch or partial merge made it the data block, or could have: what it lacks is in log blocks).
+//! 5. Everything else that was taken as log block is one. It is in order only if the data block has no page
+//!    that belongs to an offset it has already passed (for example a torn page); otherwise it gets a full
+//!    merge when its turn comes. A full log block whose merge had not begun is merged when its next page is
+//!    written.
 //! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
 //!    announced it is gone. If one of its pages was torn that has an older version, a full merge takes its
 //!    place, for which the layout has its second erased block.
@@ -48,13 +49,13 @@ struct Scan<'a> {
     flaw: Flaw,
     /// Logical block of each block, unless it is shared.
     logical: Vec<u32>,
-    /// Blocks of which every page holds the logical page of its offset.
+    /// Blocks in which every page holds the logical page of its offset.
     ordered: Vec<bool>,
     /// Pages of each block that count.
     live: Vec<u32>,
     /// The newest trims of each logical block, with a bit for each offset that they void.
     trims: Vec<Option<(Version, Box<[u32]>)>>,
-    /// Version of each owner that counts.
+    /// The version of each owner that counts.
     best: Vec<Option<Version>>,
 }
 
@@ -107,7 +108,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Which version of an owner counts.
+    /// Returns the version of an owner that counts.
     fn pick(&self, owner: u32) -> Option<Version> {
         if owner < self.store.shape.lpns {
             let counts = |version: &&Version| self.found.is_kept(version) && !self.is_void(version);
@@ -192,7 +193,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Blocks to erase.
+    /// Returns the blocks to erase.
     fn erase(&self) -> Vec<u32> {
         (0..self.media.blocks()).filter(|&block| self.found.blocks[block as usize].given_up).collect()
     }
@@ -252,7 +253,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
-/// `work`, the changes of the media on the tape; so do later ones.
+/// `work`, the changes of the media on the tape; those of later requests too.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

@@ -74,7 +74,7 @@ impl Store {
         Ok((store, logs))
     }
 
-    /// A block is in use.
+    /// Notes that a block is in use.
     fn take_up(&mut self, block: u32, at: Block, claims: &mut Claims) -> Result<(), Damage> {
         claims.claim(block)?;
         let owned = at.owner == NONE

@@ -67,7 +67,7 @@ pub struct Store {
     by_block: Divider,
     lun_of: Divider,
     by_lun: Divider,
-    /// What is where: for each logical page, and after them for each logical block's trims.
+    /// Which slot holds what: first each logical page, then each logical block's trims.
     pub(super) slots: Slots,
     /// Data block of each logical block, or [`NONE`].
     pub(super) data: Vec<u32>,
@@ -166,7 +166,7 @@ impl Store {
         block
     }
 
-    /// Returns a block in which nothing was programmed.
+    /// Returns a block to the pool in which nothing was programmed.
     pub(crate) fn give_back(&mut self, block: u32) {
         self.slots.tell(|medium| medium.rewind(block, 0));
         self.blocks[block as usize] = Block::FREE;
@@ -231,14 +231,14 @@ impl Store {
         self.slots.tell(|medium| medium.leave_out(block, next));
     }
 
-    /// Reads the newest version of a logical page; without one, the place where static allocation would put
-    /// it.
+    /// Reads the newest version of a logical page; without one, reads the place where static allocation would
+    /// put it.
     #[inline]
     pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
         work.read_part(self.lun(self.block_of(lpn)), self.page(lpn), cause, 1);
     }
 
-    /// Gives a logical page up.
+    /// Drops the data of a logical page.
     pub(crate) fn trim(&mut self, lpn: u32) {
         let old = self.slots.trim(lpn);
         if old != NONE {

@@ -1,15 +1,15 @@
 //! Trims that power cuts do not take back (`ftl.power_safe`).
 //!
-//! A trim leaves its data on flash. It is therefore a write of one page, for each logical block that it
-//! concerns, into the log block that takes the block's writes: a bit for each offset that has no data (cause
-//! pad). The newest such page of a logical block counts; whatever was written before it, of the offsets it
-//! names, is void. It is a valid page: what counts in a log block that is reclaimed is its logical block,
-//! which is merged. After that nothing is left of what it voids, and it is no longer needed:
+//! A trim leaves its data on flash. So it writes one page for each logical block that it concerns, into the
+//! log block that takes the block's writes: a bit for each offset that has no data (cause pad). The newest
+//! such page of a logical block counts; whatever was written before it to the offsets it names is void. The
+//! page counts as valid: when its log block is reclaimed, its logical block is merged. After that nothing is
+//! left of what it voids, and it is no longer needed:
 //!
-//! - BAST: it lies in the log block of its logical block, which is not in order then. A full merge
-//!   leaves neither that nor the old data block.
-//! - FAST: it is in a RW log block. When that is reclaimed it is the one filled first, so older versions are
-//!   in the same block, in the data block, in a SW log block or CSM_Log: the merge leaves none of those. (It
+//! - BAST: it lies in the log block of its logical block, which is then not in order. A full merge leaves
+//!   neither the log block nor the old data block.
+//! - FAST: it is in an RW log block. When that is reclaimed it is the one filled first, so older versions are
+//!   in the same block, in the data block, in an SW log block or CSM_Log: the merge leaves none of those. (It
 //!   is a full merge if the SW log block or CSM_Log may hold what was trimmed.)
 
 use super::store::Store;
@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Nothing is left of what a logical block's trims void.
+    /// Forgets a logical block's trims: nothing is left of what they void.
     pub(crate) fn forget_trims(&mut self, logical: u32) {
         let page = self.trims_page(logical);
         if page != NONE {

@@ -48,7 +48,7 @@ pub type Cdftl = Cached<Levels>;
 /// A second-level page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Its entries that flash lacks.
+    /// Its entries that differ from flash.
     updated: u32,
     /// The read that brought it in.
     load: u32,
@@ -90,7 +90,7 @@ impl Levels {
         }
     }
 
-    /// Forgets what was merged into a second-level page, which is programmed now; returns how many entries.
+    /// Forgets what was merged into a second-level page, which is now programmed; returns how many entries.
     fn take_updates(&mut self, held: u32, pages: &TranslationPages) -> u32 {
         let updated = std::mem::take(&mut self.pages.value_mut(held).updated);
         if updated > 0 {
@@ -192,7 +192,7 @@ impl Policy for Levels {
         self.order.is_newer(id, other)
     }
 
-    /// Merges it into its page.
+    /// Merges the victim into its page.
     fn write_back_victim(&mut self, entries: &mut Entries<()>, id: u32, context: &mut Context) {
         let page = entries.page(id);
         if !self.holds(page) {

@@ -7,7 +7,7 @@ use crate::ftl::log::Log;
 
 /// What a mapping cache works with while it serves a request.
 pub struct Context<'a> {
-    /// The user data, for the newest slots.
+    /// The user data, to look up the newest slots.
     pub data: &'a Log,
     /// The translation pages.
     pub pages: &'a mut TranslationPages,
@@ -36,7 +36,7 @@ impl Context<'_> {
         self.work.load(log.slot_lun(slot), log.slot_page(slot), Cause::Map)
     }
 
-    /// Programs a translation page with all its entries as they are now; `updated` are new on flash.
+    /// Programs a translation page with all its entries as they are now; `updated` of them are new on flash.
     pub(super) fn program(&mut self, page: u32, updated: u32) {
         self.program_but(page, updated, |_| false);
     }
@@ -54,7 +54,7 @@ impl Context<'_> {
         self.append(self.pages.of(lpn), 1);
     }
 
-    /// Check mode: flash has the newest slots of these LPNs.
+    /// Notes, in check mode, that flash has the newest slots of these LPNs.
     #[inline]
     pub(super) fn persist(&mut self, lpns: impl IntoIterator<Item = u32>) {
         if let Some(persisted) = &mut self.pages.persisted {
@@ -72,7 +72,7 @@ impl Context<'_> {
         }
     }
 
-    /// After a power cut: programs every unit, all of which have been read, that disagrees with `data`.
+    /// Programs every unit that disagrees with `data`, after a power cut; all units have been read.
     pub(crate) fn renew(&mut self) {
         let serial = self.pages.log.is_serial();
         for unit in 0..self.pages.units {

@@ -13,11 +13,11 @@
 //! collection moves are updated in the cache if they are there, else on flash, with one read and program for
 //! each translation page concerned.
 //!
-//! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in what the
-//! cache lacks of the rest of the request in that translation page, as a batch's does for the batch
-//! (section V-B). The missed entry counts as a miss, the others hit. They come in from the last to the
-//! missed one, each evicting as a miss does, so that of a request larger than the cache its next entries
-//! stay; the first that has left again misses, and loads the rest anew.
+//! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in the entries of
+//! the same translation page that the rest of the request needs and the cache lacks, as the read of a batch
+//! does for the batch (section V-B). The missed entry counts as a miss, the others hit. They come in from the
+//! last to the missed one, each evicting as a miss does, so that the next entries stay even if the request is
+//! larger than the cache; the first one that has already left misses again and loads the rest.
 
 use std::fmt::Debug;
 use std::iter::Rev;
@@ -60,7 +60,7 @@ choice! {
 }
 
 impl Load {
-    /// LPNs whose mappings come in along with that of an LPN that misses, the last first.
+    /// Returns the LPNs whose mappings come in along with that of an LPN that misses, the last one first.
     #[inline]
     pub(super) fn along(self, lpn: u32, context: &Context) -> Rev<Range<u32>> {
         let ahead = if self == Load::Request { context.ahead } else { 0 };
@@ -79,15 +79,15 @@ fn replacements() -> Vec<Choice> {
 /// A replacement policy from outside, for `ftl.cache_policy`: which entry leaves a full cache. Entries are
 /// identified by LPN.
 pub trait Replacement: Debug + Send + Sync {
-    /// An entry is accessed.
+    /// Called when an entry is accessed.
     fn hit(&mut self, lpn: u32);
-    /// An entry has come in.
+    /// Called when an entry has come in.
     fn insert(&mut self, lpn: u32);
     /// Returns the entry that leaves; it is still there, and [`Replacement::remove`] follows.
     fn victim(&mut self) -> u32;
-    /// An entry leaves.
+    /// Called when an entry leaves.
     fn remove(&mut self, lpn: u32);
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
@@ -125,7 +125,7 @@ pub struct Segmented {
     dirty_in: [u32; 2],
     batch_update: bool,
     load: Load,
-    /// Decides in their place which entry leaves; the lists are then empty.
+    /// Decides, if present, which entry leaves; the lists are then empty.
     outside: Option<Box<dyn Replacement>>,
 }
 

@@ -10,7 +10,7 @@ use crate::util::{Divider, Lru, NONE};
 pub struct Mapping<N> {
     pub(super) note: N,
     dirty: bool,
-    /// The next newer dirty entry of its translation page; for the newest, the oldest.
+    /// The next newer dirty entry of its translation page; the newest one points to the oldest.
     prev: u32,
     /// The next older one, or [`NONE`].
     next: u32,
@@ -19,7 +19,7 @@ pub struct Mapping<N> {
 }
 
 /// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change
-/// what is dirty pass the policy in, which is told.
+/// what is dirty pass the policy in, so that it is told.
 #[derive(Clone, Debug)]
 pub struct Entries<N> {
     pub(super) slab: Lru<Mapping<N>>,
@@ -29,7 +29,7 @@ pub struct Entries<N> {
 }
 
 impl<N: Copy + Default> Entries<N> {
-    /// Room for so many entries of these translation pages; without a bound it grows.
+    /// Makes room for `capacity` entries of these translation pages; without a bound it grows.
     pub(super) fn new(capacity: Option<u32>, space: &UnitSpace) -> Entries<N> {
         Entries {
             slab: Lru::new(capacity),
@@ -74,7 +74,7 @@ impl<N: Copy + Default> Entries<N> {
         std::iter::successors(known(self.dirty[page as usize]), move |&id| known(self.slab.value(id).next))
     }
 
-    /// Returns the oldest of them, or [`NONE`].
+    /// Returns the oldest dirty entry of a translation page, or [`NONE`].
     #[inline]
     pub(super) fn oldest_dirty_of(&self, page: u32) -> u32 {
         match self.dirty[page as usize] {
@@ -116,7 +116,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Notes an update that flash lacks.
+    /// Notes that an entry has an update that flash lacks.
     #[inline]
     pub(super) fn make_dirty<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         if !self.is_dirty(id) {
@@ -125,7 +125,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Forgets that flash lacked an entry's update.
+    /// Notes that flash has an entry's update.
     pub(super) fn make_clean<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         self.unlink(id);
         policy.marked(self, id, false);
@@ -153,7 +153,7 @@ impl<N: Copy + Default> Entries<N> {
     }
 
     /// Updates the flash copy of a translation page with everything known about it, after reading it; `moved`
-    /// of its mappings have no entry.
+    /// of the moved mappings have no entry.
     pub(super) fn rewrite<P: Policy<Note = N>>(
         &mut self,
         policy: &mut P,
@@ -171,7 +171,7 @@ impl<N: Copy + Default> Entries<N> {
         self.dirty.iter().copied().find(|&id| id != NONE)
     }
 
-    /// Makes an entry dirty, older than those of its page that are newer.
+    /// Makes an entry dirty and puts it, in the order of age, behind those of its page that are newer.
     #[inline]
     fn link(&mut self, id: u32, newer: impl Fn(u32) -> bool) {
         let page = self.page(id) as usize;

@@ -4,7 +4,7 @@
 //! Storage", ICSOFT 2020, sections 2, 3.2 and 4.1. Mappings of data written, by the host or by garbage
 //! collection, are updated in the mapping cache; after a fixed amount of data programmed a mapping flush
 //! writes all updated ones. With the NAND page as its unit this is the paper's Base-DFTL (`ftl.kind = "dftl"`
-//! with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`] says how units get to
+//! with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`] describes how units get to
 //! flash.
 //!
 //! Interpretation:
@@ -65,7 +65,7 @@ impl Updated {
         self.units.next_set(0, self.count).is_some()
     }
 
-    /// Returns the next one at or after `from`, wrapping round.
+    /// Returns the next updated unit at or after `from`, wrapping round.
     fn next(&self, from: u32) -> Option<u32> {
         self.units.next_set(from, self.count).or_else(|| self.units.next_set(0, from))
     }
@@ -75,7 +75,8 @@ impl Updated {
         if unit >= first { unit - first } else { self.count - first + unit }
     }
 
-    /// Returns how far after `first` the last of `most` of them is, of fewer if there are fewer.
+    /// Returns how far after `first` the last of the next `most` updated units is, or the last of all if
+    /// there are fewer.
     fn range_of(&self, first: u32, most: u32) -> u32 {
         let (mut from, mut range) = (first, None);
         for _ in 0..most {
@@ -90,8 +91,8 @@ impl Updated {
         range.unwrap_or(0)
     }
 
-    /// Writes at most `most` of them starting at `from`, wrapping round. `clean` makes a unit's entries clean
-    /// and counts them.
+    /// Writes at most `most` updated units starting at `from`, wrapping round. `clean` makes a unit's entries
+    /// clean and counts them.
     fn write(
         &mut self,
         first: u32,
@@ -120,11 +121,11 @@ impl Updated {
 struct Flat {
     cached: Bits,
     dirty: Bits,
-    /// The read that brought an entry in. Those before time 0 are over, so a saved state has none.
+    /// The read that brought an entry in. Those before time 0 have ended, so a saved state has none.
     loads: Vec<u32>,
 }
 
-/// What is cached.
+/// What the cache holds.
 #[derive(Clone, Debug)]
 enum Held {
     Flat(Flat),
@@ -134,7 +135,7 @@ enum Held {
 /// The mapping cache of MSFTL.
 pub type Msftl = Flushed<0>;
 
-/// Makes a mapping cache whose updates are gathered in units of this many bytes; 0: of `ftl.segment`.
+/// A mapping cache whose updates are gathered in units of `UNIT` bytes; 0: of `ftl.segment`.
 #[derive(Clone, Debug)]
 pub struct Flushed<const UNIT: u32> {
     held: Held,
@@ -155,7 +156,7 @@ impl<const UNIT: u32> Flushed<UNIT> {
         });
     }
 
-    /// Evicts the entry that a full cache gives up; a dirty one has its unit written in a full page.
+    /// Evicts the entry that leaves a full cache; if it is dirty, its unit is written in a full page.
     fn make_room(&mut self, context: &mut Context) {
         let Flushed { held: Held::Bounded(Cached { entries, policy, .. }), updated, .. } = self else {
             return;
@@ -206,7 +207,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
 
     fn unit_bytes(settings: &Settings) -> u32 {
         let segment = settings.ftl.own.msftl.segment_bytes;
-        // In dftl's place the unit is the NAND page.
+        // If it serves in place of dftl, the unit is the NAND page.
         let own = if settings.ftl.kind == NAME { segment } else { settings.flash.page_bytes };
         if UNIT > 0 { UNIT } else { own }
     }
@@ -288,7 +289,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Moved mappings are charged only with the flush, which is checked for here, after each page written.
+    /// Checks for a due flush after each page written: moved mappings are charged only with the flush.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);
@@ -299,7 +300,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         }
     }
 
-    /// Returns the units of one page.
+    /// Writes back the units of one page.
     fn write_back(&mut self, context: &mut Context) -> bool {
         let any = self.updated.any();
         if any {

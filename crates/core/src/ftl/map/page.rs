@@ -1,7 +1,7 @@
 //! The full page map in RAM: every translation is free.
 //!
-//! The upper bound for every demand-cached map; also what a mapping cache as large as the map must equal once
-//! it is warm.
+//! It is the upper bound for every demand-cached map, and what a mapping cache as large as the map must equal
+//! once it is warm.
 
 use super::context::Context;
 use super::pages::TranslationPages;
@@ -16,7 +16,7 @@ pub const DOC: &str = "full page map in RAM";
 /// Keys of page alone.
 pub type Keys = ();
 
-/// It stores nothing: the log's own map is the mapping.
+/// The full map. It stores nothing: the log's own map is the mapping.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FullMap;
 

@@ -1,10 +1,10 @@
 //! Translation pages on flash.
 //!
 //! On flash the mapping consists of translation units, each with the entries of consecutive LPNs
-//! ([`TranslationPages::of`]). Of a unit, which is in a slot of its log, only the newest version counts; it
-//! gives for each of its LPNs the slot of the user data that was the newest when the unit was programmed. A
-//! unit is the NAND page if mappings are written back by eviction; FTLs that flush by amount
-//! ([`super::units`]) have smaller ones too.
+//! ([`TranslationPages::of`]). A unit is in a slot of its log, and only its newest version counts; for each
+//! of its LPNs it gives the slot of the user data that was the newest when the unit was programmed. A unit is
+//! the NAND page if mappings are written back by eviction; FTLs that flush by amount ([`super::units`]) have
+//! smaller ones too.
 
 use std::io;
 
@@ -54,7 +54,7 @@ pub struct TranslationPages {
 
 impl TranslationPages {
     /// Makes translation units for the user's logical pages. If mappings are written back by eviction all
-    /// exist from the start, else none.
+    /// exist from the start, otherwise none does.
     pub(crate) fn new(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
@@ -71,7 +71,7 @@ impl TranslationPages {
         TranslationPages::over(log, space, settings, check)
     }
 
-    /// Makes the translation pages in a log, with contents yet unknown.
+    /// Makes the translation pages in a log; their contents are not known yet.
     fn over(log: Log, space: &UnitSpace, settings: &Settings, check: bool) -> TranslationPages {
         let lpns = settings.user_pages() as u32;
         TranslationPages {
@@ -113,12 +113,12 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// Whether it is told of data put in place before time 0 ([`super::context::Context::lay`]).
+    /// Whether it is told about data put in place before time 0 ([`super::context::Context::lay`]).
     pub(crate) fn hears_of_data(&self) -> bool {
         self.log.is_serial() || self.persisted.is_some()
     }
 
-    /// Pages of each LUN that hold a unit.
+    /// Returns for each LUN the number of pages that hold a unit.
     pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
         let mut pages: Vec<u32> =
@@ -137,7 +137,7 @@ impl TranslationPages {
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
-    /// Tells the tape, if there is one, the content of a unit.
+    /// Reports the content of a unit to the tape, if there is one.
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
@@ -180,14 +180,15 @@ impl TranslationPages {
         self.log.slot(unit) != NONE
     }
 
-    /// A unit is programmed in which this many entries are new on flash.
+    /// Counts a programmed unit in which this many entries are new on flash.
     #[inline]
     pub(super) fn count_updates(&mut self, updated: u32) {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
     }
 
-    /// The log that holds them. Owners from [`TranslationPages::units`] on are parts of the directory.
+    /// Returns the log that holds them. Owners from [`TranslationPages::units`] on are parts of the
+    /// directory.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
@@ -202,7 +203,7 @@ impl TranslationPages {
         self.log.reclaim(lun, pool, work);
     }
 
-    /// Writes where they are, and whether the directory says so too.
+    /// Writes where the units are, and whether the directory on flash says so too.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.log.save(out)?;
         out.value(&self.gathering.stale)
@@ -227,7 +228,8 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// In a loaded state, the flash copies of entries that are not `dirty` in the cache are those of `data`.
+    /// Makes, in a loaded state, the flash copies of entries that are not `dirty` in the cache those of
+    /// `data`.
     pub(crate) fn agree(&mut self, data: &Log, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);
@@ -242,7 +244,7 @@ impl TranslationPages {
         Ok(())
     }
 
-    /// Check mode: the flash copy of an entry that is not cached dirty must name the newest slot.
+    /// Checks that the flash copy of an entry that is not cached dirty names the newest slot (check mode).
     pub(crate) fn verify_entry(&self, lpn: u32, dirty: bool, data: &Log) -> Result<(), String> {
         match &self.persisted {
             Some(persisted) if !dirty && persisted[lpn as usize] != data.slot(lpn) => Err(format!(

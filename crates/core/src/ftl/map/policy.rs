@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 
 /// What distinguishes one mapping cache from another. Entries are identified by ids below the capacity.
 pub trait Policy: Sized + Clone + Debug {
-    /// What it notes of each entry.
+    /// What it notes for each entry.
     type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
 
     /// Name of the FTL that serves in its place if mappings are flushed by amount; `None`: they cannot be.
@@ -37,36 +37,36 @@ pub trait Policy: Sized + Clone + Debug {
         Ok(())
     }
 
-    /// Returns the mappings it can hold; `None`: no bound.
+    /// Returns the number of mappings it can hold; `None`: no bound.
     fn capacity(settings: &Settings) -> Option<u32> {
         let bytes = settings.ftl.mapping_cache_bytes?;
         Some((bytes / u64::from(settings.ftl.entry_bytes)).clamp(1, settings.user_pages()) as u32)
     }
 
-    /// Returns the entries it can hold, if they are not all its mappings.
+    /// Returns the number of entries it can hold, if some of its mappings are elsewhere.
     fn entries(settings: &Settings) -> Option<u32> {
         Self::capacity(settings)
     }
 
-    /// An entry is accessed.
+    /// Called when an entry is accessed.
     fn hit(&mut self, entries: &mut Entries<Self::Note>, id: u32);
 
-    /// An entry has come in.
+    /// Called when an entry has come in.
     #[inline]
     fn insert(&mut self, _entries: &mut Entries<Self::Note>, _id: u32) {}
 
     /// Returns the entry that leaves a full cache.
     fn victim(&mut self, entries: &mut Entries<Self::Note>) -> u32;
 
-    /// An entry leaves.
+    /// Called when an entry leaves.
     #[inline]
     fn remove(&mut self, _entries: &mut Entries<Self::Note>, _id: u32) {}
 
-    /// An entry has become dirty, or clean.
+    /// Called when an entry has become dirty, or clean.
     #[inline]
     fn marked(&mut self, _entries: &mut Entries<Self::Note>, _id: u32, _dirty: bool) {}
 
-    /// If the dirty entries of a page are ordered by age: whether one was accessed after another.
+    /// Whether an entry was accessed after another, if the dirty entries of a page are ordered by age.
     #[inline]
     fn is_newer(&self, _id: u32, _other: u32) -> bool {
         false
@@ -84,7 +84,8 @@ pub trait Policy: Sized + Clone + Debug {
         context.load(page)
     }
 
-    /// Serves an LPN that has no entry; returns the entry it gets, and whether it was nevertheless cached.
+    /// Serves an LPN that has no entry; returns the entry it gets, and whether its mapping was cached
+    /// nevertheless.
     #[inline]
     fn fetch(&mut self, entries: &mut Entries<Self::Note>, lpn: u32, context: &mut Context) -> (u32, bool) {
         entries.make_room(self, context);
@@ -107,13 +108,12 @@ pub trait Policy: Sized + Clone + Debug {
         }
     }
 
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
 
-    /// Returns the translation page to be written back first while nothing is pending, by a dirty entry of
-    /// it.
+    /// Returns a dirty entry of the translation page to be written back first while nothing is pending.
     fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
         entries.any_dirty()
     }
@@ -150,7 +150,7 @@ pub trait Policy: Sized + Clone + Debug {
         !entries.slab.is_full()
     }
 
-    /// An entry was added again, clean, with this note.
+    /// Called for an entry that was added again, clean, with this note.
     ///
     /// # Errors
     /// [`Damage`] if that is impossible.
@@ -171,7 +171,7 @@ pub trait Policy: Sized + Clone + Debug {
         Ok(())
     }
 
-    /// Reads that, after the entries.
+    /// Reads what [`Policy::save_rest`] wrote, after the entries.
     ///
     /// # Errors
     /// [`Damage`] if it is incomplete or impossible.
@@ -193,7 +193,7 @@ pub struct Cached<P: Policy> {
     capacity: Option<u32>,
     /// Mappings without an entry that garbage collection has moved, by translation page.
     moved: Vec<u32>,
-    /// The pages that have some, in the order of the first.
+    /// The pages that have moved mappings, in the order of the first move.
     moved_pages: Vec<u32>,
 }
 
@@ -323,7 +323,7 @@ impl<P: Policy> Translation for Cached<P> {
             if !is_new || !policy.has_room(entries, pages.of(lpn)) {
                 return Damage::impossible(format!("the mapping of page {lpn} cannot be cached"));
             }
-            // The load that brought it in has ended.
+            // The load that brought the entry in has ended.
             let id = entries.insert(policy, lpn, 0);
             policy.restore(entries, id, note)?;
             if dirty {

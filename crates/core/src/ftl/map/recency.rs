@@ -3,7 +3,7 @@
 
 use crate::util::NONE;
 
-/// Entries by positions that grow with time. When the positions are used up the entries are compacted.
+/// Entries by positions, which grow with time. When the positions are used up the entries are compacted.
 #[derive(Clone, Debug)]
 pub(super) struct Recency {
     /// Entry at each position, or [`NONE`].
@@ -61,7 +61,7 @@ impl Recency {
         self.marks.set(self.places[id as usize] as usize);
     }
 
-    /// Removes its mark.
+    /// Removes the mark of an entry.
     pub(super) fn unmark(&mut self, id: u32) {
         self.marks.clear(self.places[id as usize] as usize);
     }
@@ -83,7 +83,7 @@ impl Recency {
         self.entries[self.first..self.end].iter().copied().filter(|&id| id != NONE)
     }
 
-    /// Returns the first of them.
+    /// Returns the entry with the oldest access.
     pub(super) fn first(&mut self) -> u32 {
         while self.entries[self.first] == NONE {
             self.first += 1;
@@ -145,7 +145,7 @@ impl Marks {
         }
     }
 
-    /// Removes a position; returns whether it was in the set.
+    /// Removes a position from the set; returns whether it was in it.
     #[inline]
     fn clear(&mut self, place: usize) -> bool {
         let was = self.get(place);

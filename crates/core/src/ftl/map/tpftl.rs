@@ -1,22 +1,22 @@
 //! TPFTL: cached entries kept in nodes, one for each translation page, and two kinds of prefetching.
 //!
-//! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation
-//! in Flash Memory", EuroSys 2015 (TPFTL), as two public codes implement it (WiscSee's and a FEMU's).
+//! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation in
+//! Flash Memory", EuroSys 2015 (TPFTL), as two public implementations have it (WiscSee's and one for FEMU).
 //!
 //! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8
-//! B ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, the entries
-//! of a node by their own. A miss in a full cache evicts from the coldest node its least recent clean entry,
-//! else its least recent; if that is dirty, all dirty entries of the node are written with one read and
-//! program of the page (batch update), and only the victim leaves. Then the page is read once, for the missed
-//! entry and those prefetched: the rest of the request, up to the page's end; and, if selective prefetching
-//! is on, as many entries after the missed one as are cached right before it. Selective prefetching is off at
-//! first; a counter, +1 for a node that enters and -1 for one that leaves, turns it on at -3 and off at +3
-//! and then begins at 0 again.
+//! B ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the
+//! entries of a node by their own recency. A miss in a full cache evicts from the coldest node its least
+//! recent clean entry, else its least recent; if that is dirty, all dirty entries of the node are written
+//! with one read and program of the page (batch update), and only the victim leaves. Then the page is read
+//! once, for the missed entry and those prefetched: the rest of the request, up to the page's end; and, if
+//! selective prefetching is on, as many entries after the missed one as are cached right before it. Selective
+//! prefetching is off at first; a counter, +1 for a node that enters and -1 for one that leaves, turns it on
+//! at -3 and off at +3 and then begins at 0 again.
 //!
-//! Where the codes differ, or nothing is said:
+//! Where the implementations differ, or nothing is said:
 //! - Recency is the number of the translation that touched an entry last; entries loaded together have the
 //!   number of the one that missed, and come in the order of their LPNs. If means are equal, the lower
-//!   translation page is the colder. (The FEMU code has one LRU list of nodes instead.)
+//!   translation page is the colder. (The one for FEMU has an LRU list of nodes instead.)
 //! - Every miss within a request prefetches, not only its first.
 //! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no more
 //!   is prefetched than fits. It may be the node of the missed entry.
@@ -47,15 +47,16 @@ pub type Keys = ();
 pub const ENTRY_BYTES: u64 = 6;
 /// Bytes of a node.
 pub const NODE_BYTES: u64 = 8;
-/// Number of nodes that must have entered, or left, for selective prefetching to be turned off, or on.
+/// Number of nodes that must have entered for selective prefetching to be turned off, or left for it to be
+/// turned on.
 const THRESHOLD: i32 = 3;
-/// The most translations that a saved state may have counted: their numbers are added up.
+/// The highest number of translations in a saved state: their numbers are added up.
 const MOST_TOUCHES: u64 = 1 << 39;
 
 /// The mapping cache.
 pub type Tpftl = Cached<Nodes>;
 
-/// The entries cached of one translation page.
+/// The cached entries of one translation page.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     entries: List,
@@ -80,7 +81,7 @@ pub struct Nodes {
     nodes: Lru<Node>,
     /// Ids of the nodes as a binary heap, coldest first.
     heap: Vec<u32>,
-    /// The node that entries leave to make room, until it is gone.
+    /// The node that loses entries to make room, until it is gone.
     leaving: u32,
     dirty: u32,
     /// Translations so far.
@@ -165,7 +166,7 @@ impl Nodes {
     }
 
     /// Evicts from the coldest node until `wanted` more entries of a page fit or that node is gone; returns
-    /// how many fit. Emptying a node makes room for another with an entry, so at least one does.
+    /// how many fit. Emptying a node makes room for another one with an entry, so at least one entry fits.
     fn make_room(
         &mut self,
         entries: &mut Entries<u64>,
@@ -255,7 +256,7 @@ impl Policy for Nodes {
         self.sift(node);
     }
 
-    /// The least recent clean entry of the node that is evicted from, else its least recent.
+    /// Returns the least recent clean entry of the node that is evicted from, else its least recent entry.
     fn victim(&mut self, entries: &mut Entries<u64>) -> u32 {
         let Node { entries: list, dirty, .. } = *self.nodes.value(self.leaving);
         let mut id = list.tail;
@@ -303,7 +304,7 @@ impl Policy for Nodes {
         (entries.slab.find(lpn), false)
     }
 
-    /// Entries leave as many nodes as necessary.
+    /// Evicts from as many nodes as necessary.
     fn prefetch(&mut self, entries: &mut Entries<u64>, page: u32, missing: &[u32], context: &mut Context) {
         self.now += 1;
         let bound = entries.slab.capacity().unwrap_or(u32::MAX) as usize;
@@ -327,7 +328,7 @@ impl Policy for Nodes {
         self.room(entries, page) > 0
     }
 
-    /// Time has not begun: entries are noted with 0.
+    /// Restores an entry that is noted with 0, since time has not begun.
     fn restore(&mut self, entries: &mut Entries<u64>, id: u32, touched: u64) -> Result<(), Damage> {
         if touched > MOST_TOUCHES {
             return Damage::impossible(format!("a mapping was touched at {touched}"));
@@ -358,7 +359,7 @@ impl Policy for Nodes {
         Ok(())
     }
 
-    /// One of the coldest node that has any.
+    /// Returns a dirty entry of the coldest node that has any.
     fn first_dirty(&self, entries: &Entries<u64>) -> Option<u32> {
         if self.dirty == 0 {
             return None;

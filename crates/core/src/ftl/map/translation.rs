@@ -18,7 +18,7 @@ pub trait Translation: Sized {
     /// The key that sets the size of a translation unit.
     const UNIT_KEY: &'static str = "flash.page";
 
-    /// Whether it settles after each page written, whatever has moved.
+    /// Whether it settles after each page written, even if nothing has moved.
     const SETTLES_ALWAYS: bool = false;
 
     /// Returns the bytes of a translation unit.
@@ -26,8 +26,8 @@ pub trait Translation: Sized {
         settings.flash.page_bytes
     }
 
-    /// Whether translation units are gathered into NAND pages ([`super::units`]); otherwise each is a page,
-    /// written back alone.
+    /// Whether translation units are gathered into NAND pages ([`super::units`]); otherwise each unit is a
+    /// page and is written back alone.
     fn gathers(_settings: &Settings) -> bool {
         false
     }
@@ -37,7 +37,7 @@ pub trait Translation: Sized {
         None
     }
 
-    /// The cache of `settings`, for these translation units.
+    /// Makes the cache of `settings`, for these translation units.
     fn new(settings: &Settings, space: &UnitSpace) -> Self;
 
     /// Checks what it needs of the settings.
@@ -54,7 +54,7 @@ pub trait Translation: Sized {
     /// Brings in entries of one translation page, none of them cached, with one read.
     fn prefetch(&mut self, page: u32, missing: &[u32], context: &mut Context);
 
-    /// Garbage collection moved this LPN's data. `settle` charges the cost.
+    /// Notes that garbage collection moved this LPN's data; `settle` charges the cost.
     fn moved(&mut self, lpn: u32, pages: &TranslationPages);
 
     /// Updates the flash copies of moved entries that are not cached.
@@ -69,13 +69,13 @@ pub trait Translation: Sized {
     /// Calls back with every LPN whose translation would hit now.
     fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32));
 
-    /// Returns the entries it can hold; `None`: no bound.
+    /// Returns the number of entries it can hold; `None`: no bound.
     fn capacity(&self) -> Option<u32>;
 
     /// Whether the cache holds an update of this LPN's entry that flash lacks.
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
 
-    /// Whether an entry is updated without being fetched first, so that no write misses.
+    /// Whether entries are updated without being fetched first, so that no write misses.
     fn updates_free(&self) -> bool {
         false
     }
@@ -83,7 +83,7 @@ pub trait Translation: Sized {
     /// Makes all mappings durable, if that is part of a host's flush.
     fn flush(&mut self, _context: &mut Context) {}
 
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }

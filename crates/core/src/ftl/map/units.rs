@@ -4,7 +4,7 @@
 //! Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that has an update:
 //! its source is read through the directory, updated from RAM and put into the page being gathered, which is
 //! programmed when full; then the directory in RAM names its new place. The unit is the NAND page (Base-DFTL:
-//! gathering is then a read and a program for each), 4 KiB (mini-page FTL) or a segment (MSFTL).
+//! gathering is then a read and a program per unit), 4 KiB (mini-page FTL) or a segment (MSFTL).
 //!
 //! Interpretation:
 //! - A NAND page is read once per flush for all of its units that have an update; they wait in RAM until they
@@ -14,8 +14,9 @@
 //! - Units are gathered in ascending order, so that neighbours stay neighbours.
 //! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
 //! - The directory is written (cause dir) when the log takes its last block, if units were programmed since
-//!   the last time; then translation blocks are collected (cause gc-map) until a block is free again. "Before
-//!   conducting the GC" (3.3). It fills whole pages of its own; what is left of the last one is lost.
+//!   the last time; then translation blocks are collected (cause gc-map) until a block is free again: "before
+//!   conducting the GC" (3.3). The directory fills whole pages of its own; what is left of the last one is
+//!   lost.
 //! - An entry of the directory is as large as one of the mapping: both name a place on flash.
 
 use super::context::Context;
@@ -32,7 +33,7 @@ use crate::util::{Bits, NONE};
 pub struct UnitSpace {
     /// Bytes of a unit.
     pub unit_bytes: u64,
-    /// They are gathered into NAND pages; else each is a page, written back alone.
+    /// Whether they are gathered into NAND pages; otherwise each is a page and is written back alone.
     pub gathered: bool,
     /// Units of a NAND page.
     pub per_page: u32,
@@ -42,12 +43,12 @@ pub struct UnitSpace {
     pub units: u32,
     /// Bytes of the directory.
     pub directory_bytes: u64,
-    /// Slots of the directory on flash, in whole pages, if it is written.
+    /// Slots that the directory takes on flash, in whole pages; 0 if it is not written.
     pub directory_slots: u32,
 }
 
 impl UnitSpace {
-    /// The translation units of so many bytes, `gathered` into NAND pages or each a page by itself.
+    /// Returns the translation units of `unit` bytes, `gathered` into NAND pages or each a page by itself.
     pub fn new(settings: &Settings, unit: u32, gathered: bool) -> UnitSpace {
         let page = settings.flash.page_bytes;
         let entries = unit / settings.ftl.entry_bytes;
@@ -67,7 +68,7 @@ impl UnitSpace {
     }
 }
 
-/// When a mapping flush is due.
+/// When mapping flushes are due.
 #[derive(Clone, Debug)]
 pub struct Due {
     /// NAND pages of data programmed after which it is due; `None`: never.
@@ -79,7 +80,7 @@ pub struct Due {
 }
 
 impl Due {
-    /// Makes it as `settings` say.
+    /// Makes it from `settings`.
     pub(crate) fn new(settings: &Settings) -> Due {
         let page = u64::from(settings.flash.page_bytes);
         Due {
@@ -105,7 +106,7 @@ impl Due {
         self.amount.is_some_and(|amount| self.programmed >= amount) && !context.data.page_begun()
     }
 
-    /// A flush begins: the count to the next one begins at 0.
+    /// Notes that a flush begins: the count to the next one starts at 0.
     pub(crate) fn flushed(&mut self, context: &Context) {
         self.look(context);
         self.programmed = 0;
@@ -116,7 +117,7 @@ impl Due {
         self.programmed
     }
 
-    /// Sets this number, from a saved state.
+    /// Sets the NAND pages of data programmed since the last flush, from a saved state.
     pub(super) fn set_programmed(&mut self, pages: u64) -> Result<(), Damage> {
         if pages > MOST_COUNTED {
             return Damage::impossible(format!("{pages} pages were programmed since the last mapping flush"));
@@ -134,9 +135,9 @@ impl Due {
 /// The present flush, and the directory.
 #[derive(Clone, Debug)]
 pub struct Gathering {
-    /// Units to be gathered whose source has been read together with another's.
+    /// Units still to be gathered whose source was read together with another's.
     read: Bits,
-    /// Units were programmed since the directory was written.
+    /// Whether units were programmed since the directory was written.
     pub(super) stale: bool,
 }
 
@@ -146,7 +147,7 @@ impl Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }
 
-    /// A unit has been read already.
+    /// Notes that a unit has been read already.
     pub(super) fn have(&mut self, unit: u32) {
         self.read.set(unit);
     }
@@ -236,7 +237,7 @@ impl Context<'_> {
     }
 }
 
-/// Checks that translation units of so many bytes, which `key` says, fill NAND pages and can be numbered.
+/// Checks that translation units of `unit` bytes, set by `key`, fill NAND pages and can be numbered.
 pub(crate) fn check(settings: &Settings, unit: u32, key: &'static str) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
     let page = settings.flash.page_bytes;

@@ -1,5 +1,5 @@
-//! What a host makes durable besides the pages of its writes: trims at a flush and, with FUA, a page that a
-//! write has begun.
+//! What a host makes durable besides the pages of its writes: trims, at a flush, and a page begun by a write
+//! with FUA.
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
@@ -12,8 +12,8 @@ impl<T: Translation> PageMapped<T> {
         if self.data.trim_pages_due() == 0 {
             return;
         }
-        // One chain: a trim page says that data is there, so the data must be there first. From the end,
-        // since a collection may write some of them meanwhile.
+        // One chain: a trim page says that data is there, so the data must be there first. The loop starts at
+        // the end, since a collection may write some of them meanwhile.
         for at in (0..self.data.trim_pages_due()).rev() {
             if let Some(owner) = self.data.trim_page_due(at) {
                 self.data.trim_page_moves(owner);

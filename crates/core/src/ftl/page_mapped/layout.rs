@@ -1,4 +1,4 @@
-//! Which log may have how many blocks: the layout of page-mapped FTLs.
+//! How many blocks each log may have: the layout of page-mapped FTLs.
 
 use crate::config::Contradiction;
 use crate::flash::Cause;
@@ -24,9 +24,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Gives the data what it needs at least, then the translation pages, then lets both have slack: a
-    /// sixteenth of what is left, or as much again as they need, to translation pages, unless
-    /// `ftl.translation_blocks` says how many these have.
+    /// Divides the blocks: first what the data needs at least, then what the translation pages need, then
+    /// slack for both. Of what is left, translation pages get a sixteenth, or as much again as they need,
+    /// unless `ftl.translation_blocks` says how many they have.
     ///
     /// # Errors
     /// Blocks needed per LUN, and available blocks.
@@ -49,7 +49,7 @@ impl Layout {
         if needed > blocks {
             return Err((needed, blocks));
         }
-        // Trims take no room until there are some; then all their units may end up on one LUN.
+        // Trims take no room until there are some; then all units may end up on one LUN.
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
         let room = settings.ftl.power_safe && least(live + 2 * trim_pages(settings)) <= limit;
         let trim_pages = if room { trim_pages(settings) } else { 0 };
@@ -69,7 +69,7 @@ impl Layout {
     }
 }
 
-/// LPNs of a trim page: a bit each.
+/// Returns the LPNs of a trim page: a bit each.
 fn lpns_per_trim_page(settings: &Settings) -> u64 {
     u64::from(settings.ftl.logical_page_bytes) * 8
 }

@@ -33,7 +33,7 @@ fn flushes_mappings(settings: &Settings) -> bool {
     settings.ftl.host_flush == HostFlush::Mapping && settings.ftl.flush_bytes.is_some()
 }
 
-/// The erase blocks of a new device, its spare ones withheld.
+/// Returns the erase blocks of a new device, its spare ones withheld.
 fn full_pool(settings: &Settings) -> BlockPool {
     let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     pool.withhold(settings);
@@ -48,22 +48,22 @@ pub struct PageMapped<T> {
     pool: BlockPool,
     translation: T,
     read_modify_write: bool,
-    /// A host's flush is a mapping flush, where the FTL has those.
+    /// Whether a host's flush is a mapping flush, where the FTL has those.
     host_flush_mappings: bool,
     space: UnitSpace,
     lpns: u32,
     by_page: Divider,
     /// Logical pages the host wrote.
     host_slots: u64,
-    /// A LUN had no spare block for a worn one: no write, trim or flush is served any more.
+    /// Set once a LUN had no spare block for a worn one: no write, trim or flush is served any more.
     read_only: bool,
-    /// How many were refused in the run.
+    /// Number of requests refused in the run.
     refused: u64,
     /// How garbage is collected in the background; only in a run.
     background: Option<GcBackground>,
     /// A deliberate defect, for tests.
     flaw: Flaw,
-    /// LPNs that a prefetch brings in, in the order of need, and which LPNs of their page they are.
+    /// LPNs that a prefetch brings in, in the order of need, and the same as places in their page.
     missing: Vec<u32>,
     seen: Bits,
 }
@@ -101,7 +101,7 @@ impl<T: Translation> PageMapped<T> {
         (translation, Context { data, pages, pool, work, ahead: 0 })
     }
 
-    /// Resolves an LPN that has `ahead` more after it in its request; returns the misses.
+    /// Resolves an LPN that has `ahead` more after it in its request; returns the number of misses.
     #[inline]
     fn translate(&mut self, lpn: u32, ahead: u32, write: bool, work: &mut Work) -> u32 {
         let (translation, context) = self.translation(work);
@@ -127,7 +127,7 @@ impl<T: Translation> PageMapped<T> {
         }
         let lun = data.write_lun(owner);
         if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
-            // The mapping has borrowed it.
+            // The mapping has borrowed the block.
             pages.reclaim(lun, pool, work);
         }
         data.append(lun, owner, cause, pool, work, &mut |lpn| moved(lpn, pages));
@@ -144,8 +144,8 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// A block is past its limit and has no successor: writes back everything that only RAM knows, so that
-    /// reads find what they need, and from now on serves only reads.
+    /// Writes back everything that only RAM knows, so that reads find what they need, and from now on serves
+    /// only reads: a block is past its limit and has no successor.
     #[cold]
     fn turn_read_only(&mut self, work: &mut Work) {
         if self.read_only {
@@ -163,7 +163,7 @@ impl<T: Translation> PageMapped<T> {
         self.read_only = true;
     }
 
-    /// Turns read-only if a block is past its limit and has no successor.
+    /// Turns the device read-only if a block is past its limit and has no successor.
     #[inline]
     fn look_for_exhaustion(&mut self, work: &mut Work) {
         if self.pool.is_exhausted() {
@@ -243,7 +243,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     fn lay(&mut self, mut lpns: &[u32], work: &mut Work) {
         self.data.slots.expect_data();
         let mut moved = Vec::new();
-        // If nobody follows them, most are put in place one right after another.
+        // If nobody follows them, most pages are put in place one right after another.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
             let PageMapped { data, pages, pool, .. } = self;
@@ -263,7 +263,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
             if self.pool.is_exhausted() {
                 return self.turn_read_only(work);
             }
-            // They are not simulated, and would soon be too many.
+            // Preparation is not simulated, and its steps would soon be too many.
             if work.steps().len() >= 512 {
                 work.clear();
             }
@@ -296,7 +296,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     fn collect_in_background(&mut self, how: GcBackground) {
         self.background = Some(how);
         self.data.collect_in_background();
-        // Blocks filled one at a time are collected when one is needed.
+        // Blocks that are filled one at a time are collected when one is needed.
         if T::ON_FLASH && !self.pages.log().is_serial() {
             self.pages.log_mut().collect_in_background();
         }

@@ -5,16 +5,16 @@
 //! log has its reserve of erased blocks. Within one, the copies have gone into the frontier and then into at
 //! most one block of the reserve, and the victim is whole:
 //!
-//! - if all it held has been copied it holds nothing that counts, and is erased (the collection is
-//!   finished); so is a block whose erase was torn;
+//! - if everything in the victim has been copied, it holds nothing that counts and is erased (the collection
+//!   is finished); so is a block whose erase was torn;
 //! - if not, the reserve block holds nothing but copies of what the victim still has: the originals count
 //!   again and the block is erased (the collection is undone). A trim page in it was written for the
 //!   collection, and is undone with it: its data is still in the victim.
 //!
-//! Either way an erased block is back without a copy made, so a cut within recovery finds the same
-//! situation again. Torn pages and pages left over in a closed block are like invalid ones: the
-//! argument of [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether
-//! some closed block is gainful, and it is the reserve, whole again, that a collection writes to.
+//! Either way there is an erased block again without a copy, so a cut within recovery finds the same
+//! situation. Torn pages and pages left over in a closed block are like invalid ones: the argument of
+//! [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether some closed block
+//! is gainful, and it is the reserve, whole again, that a collection writes to.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -47,8 +47,8 @@ struct MapRoom {
 }
 
 impl Room {
-    /// Returns what logs of user data and of translation pages of these shapes need, with this many spare and
-    /// retired blocks of each LUN.
+    /// Returns what logs of these shapes (user data, translation pages) need if this many blocks of each LUN
+    /// are spare or retired.
     pub(super) fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
@@ -70,9 +70,9 @@ pub(super) struct Scan<'a> {
     media: &'a Media,
     tape: &'a Tape,
     flaw: Flaw,
-    /// Version of each owner that counts.
+    /// The version of each owner that counts.
     best: Vec<Option<Version>>,
-    /// Trim pages.
+    /// The owners that are trim pages.
     trim_pages: Range<u32>,
     lpns_per_trim_page: u32,
     /// Blocks to erase.
@@ -80,8 +80,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads everything that logs of user data and of translation pages of these shapes may have on the
-    /// media.
+    /// Reads everything on the media that logs of these shapes (user data, translation pages) may have.
     pub(super) fn new(
         (media, tape): (&'a Media, &'a Tape),
         [data, map]: [&Shape; 2],
@@ -106,7 +105,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Owners of a log.
+    /// Returns the owners of a log.
     fn owners(&self, kind: Kind) -> Range<usize> {
         match kind {
             Kind::Data => 0..self.trim_pages.end as usize,
@@ -114,12 +113,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The version of a translation unit that counts.
+    /// Returns the version of a translation unit that counts.
     pub(super) fn unit(&self, unit: u32) -> Option<Version> {
         self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
 
-    /// Replaces what was found of an owner by a version.
+    /// Replaces what was found for an owner by a version.
     pub(super) fn put(&mut self, lpn: u32, version: Option<Version>) {
         self.best[lpn as usize] = version;
     }
@@ -135,7 +134,7 @@ impl<'a> Scan<'a> {
         self.found.versions_of(self.trim_pages.clone()).iter().filter(|version| self.found.is_kept(version))
     }
 
-    /// Slots that count or are relied on, by block.
+    /// Returns the number of slots of each block that count or are relied on.
     fn live(&self) -> Vec<u32> {
         let mut live = vec![0; self.found.blocks.len()];
         for version in self.relied().iter().chain(self.best.iter().flatten()) {
@@ -144,7 +143,7 @@ impl<'a> Scan<'a> {
         live
     }
 
-    /// LPNs without data because a trim page says so, and the newest one that does.
+    /// Returns the LPNs without data because a trim page says so, each with the newest page that does.
     pub(super) fn trimmed(&self) -> Vec<(u32, Version)> {
         let mut trims: Vec<Version> =
             self.trims().filter(|_| self.flaw != Flaw::ForgetTrims).copied().collect();
@@ -167,8 +166,8 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Trim pages that are not the newest of theirs, and are still the only ones to say that some data is
-    /// void: the newest says that there was data again, which was lost in the cut.
+    /// Returns trim pages that are not the newest of their kind, but are still the only ones to say that some
+    /// data is void: the newest says that there was data again, which was lost in the cut.
     pub(super) fn relied(&self) -> Vec<Version> {
         let newest = |trim: &Version| self.best[trim.owner as usize].is_some_and(|at| at.seq == trim.seq);
         let mut relied: Vec<Version> =
@@ -186,7 +185,7 @@ impl<'a> Scan<'a> {
                 self.give_up(block);
             }
         }
-        // First blocks with which no trim page is lost: undoing a collection elsewhere may bring older trim
+        // First blocks whose erasure loses no trim page: undoing a collection elsewhere may bring older trim
         // pages into force again.
         for last in [false, true] {
             for lun in 0..media.luns() {
@@ -229,7 +228,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination
-    /// of a collection that is undone. Only the last time may it hold trim pages that do not count.
+    /// of a collection that is undone. It may hold trim pages that do not count only the last time.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -249,7 +248,7 @@ impl<'a> Scan<'a> {
         among.filter(|&block| !blocks[block as usize].is_erased() && of_log(block)).collect()
     }
 
-    /// Returns erased blocks, blocks of the data, and blocks of the translation pages.
+    /// Returns how many blocks are erased, hold data, and hold translation pages.
     fn count(&self, among: Range<u32>) -> [u32; 3] {
         let mut counts = [0; 3];
         for seen in &self.found.blocks[among.start as usize..among.end as usize] {
@@ -268,15 +267,15 @@ impl<'a> Scan<'a> {
         self.erase.push(block);
     }
 
-    /// Undoes a collection that was cut: of the blocks concerned, the one programmed last holds nothing but
-    /// its copies, and trim pages that were written for it. The originals count again. In a log of
+    /// Undoes a collection that was cut, so that the originals count again: the block programmed last, among
+    /// those concerned, holds nothing but copies and trim pages written for the collection. In a log of
     /// translation units that spans the LUNs, others may have been programmed meanwhile.
     fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let seen = |block: &u32| self.found.blocks[*block as usize];
         let mut held = self.held(among, wanted);
         held.sort_by_key(|block| Reverse(seen(block).last));
         if wanted != Some(Kind::Map) {
-            // Each log has its own: while one collects in the background, the other is written.
+            // Each log has its own last block: while one collects in the background, the other is written.
             let last = [Kind::Data, Kind::Map]
                 .map(|log| held.iter().copied().find(|block| seen(block).kind == Some(log)));
             held.retain(|&block| last.contains(&Some(block)));
@@ -291,7 +290,7 @@ impl<'a> Scan<'a> {
         Some(block)
     }
 
-    /// Returns the originals of everything that counts in a block, if there are.
+    /// Returns the originals of everything that counts in a block, if all have one.
     fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
         let elsewhere =
             |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);

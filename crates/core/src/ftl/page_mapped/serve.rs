@@ -1,4 +1,4 @@
-//! How a page-mapped FTL serves reads and writes; each is charged to its cause: the host's own, or padding.
+//! How a page-mapped FTL serves reads and writes; each is charged to its cause: the host itself, or padding.
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
@@ -36,7 +36,7 @@ impl<T: Translation> PageMapped<T> {
         self.append(lpn, cause, work);
     }
 
-    /// Reads as the cause says.
+    /// Reads, charged to a cause.
     #[inline]
     pub(super) fn read_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
         let end = request.first + request.pages;
@@ -56,7 +56,7 @@ impl<T: Translation> PageMapped<T> {
         misses
     }
 
-    /// Writes as the cause says.
+    /// Writes, charged to a cause.
     #[inline]
     pub(super) fn write_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
         let mut misses = 0;
@@ -70,7 +70,7 @@ impl<T: Translation> PageMapped<T> {
         misses
     }
 
-    /// Writes one page of a request, by its index; returns its misses.
+    /// Writes one page of a request, by its index; returns the number of misses.
     #[inline(always)] // for every page
     fn write_one(&mut self, request: Pages, at: u32, cause: Cause, work: &mut Work) -> u32 {
         let (lpn, ahead) = (request.first + at, request.pages - at - 1);
@@ -154,7 +154,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         let first = u64::from(page) * u64::from(self.pages.entries());
         let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
         for need in needs {
-            // By merging at its front a request may begin before the page of its batch.
+            // A request may begin before the page of its batch, if another was merged to its front.
             for lpn in need.first.max(first as u32)..end.min(need.first + need.pages) {
                 let entry = lpn - first as u32;
                 if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {
@@ -164,7 +164,7 @@ impl<T: Translation> Serve for PageMapped<T> {
             }
         }
         if !self.missing.is_empty() {
-            // The directory tells that a unit was never written.
+            // The directory shows that a unit was never written.
             self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let missing = std::mem::take(&mut self.missing);

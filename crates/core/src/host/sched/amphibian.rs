@@ -4,9 +4,9 @@
 //! performance", ICCD 2015, as Ji et al., TCAD 2018, section VI-A, implement it: "enhanced with the
 //! RoW strategy", both queues sorted by request size.
 //!
-//! Interpretation: the size is in logical pages, including what has merged by now, and ties go by arrival; a
-//! flush, which has no pages, goes last. Delaying requests to chips in garbage collection has no object on
-//! the paper's device and is left out.
+//! Interpretation: the size is in logical pages, including requests merged so far; ties are broken by
+//! arrival; a flush, which has no pages, goes last. Delaying requests to chips that collect garbage would
+//! have no effect on the paper's device and is left out.
 
 use std::cmp::Reverse;
 
@@ -28,7 +28,7 @@ pub(super) struct Amphibian {
     turn: Turn,
 }
 
-/// The key that orders waiting requests.
+/// Returns the key that orders waiting requests.
 fn size(id: u32, pool: &Pool) -> Size {
     let request = &pool[id];
     // A flush (no pages) is not small: it represents the writes before it.

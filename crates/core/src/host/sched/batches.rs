@@ -7,9 +7,9 @@
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
-/// Ids of waiting things under a small number: a translation page and a half, or a flash block. The table is
-/// dense, since a hash costs more than everything else that a batch needs; it grows to the greatest number
-/// seen.
+/// Ids of waiting things by a small number: a translation page and a half, or a flash block. The table is
+/// dense, since hashing would cost more than everything else that a batch needs; it grows to the largest
+/// number seen.
 #[derive(Clone, Debug)]
 pub(super) struct Index(Vec<u32>);
 
@@ -104,7 +104,7 @@ impl Batches {
         (slot, found.is_none())
     }
 
-    /// A waiting request that had this many pages has grown; returns its batch.
+    /// Notes that a waiting request that had `before` pages has grown; returns its batch.
     pub fn grown(&mut self, id: u32, before: u32, pool: &Pool) -> u32 {
         let Request { batch_slot, pages, .. } = pool[id];
         self.slots[batch_slot].pages += u64::from(pages.pages - before);

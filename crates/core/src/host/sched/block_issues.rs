@@ -1,7 +1,7 @@
 //! The frame of schedulers by flash blocks: requests in the order of arrival, writes as block issues.
 //!
 //! The oldest request goes next. A read, trim or flush goes alone; a write takes along all queued writes of
-//! its logical block ([`super::bundles`]), and what a [`BlockIssue`] adds to them.
+//! its logical block ([`super::bundles`]), and whatever a [`BlockIssue`] adds to them.
 
 use super::bundles::Bundles;
 use super::{Around, Decision, Needs, Scheduler};

@@ -7,7 +7,7 @@
 //!
 //! Interpretation: sequential means in ascending order of pages; writes that overlap stay in order of
 //! arrival. Trims and flushes go alone, as reads do. No write passes a trim of its block: what arrives after
-//! one begins another bundle, and a bundle that is behind any trim is not taken ahead.
+//! a trim begins another bundle, and a bundle behind a trim is not taken ahead of it.
 
 use super::batches::Index;
 use crate::request::{Pool, Queue, Request};
@@ -62,7 +62,7 @@ impl Bundles {
         }
     }
 
-    /// A request begins to wait.
+    /// Notes that a request begins to wait.
     pub fn admit(&mut self, id: u32, pool: &mut Pool) {
         let request = &pool[id];
         let pages = request.pages;
@@ -82,7 +82,7 @@ impl Bundles {
         pool[id].batch_slot = slot;
     }
 
-    /// Bundles of these blocks take no more writes.
+    /// Closes the bundles of these blocks to further writes.
     fn close(&mut self, first: u32, last: u32) {
         let mut slot = self.order.head;
         while slot != NONE {
@@ -114,7 +114,7 @@ impl Bundles {
         self.places.release(slot);
     }
 
-    /// Removes the oldest: its requests go to `taken`; returns its block, or [`NONE`] if it is a single
+    /// Removes the oldest place: its requests go to `taken`; returns its block, or [`NONE`] if it is a single
     /// request.
     pub fn take_oldest(&mut self, pool: &mut Pool, taken: &mut Vec<u32>) -> Option<u32> {
         let slot = self.order.head;
@@ -125,7 +125,7 @@ impl Bundles {
         })
     }
 
-    /// Removes a block's writes that may go now.
+    /// Removes those of a block's writes that may go now.
     pub fn take_block(&mut self, block: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
         let slot = self.open.get(block);
         if slot == NONE {
@@ -189,7 +189,7 @@ impl Bundles {
         Ok(requests)
     }
 
-    /// Turns `writes` into a block issue, in sequence, at the end of `batch`.
+    /// Appends `writes` to `batch` as a block issue, in sequence.
     pub fn issue(&mut self, writes: &mut [u32], pool: &mut Pool, batch: &mut Queue) {
         arrange(writes, pool);
         self.issues += 1;
@@ -205,7 +205,7 @@ fn is_trim(request: &Request) -> bool {
     request.op == Op::Trim && request.pages.pages > 0
 }
 
-/// Sorts requests, given in order of arrival, by their first byte; those that overlap stay as they are.
+/// Sorts requests, given in order of arrival, by their first byte; those that overlap keep their order.
 fn arrange(writes: &mut [u32], pool: &Pool) {
     for end in 1..writes.len() {
         let id = writes[end];

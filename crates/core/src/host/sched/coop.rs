@@ -1,16 +1,17 @@
 //! COOP: block issues that the FTL asks for go first.
 //!
 //! Source: Shim, Kim, Maeng, TC 2014, sections 5.3 and 5.4, Algorithm 2, word for word: before a write
-//! request, here all queued writes of the oldest one's logical block, COOP_Query says which blocks it would
-//! have merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty pages in the
-//! page cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete, if there are
-//! any. Then the request itself is issued, unless its block was among them. Reads are handled as usual.
+//! request (here all queued writes of the oldest one's logical block) COOP_Query says which blocks the
+//! request would have merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty
+//! pages in the page cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete,
+//! if there are any. Then the request itself is issued, unless its block was among them. Reads are handled as
+//! usual.
 //!
 //! Interpretation: MDPS includes the pages that write-back has submitted but the full queue has not admitted
 //! yet; they wait outside, like Linux's dirty pages whose submitter sleeps. A block issue is counted with all
-//! its pages, those of overlapping writes (a trace's) twice. All writes carry the mark `coop`
-//! (`request::Mark`). If the FTL merges nothing the query answers the empty set, and nothing joins without a
-//! page cache: what remains then is IRBW.
+//! its pages; pages that several writes of a trace overlap on count more than once. All writes carry the mark
+//! `coop` (`request::Mark`). If the FTL merges nothing, the query returns the empty set, and without a page
+//! cache nothing joins: what remains is IRBW.
 
 use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
 use super::bundles::Bundles;
@@ -132,7 +133,7 @@ mod tests {
         (sched, pool)
     }
 
-    /// Returns the pages of the next choice, with begin and end of preferential block issues.
+    /// Returns the pages of the next choice, with the begin and end of preferential block issues.
     fn chosen(sched: &mut Sched, pool: &mut Pool, around: &mut Figure) -> Vec<(u32, u32, bool, bool)> {
         let show = |id: u32, pool: &Pool| {
             let Request { pages, mark, .. } = pool[id];
@@ -147,8 +148,8 @@ mod tests {
         }
     }
 
-    /// Fig. 6 (five-page blocks): Block0 is the victim. The query, for Page1 and two pages, answers Block1
-    /// and Block2; the dirty Page8, Page9 and Page10, Page14 go with them; of Block0 only its write-back
+    /// Fig. 6 (five-page blocks): Block0 is the victim. The query, for Page1 and two pages, returns Block1
+    /// and Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0 only its write-back
     /// pages go.
     #[test]
     fn figure_6() {
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(around.asked.borrow().len(), 1, "no query for a read");
     }
 
-    /// The rest of Algorithm 2: a victim that is itself a merge block goes once, with its dirty pages,
+    /// The rest of Algorithm 2: a victim that is itself a merge block goes once, with its dirty pages, and is
     /// announced; merge blocks without pages are left to the FTL; an empty answer changes nothing.
     #[test]
     fn the_victim_among_the_merge_blocks() {

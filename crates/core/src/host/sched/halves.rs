@@ -28,7 +28,7 @@ impl Turn {
         }
     }
 
-    /// Remembers what was dispatched by choice.
+    /// Notes what was dispatched by choice.
     #[inline]
     pub fn served(&mut self, half: Half) {
         self.read_last = half == Half::Read;

@@ -20,7 +20,7 @@ pub type Keys = ();
 pub(super) type Hp = HitsOver<ReadsFirst<false>>;
 
 /// The hit queue of HP, MAP and MAP+, on top of a scheduler for the misses. A request from the hit queue
-/// counts as prioritized if the host has another request pending.
+/// counts as prioritized if the host has another pending request.
 #[derive(Clone, Debug)]
 pub(super) struct HitsOver<S> {
     hits: Halves,

@@ -22,7 +22,7 @@ pub type Keys = ();
 /// MAP+.
 pub(super) type MapPlus = HitsOver<Densest>;
 
-/// A batch's density when it last changed; the denser is greater, or the older at equal density.
+/// A batch's density when it last changed; greater is denser or, at equal density, older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Density {
     requests: u64,

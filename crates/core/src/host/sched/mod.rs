@@ -30,8 +30,8 @@ pub enum Decision {
 }
 
 /// What a scheduler can reach while it chooses: the cooperation interface of the device below it (Shim et
-/// al., TC 2014, Table 1) and the page cache above. Everything but the time is meant for schedulers by flash
-/// blocks.
+/// al., TC 2014, Table 1) and the page cache above. Everything except the time is meant for schedulers by
+/// flash blocks.
 pub trait Around {
     /// Returns the LPNs of a logical block.
     fn pages_of(&self, block: u32) -> Range<u32>;
@@ -43,29 +43,29 @@ pub trait Around {
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
     /// Returns the simulated time, ns.
     fn now_ns(&self) -> u64;
-    /// Makes a request of padding to be issued with this choice: these LPNs are read, or written back.
+    /// Makes a padding request to be issued with this choice: these LPNs are read, or written back.
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32;
 }
 
-/// What a scheduler needs of the host.
+/// What a scheduler needs from the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// It orders by `Request::hit`: the host classifies requests.
+    /// Whether it orders by `Request::hit`: the host classifies requests.
     pub hits: bool,
-    /// It looks at `Request::translation_page`: the host finds it.
+    /// Whether it looks at `Request::translation_page`: the host finds it.
     pub translation_pages: bool,
-    /// Requests that have waited for `host.deadline` are dispatched before any choice.
+    /// Whether requests that have waited for `host.deadline` are dispatched before any choice.
     pub deadline: bool,
-    /// It works by flash blocks: the host cuts writes at their ends.
+    /// Whether it works by flash blocks: the host cuts writes at their ends.
     pub blocks: bool,
-    /// It saves a hybrid FTL's merges their copies, and has no use above another FTL.
+    /// Whether it saves copies in a hybrid FTL's merges, and so is useless above another FTL.
     pub merges: bool,
-    /// It cooperates with the FTL: the page cache flushes by flash blocks.
+    /// Whether it cooperates with the FTL: the page cache flushes by flash blocks.
     pub cooperation: bool,
 }
 
 impl Needs {
-    /// It chooses single requests, in the order of their admission.
+    /// A scheduler that needs nothing: it chooses single requests, in the order of their admission.
     pub const NOTHING: Needs = Needs {
         hits: false,
         translation_pages: false,
@@ -100,11 +100,11 @@ dispatch! {
 
     /// Makes the scheduler with these keys, for flash blocks of this many logical pages.
     fn new(keys: &Keys, block_pages: u32);
-    /// A request enters the pending queue.
+    /// Notes that a request enters the pending queue.
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, pool: &mut Pool);
-    /// A pending request that had `before` pages has merged with a later one and now has more. It keeps its
-    /// place and its class, which are those of its admission; counts of pages change.
+    /// Notes that a pending request that had `before` pages has merged with a later one and now has more. It
+    /// keeps the place and the class that it got on admission; counts of pages change.
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
     /// Removes and returns what is to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
@@ -112,9 +112,9 @@ dispatch! {
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
-    /// Figures of its own; asked for when a report is drawn up.
+    /// Returns figures of its own; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
-    /// Checks, for check mode, what it counts and orders against the requests themselves; returns how many it
+    /// Compares, for check mode, its counts and its order with the requests themselves; returns how many it
     /// holds.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ dispatch! {
 }
 
 impl Sched {
-    /// [`Scheduler::choose`]; `around` is made for those who look.
+    /// Calls [`Scheduler::choose`]; `around` is made only for schedulers that use it.
     #[inline(always)] // for every request
     pub fn choose_in<A: Around>(&mut self, pool: &mut Pool, around: impl FnOnce() -> A) -> Decision {
         with_part!(self, part => Scheduler::choose(part, pool, &mut around()), else part.choose(pool, &mut around()))
@@ -136,7 +136,7 @@ section! {
     pub struct Keys {
         /// hp, rb, map, map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
-        /// Each scheduler's own.
+        /// Keys of each scheduler's own.
         own: Own;
     }
 }

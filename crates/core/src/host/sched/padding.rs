@@ -6,8 +6,8 @@
 //! and its log block becomes the data block, a padded switch merge; "Padding additionally applies page
 //! padding for IRBW".
 //!
-//! Interpretation: pages that were never written are padded too, as the host cannot tell; the reads go before
-//! the writes and are waited for, and themselves wait for writes of the block that the device has. Padding is
+//! Interpretation: pages that were never written are padded too, as the host cannot tell them apart. The
+//! writes wait for the padding reads, which wait for writes of the block that the device holds. Padding is
 //! not a request of the host: it appears in no latency, and completes nothing.
 
 use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
@@ -24,7 +24,7 @@ pub type Keys = ();
 /// Padding.
 pub(super) type Padding = ByBlocks<Padded>;
 
-/// The block's other pages go with its writes.
+/// Adds the block's other pages to its writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Padded {
     /// For each page of the block, whether the block issue writes it.
