@@ -46,7 +46,7 @@ impl Catalog {
         // host.
         let roots: Vec<String> = tables.iter().filter(|table| !table.contains('.')).cloned().collect();
         tables.sort_by_key(|table| roots.iter().position(|root| table.split('.').next() == Some(root)));
-        // The registries' keys come last in the core's list; here they are moved to their tables.
+        // The registries' keys come last in the core's list; here they move to their tables.
         keys.sort_by_key(|key| {
             tables.iter().position(|table| table == table_of(key.path)).map_or(0, |n| n + 1)
         });

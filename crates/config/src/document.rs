@@ -51,7 +51,7 @@ struct Entry<'a> {
     value: &'a Spanned<DeValue<'a>>,
 }
 
-/// A dotted path.
+/// Returns a dotted path.
 fn joined(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
@@ -116,7 +116,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A table with an unknown name.
+    /// Makes the error for a table with an unknown name.
     fn not_a_table(&self, path: &str, name: Span) -> Result<(), ConfigError> {
         if let Some(key) = self.catalog.key(path) {
             return self.fail(
@@ -136,7 +136,7 @@ impl Reader<'_> {
         self.fail(name, &format!("[{}]: unknown table{advice}", clean(path, 60)), &[note])
     }
 
-    /// `"host.scheduler" = ...`: TOML takes a quoted key as one name, dots and all.
+    /// Makes the error for `"host.scheduler" = ...`: TOML takes a quoted key as one name, dots included.
     fn quoted_path(&self, prefix: &str, name: &str, span: Span) -> Result<(), ConfigError> {
         let path = joined(prefix, name);
         if self.catalog.key(&path).is_some() || self.catalog.key(name).is_some() {
@@ -149,7 +149,7 @@ impl Reader<'_> {
     }
 }
 
-/// `host.schduler: unknown key; did you mean host.scheduler?`
+/// Makes the message `host.schduler: unknown key; did you mean host.scheduler?`, with its notes.
 fn unknown_key(catalog: &Catalog, path: &str) -> (String, Vec<String>) {
     let advice = suggest::key(catalog, path);
     let shown = clean(path, 80);
@@ -161,7 +161,8 @@ fn unknown_key(catalog: &Catalog, path: &str) -> (String, Vec<String>) {
     (format!("{shown}: unknown key{hint}"), advice.note.into_iter().collect())
 }
 
-/// A text that is not TOML. The parser's message is kept, unless a common slip has a clearer one.
+/// Makes the error for a text that is not TOML. The parser's message is kept, unless a common slip has a
+/// clearer one.
 fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
     let before = &source.text[..span.start.min(source.text.len())];
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -198,7 +199,7 @@ fn inside(before: &str, name: &str) -> String {
     }
 }
 
-/// Says what to do about a bare word: it lacks its quotes, if its key would take it with them.
+/// Returns what to do about a bare word: it lacks its quotes, if its key would accept it with them.
 fn without_quotes(path: &str, name: &str, bare: &str) -> (String, Vec<String>) {
     let catalog = catalog();
     match catalog.key(path).map(|key| value::read(key, &Literal::Text(bare.to_owned()))) {

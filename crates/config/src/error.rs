@@ -24,12 +24,12 @@ impl ConfigError {
         self.text.lines().next().unwrap_or_default()
     }
 
-    /// `location: message`, then the notes.
+    /// Makes `location: message`, then the notes.
     pub(crate) fn plain(location: &str, message: &str, notes: &[String]) -> ConfigError {
         ConfigError::assemble(&format!("{}: {}", clean(location, 160), clean(message, 400)), "", notes)
     }
 
-    /// `file:line: message`, the line with a caret under `span`, then the notes.
+    /// Makes `file:line: message`, the line with a caret under `span`, then the notes.
     pub(crate) fn in_text(source: &Text, span: Range<usize>, message: &str, notes: &[String]) -> ConfigError {
         let headline = format!("{}: {}", source.place(span.start), clean(message, 400));
         ConfigError::assemble(&headline, &source.excerpt(span), notes)
@@ -119,7 +119,7 @@ fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// Characters that are invisible, break lines or change the direction of text.
+/// Whether a character is invisible, breaks lines or changes the direction of text.
 fn invisible(c: char) -> bool {
     let format = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     c.is_control() || c == '\u{feff}' || format.iter().any(|range| range.contains(&c))

@@ -6,8 +6,8 @@ use crate::suggest::nearest;
 use crate::{Base, presets};
 use std::io::{ErrorKind, Read};
 
-/// The largest text that is read as a whole, bytes. A trace given by mistake is recognised before it is read,
-/// and so is a device that never ends.
+/// The largest text that is read as a whole, bytes. This keeps a trace given by mistake, or a device that
+/// never ends, from being read.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// What a name on the command line refers to.
@@ -25,7 +25,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The same for [`crate::resolve()`].
+    /// Returns the same for [`crate::resolve()`].
     pub fn base(&self) -> Base<'_> {
         match self {
             Input::Preset(name) => Base::Preset(name),
@@ -34,7 +34,7 @@ impl Input {
     }
 }
 
-/// Finds the preset of this name (a file of the same name is reached as `./name`), or reads the file.
+/// Finds the preset of this name, or reads the file; a file with the name of a preset is reached as `./name`.
 ///
 /// # Errors
 /// If there is neither, or the file cannot be read or is not text.

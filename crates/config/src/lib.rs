@@ -1,9 +1,9 @@
 //! Configuration: TOML with presets, units, strict keys; errors for people; JSON Schema.
 //!
-//! [`resolve()`] lays defaults, a preset, a file and options over each other and checks the
-//! whole; what comes out, [`Resolved`], holds every value, where it came from, and the
-//! typed settings the stack reads. The keys themselves are declared by the parts that
-//! read them (`ftlab_core::config`); nothing here knows one by name.
+//! [`resolve()`] combines defaults, a preset, a file and options and checks the whole. The outcome,
+//! [`Resolved`], holds every value, where it came from, and the typed settings that the stack reads. The keys
+//! themselves are declared by the parts that read them (`ftlab_core::config`); nothing here knows one by
+//! name.
 //!
 //! ```
 //! use ftlab_config::{Base, Override, resolve};

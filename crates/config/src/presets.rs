@@ -11,7 +11,7 @@ pub struct Preset {
     pub text: &'static str,
 }
 
-/// One line adds a preset: its name, its file's first comment, its file.
+/// The presets; one line adds one: its name, its file's first comment, its file.
 const PRESETS: &[Preset] = &[
     Preset {
         name: "map-plus",
@@ -45,7 +45,7 @@ const PRESETS: &[Preset] = &[
     },
 ];
 
-/// Every preset, in the order in which `ftlab presets` shows them.
+/// Returns every preset, in the order in which `ftlab presets` shows them.
 pub fn presets() -> &'static [Preset] {
     PRESETS
 }

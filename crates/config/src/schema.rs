@@ -69,7 +69,7 @@ fn property(key: &Key) -> Json {
     schema
 }
 
-/// Text with a unit; a schema cannot express its limits, which stay with the reader.
+/// Returns the schema of a text with a unit. A schema cannot express its limits, which the reader checks.
 fn quantity(unit: &Unit) -> Json {
     quantity_behind("", unit)
 }
@@ -80,7 +80,8 @@ fn quantity_behind(text: &str, unit: &Unit) -> Json {
     json!({"type": "string", "pattern": pattern})
 }
 
-/// One of a registry's names, possibly followed by a share; editors built on taplo show the descriptions.
+/// Returns the schema of a name from a registry, possibly followed by a share; editors built on taplo show
+/// the descriptions.
 fn enumeration(list: &[Choice]) -> Json {
     let fixed = || list.iter().filter(|choice| choice.before_share().is_none());
     let names: Vec<_> = fixed().map(|choice| choice.name).collect();

@@ -21,13 +21,13 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     best.map(|(_, candidate)| candidate)
 }
 
-/// Makes the message for an unknown key.
+/// What is known about an unknown key, for its message.
 pub(crate) struct Advice {
-    /// Returns the keys that may be meant, best first; several if the same name occurs in several tables.
+    /// The keys that may be meant, best first; several if the same name occurs in several tables.
     pub keys: Vec<&'static str>,
-    /// The name is right and the table is wrong.
+    /// Whether the name is right and the table is wrong.
     pub misplaced: bool,
-    /// Returns the keys of its table, if there is one.
+    /// The keys of its table, if there is one.
     pub note: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
     let in_table = || paths().filter(|known| table_of(known) == table);
     let (keys, misplaced) = if !same_leaf.is_empty() {
         match nearest(path, same_leaf.iter().copied()) {
-            // A misspelt table: returns the only key of that name in the table that is meant.
+            // The table is misspelt: this is the only key of that name in the table that is meant.
             Some(meant) if !known_table => (vec![meant], false),
             _ => (same_leaf, known_table),
         }
@@ -59,7 +59,7 @@ pub(crate) fn key(catalog: &Catalog, path: &str) -> Advice {
     Advice { keys, misplaced, note }
 }
 
-/// "\[host\] has queue_depth, scheduler, ...".
+/// Returns "\[host\] has queue_depth, scheduler, ...".
 pub(crate) fn keys_of(catalog: &Catalog, table: &str) -> String {
     let names: Vec<_> = catalog.in_table(table).map(|key| leaf_of(key.path)).collect();
     if table.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn keys_of(catalog: &Catalog, table: &str) -> String {
     }
 }
 
-/// "\[workload\], \[host\], ...".
+/// Returns "\[workload\], \[host\], ...".
 pub(crate) fn tables(catalog: &Catalog) -> String {
     catalog.tables.iter().map(|table| format!("[{table}]")).collect::<Vec<_>>().join(", ")
 }

@@ -17,7 +17,7 @@ const MOST_NESTING: usize = 80;
 const MOST_KEY: usize = 200;
 const MOST_TEXT: usize = 10_000;
 
-/// Reads a TOML file; tables keep the order of the text, dates become strings. Messages say with `what` what
+/// Reads a TOML file; tables keep the order of the text, dates become strings. Messages use `what` for what
 /// the file should be.
 ///
 /// # Errors
@@ -35,8 +35,8 @@ pub fn read_toml(path: &str, what: &str) -> Result<Value, ConfigError> {
     object(&source, table.get_ref())
 }
 
-/// Refuses deeply nested brackets before parsing: the parser has a bound of its own, which does not hold
-/// where a key is missing.
+/// Refuses deeply nested brackets before parsing: the parser's own bound does not hold where a key is
+/// missing.
 pub(crate) fn check_nesting(source: &Text) -> Result<(), ConfigError> {
     let mut open = Vec::new();
     for token in Source::new(&source.text).lex() {

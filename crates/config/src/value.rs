@@ -17,7 +17,7 @@ pub(crate) enum Literal {
     Float(String),
     /// true or false.
     Bool(bool),
-    /// Something that no key takes: "an array", "a date".
+    /// Something that no key accepts: "an array", "a date".
     Other(&'static str),
 }
 
@@ -35,7 +35,7 @@ fn fault<T>(message: String) -> Result<T, Fault> {
 }
 
 impl Literal {
-    /// A scalar of a TOML document.
+    /// Returns a scalar of a TOML document.
     pub fn of_toml(value: &DeValue<'_>) -> Literal {
         match value {
             DeValue::String(text) => Literal::Text(text.to_string()),
@@ -48,13 +48,13 @@ impl Literal {
         }
     }
 
-    /// The text of an option, read as its key demands; quotes are optional.
+    /// Returns the text of an option, read as its key demands; quotes are optional.
     pub fn of_option(kind: &Kind, text: &str) -> Literal {
         // A path may begin or end with spaces.
         let keep = matches!(kind, Kind::Path) && !text.trim_start().starts_with(['"', '\'']);
         let bare = if keep { text.to_owned() } else { unquoted(text) };
         if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. })
-            // Brackets are not part of a number, and when nested nothing bounds the parser.
+            // Brackets are not part of a number, and nothing bounds how deep the parser nests.
             && !bare.contains(['[', '{'])
             && let Ok(value) = DeValue::parse(&bare)
             && matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_))
@@ -64,7 +64,7 @@ impl Literal {
         Literal::Text(bare)
     }
 
-    /// The form that a message shows.
+    /// Returns the form that a message shows.
     fn shown(&self) -> String {
         match self {
             Literal::Text(text) => clean(text, 60),
@@ -84,7 +84,7 @@ impl Literal {
     }
 }
 
-/// The text of an option, without the quotes that a file would need.
+/// Returns the text of an option, without the quotes that a file would need.
 pub(crate) fn unquoted(text: &str) -> String {
     let text = text.trim();
     if text.starts_with(['"', '\''])
@@ -186,7 +186,7 @@ fn count(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Faul
                 return negative(literal);
             }
             let digits = digits.trim_start_matches(['-', '+']);
-            // There are only digits, so the only way to fail is to be too large.
+            // There are only digits, so this can fail only if the number is too large.
             let Ok(n) = u64::from_str_radix(digits, *radix) else {
                 return too_large(key, literal, &max.to_string());
             };
@@ -211,7 +211,7 @@ fn number(key: &Key, literal: &Literal, min: f64, max: f64) -> Result<Value, Fau
         _ => None,
     };
     let Some(n) = parsed else { return unsuited(key, literal) };
-    // A float too large for 64 bits parses as infinite although it names no infinity.
+    // A float too large for 64 bits parses as infinite although it is not written as infinity.
     let overflown = n.is_infinite() && !literal.shown().contains("inf");
     if !n.is_finite() && !overflown {
         return fault(format!("{}: not a finite number", literal.shown()));
@@ -360,7 +360,7 @@ pub(crate) fn to_toml(value: &Value) -> String {
     }
 }
 
-/// A basic TOML string.
+/// Returns a basic TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     use toml_writer::ToTomlValue;
     toml_writer::TomlStringBuilder::new(text).as_basic().to_toml_value()

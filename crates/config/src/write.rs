@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 impl Resolved {
-    /// Nested tables in the order of the stack, with `preset` first if there is one. Values are written as in
-    /// a file: "16KiB", "35us", 128, true.
+    /// Returns nested tables in the order of the stack, with `preset` first if there is one. Values are
+    /// written as in a file: "16KiB", "35us", 128, true.
     pub fn to_json(&self) -> Json {
         let mut root = Map::new();
         if let Some(preset) = &self.preset {
@@ -45,7 +45,7 @@ impl Resolved {
     }
 }
 
-/// Returns every value, table by table, each in its one canonical spelling.
+/// Returns every value, table by table, each in its canonical spelling.
 fn canonical(values: &Values) -> String {
     let mut text = String::new();
     for table in std::iter::once("").chain(catalog().tables.iter().map(String::as_str)) {

@@ -1,4 +1,4 @@
-//! Every kind of mistake, with the exact first line that its user reads.
+//! Every kind of mistake, with the exact first line that the user reads.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 

@@ -7,7 +7,8 @@ use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Writes `steps` in some way that a person may: in any unit that divides it, or in decimals of a larger one.
+/// Writes `steps` in some way that a person might: in any unit that divides it, or in decimals of a larger
+/// one.
 fn spelled(unit: Unit, steps: u64, pick: usize) -> String {
     let exact: Vec<String> = unit
         .names

@@ -18,7 +18,7 @@ fn of_options(base: Base<'_>, options: &[(&str, &str)]) -> Resolved {
     resolve(base, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The block of the contract with every fixed name, as a user would write it.
+/// The contract's block with every fixed name, as a user would write it.
 const CONTRACT: &str = r#"
 preset = "map-plus"                 # map-plus | vios | coop-bast | coop-fast | msftl | ...
 seed = 1
@@ -84,7 +84,7 @@ fn the_contract_resolves() {
     assert_eq!(settings.ftl.logical_page_bytes, 4096);
     assert_eq!(settings.flash.erase_ns, 1_500_000);
     assert_eq!(settings.flash.raw_bytes(), 1 << 30, "the file's geometry, not the preset's");
-    // Keys of parts this build does not have are kept.
+    // Keys of parts that this build does not have are kept.
     assert_eq!(resolved.values["ftl.segment"], Value::Bytes(1024));
     assert_eq!(resolved.values["ftl.log_blocks"], Value::Ppm(50_000));
     assert_eq!(resolved.values["ftl.csm_threshold"], Value::Ppm(500_000));
@@ -251,7 +251,7 @@ fn presets_are_in_order() {
         assert_eq!(resolved.preset.as_deref(), Some(preset.name));
         assert!(!resolved.values.contains_key("flash.capacity"), "{}: presets state geometry", preset.name);
         assert!(resolved.settings.workload.trace.is_none(), "{}", preset.name);
-        // The text alone is the same configuration, since a user may copy it.
+        // The text alone gives the same configuration, since a user may copy it.
         assert_eq!(of_text(preset.text).values, resolved.values);
     }
 }

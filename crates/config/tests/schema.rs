@@ -1,4 +1,4 @@
-//! The schema, the list of components and the reference say what the reader does.
+//! The schema, the list of components and the reference agree with what the reader accepts.
 //!
 //! Here the schema is checked by a small reader of the few keywords it uses; the Python tests check it with a
 //! full validator.

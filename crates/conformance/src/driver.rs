@@ -7,7 +7,7 @@ use ftlab_core::ftl::{Idle, LookUp, Police, Serve};
 use ftlab_core::request::Pages;
 use ftlab_core::workload::Op;
 
-/// Returns pages that are covered whole.
+/// Returns pages that are covered completely.
 pub const fn whole(first: u32, pages: u32) -> Pages {
     Pages { first, pages, head_partial: false, tail_partial: false }
 }
@@ -18,7 +18,7 @@ pub struct Driver<F> {
     pub ftl: F,
     /// The steps.
     pub work: Work,
-    /// By LPN, the version that it must resolve to; `None` once it is trimmed.
+    /// For each LPN, the version that it must resolve to; `None` once it is trimmed.
     pub versions: HashMap<u32, Option<u32>>,
     writes: HashMap<u32, u32>,
 }
@@ -29,7 +29,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         Driver { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
 
-    /// Passes one request on.
+    /// Performs one request.
     pub fn operate(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
         // If blocks are chosen by speed, some LUNs are waited for and some are not.

@@ -100,7 +100,7 @@ impl<F: FlashTranslation> Suite<F> {
         }
     }
 
-    /// Loaded from a saved state, it equals what was saved and goes on in the same way.
+    /// An FTL loaded from a saved state equals what was saved and continues in the same way.
     fn goes_on_when_loaded(settings: &Settings, seed: u64) {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
@@ -138,20 +138,20 @@ impl<F: FlashTranslation> Suite<F> {
         bytes
     }
 
-    /// A device with three kinds of logical page: with data beforehand, without, and beyond what a test
-    /// writes.
+    /// Makes a device with three kinds of logical page: with data beforehand, without data, and beyond what a
+    /// test writes.
     fn roomy(kind: &str) -> Settings {
         if F::IS_HYBRID {
             return hybrid_device(kind, 4, 20, 5);
         }
         let mut settings = settings();
         settings.ftl.kind = kind.into();
-        // 512 entries to a translation page: one page and 100 entries more.
+        // 512 entries per translation page: one page and 100 more entries.
         settings.ftl.mapping_cache_bytes = Some(4096 + 100 * 8);
         settings
     }
 
-    /// A page that is covered in part is read before it is written if `ftl.partial_write` says so; pages
+    /// A page that is partly covered is read before it is written if `ftl.partial_write` says so; pages
     /// without data are not, and no others are.
     fn reads_what_is_covered_in_part(kind: &str) {
         let host_reads = |work: &Work| work.counts().reads[Cause::Host as usize];
@@ -196,8 +196,8 @@ impl<F: FlashTranslation> Suite<F> {
         ftl.verify().expect("every invariant holds");
     }
 
-    /// What is reported as cached in a list equals what is reported one by one, and is no more than fits: all
-    /// schedulers' knowledge of the mapping cache (polled, lru, full) is the same.
+    /// The list of cached LPNs equals what is reported one by one, and is no longer than the cache allows:
+    /// what schedulers know of the mapping cache (polled, lru, full) is the same.
     fn lists_what_is_cached(settings: &Settings) {
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
         let mut most = 0;

@@ -79,7 +79,7 @@ pub fn host_scheduler(name: &str) {
 /// A scheduler at work.
 struct Run {
     scheduler: Sched,
-    /// Requests leave by deadline.
+    /// Whether requests leave by deadline.
     expires: bool,
     pool: Pool,
     waiting: BTreeSet<u32>,
@@ -91,7 +91,7 @@ struct Run {
 }
 
 impl Run {
-    /// Numbers of the requests, in the order in which they left.
+    /// Returns the numbers of the requests, in the order in which they left.
     fn of(name: &str, seed: u64) -> Vec<u64> {
         let scheduler = Sched::new(name, &Keys::default(), BLOCK);
         let expires = sched::needs(name).deadline;
@@ -152,7 +152,7 @@ impl Run {
         self.scheduler.admit(id, &mut self.pool);
     }
 
-    /// A deadline passes: the oldest request goes.
+    /// Lets a deadline pass: the oldest request leaves.
     fn expire(&mut self) {
         let oldest = self.waiting.iter().copied().min_by_key(|&id| self.pool[id].id);
         if let Some(id) = oldest {
@@ -161,7 +161,7 @@ impl Run {
         }
     }
 
-    /// A later request merges with a waiting one and does not fill its block.
+    /// Merges a later request with a waiting one, without filling its block.
     fn grow(&mut self) {
         let room = |request: &Request| !(request.pages.first + request.pages.pages).is_multiple_of(BLOCK);
         let grows = |id: &&u32| matches!(self.pool[**id].op, Op::Read | Op::Write) && room(&self.pool[**id]);

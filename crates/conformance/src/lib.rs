@@ -9,10 +9,11 @@
 //! | log blocks of a hybrid FTL | [`ftl()`]; [`log_blocks_of`] those that have none |
 //! | victims of garbage collection | [`victims()`] |
 //!
-//! Each is a plain function that panics with the seed of what does not hold. `tests/registered.rs` calls them for
-//! whatever the registries list, so that a part added there is tested by adding nothing. A crate of one's own
-//! registers its part by a name (the `register` of its registry) and tests it by that. What a part is, and is
-//! excused from, it says itself: `Needs`, and the constants of its trait.
+//! Each is a plain function that panics with the seed of whatever does not hold. `tests/registered.rs` calls
+//! them for everything that the registries list, so a part added there is tested without another line.
+//! Another crate registers its part under a name (with the `register` of its registry) and tests it by that
+//! name. What a part is, and what it is excused from, it declares itself: `Needs`, and the constants of its
+//! trait.
 //!
 //! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and
 //! others), small devices and loads.

@@ -11,8 +11,8 @@ fn names(choices: Vec<Choice>) -> Vec<&'static str> {
     choices.iter().map(|choice| choice.name).collect()
 }
 
-/// Names an FTL as the tests do: the name it is registered by, or `base-` with one that can flush its
-/// mappings by amount and is told not to.
+/// Chooses an FTL by the name that tests use: the name in the registry, or, for one that can flush its
+/// mappings by amount and is told not to, `base-` and that name.
 pub fn set_ftl(settings: &mut Settings, kind: &str) {
     settings.ftl.kind = kind.trim_start_matches("base-").into();
     settings.ftl.flush_bytes = (kind.starts_with("base-") || gathers(settings)).then_some(64 << 10);
@@ -30,32 +30,32 @@ fn with_ftl(kind: &str) -> Settings {
     settings
 }
 
-/// Returns all of them.
+/// Returns all FTLs.
 pub fn all_ftls() -> Vec<&'static str> {
     ftls(|_| true)
 }
 
-/// Returns those that map pages.
+/// Returns FTLs that map pages.
 pub fn page_mapped() -> Vec<&'static str> {
     ftls(|settings| !is_hybrid(settings))
 }
 
-/// Returns those that map pages and write mappings back by eviction, if at all.
+/// Returns FTLs that map pages and write mappings back by eviction, if at all.
 pub fn by_eviction() -> Vec<&'static str> {
     ftls(|settings| !is_hybrid(settings) && !gathers(settings))
 }
 
-/// Returns those of them that have translation pages.
+/// Returns FTLs that map pages, write mappings back by eviction and have translation pages.
 pub fn demand_cached() -> Vec<&'static str> {
     ftls(|settings| maps_on_flash(settings) && !gathers(settings))
 }
 
-/// Returns those that map blocks.
+/// Returns FTLs that map blocks.
 pub fn hybrids() -> Vec<&'static str> {
     ftls(|settings| is_hybrid(settings))
 }
 
-/// Returns those that can flush their mappings by amount.
+/// Returns FTLs that can flush their mappings by amount.
 pub fn by_amount() -> Vec<&'static str> {
     ftls(|settings| {
         let mut settings = settings.clone();
@@ -64,8 +64,8 @@ pub fn by_amount() -> Vec<&'static str> {
     })
 }
 
-/// Returns those that map pages; those that can flush by amount but need not appear also as `base-` with
-/// their name.
+/// Returns FTLs that map pages; those that can flush by amount but need not appear also as `base-` with their
+/// name.
 pub fn page_mapped_both_ways() -> Vec<&'static str> {
     let by_amount = by_amount().into_iter().filter(|kind| !gathers(&with_ftl(kind)));
     let base = by_amount.map(|kind| &*format!("base-{kind}").leak());

@@ -19,8 +19,8 @@ pub fn settings() -> Settings {
     settings
 }
 
-/// A device of this FTL that is so small that its mapping cache overflows and garbage is collected. Requests
-/// have a deadline.
+/// Makes a device of this FTL that is so small that its mapping cache overflows and garbage is collected.
+/// Requests have a deadline.
 pub fn small(kind: &str, chips: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
@@ -39,8 +39,8 @@ pub fn small(kind: &str, chips: u32) -> Settings {
     settings
 }
 
-/// A device of this FTL of four chips and few, small pages, so that everything in it can be verified often;
-/// there are several translation pages, and room for a campaign of power cuts.
+/// Makes a device of this FTL with four chips and few, small pages, so that everything in it can be verified
+/// often; there are several translation pages, and room for a campaign of power cuts.
 pub fn tiny(kind: &str) -> Settings {
     let mut settings = settings();
     set_ftl(&mut settings, kind);
@@ -73,8 +73,8 @@ pub fn tiny(kind: &str) -> Settings {
     settings
 }
 
-/// The same with logical pages smaller than the NAND page, which gather in page buffers if the FTL has those;
-/// pages go to the chips in turn.
+/// Does the same with logical pages smaller than the NAND page, which gather in page buffers if the FTL has
+/// those; pages go to the chips in turn.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
     if !is_hybrid(&settings) {
@@ -86,12 +86,12 @@ pub fn buffered(kind: &str) -> Settings {
     settings
 }
 
-/// One chip of a hundred blocks, of which the user has `user` and `logs` are log blocks.
+/// Makes one chip of a hundred blocks, of which the user has `user` and `logs` are log blocks.
 pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
     settings.flash.pages_per_block = pages_per_block;
-    // A hundred blocks: shares are whole percents.
+    // With a hundred blocks, shares are whole percents.
     settings.flash.blocks_per_plane = 100;
     settings.ftl.over_provisioning_ppm = u64::from(100 - user) * 10_000;
     settings.ftl.log_blocks_ppm = u64::from(logs) * 10_000;
@@ -101,12 +101,12 @@ pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> 
     settings
 }
 
-/// A request of whole pages of `page` bytes.
+/// Makes a request of whole pages of `page` bytes.
 pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
     Record { time_ns, op, offset: lpn * page, size: count * page, line: 0, flags: 0 }
 }
 
-/// Bursts of reads and writes of one to six pages of 4 KiB over the first `lpns` pages.
+/// Makes bursts of reads and writes of one to six pages of 4 KiB over the first `lpns` pages.
 pub fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut time_ns = 0;
@@ -139,8 +139,8 @@ pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Comple
     (report, log.0)
 }
 
-/// Every request completes exactly once, its latency is its wait plus its access, and no resource is busy for
-/// longer than the run takes.
+/// Checks that every request completes exactly once, that its latency is its wait plus its access, and that
+/// no resource is busy for longer than the run takes.
 pub fn every_request_completes_once(settings: &Settings, trace: &[Record]) {
     let (report, done) = checked(settings, trace.to_vec());
     assert_eq!(done.len(), trace.len());
@@ -160,7 +160,7 @@ pub fn every_request_completes_once(settings: &Settings, trace: &[Record]) {
     }
 }
 
-/// Number of power cuts that a campaign makes of each FTL; `FTLAB_CUTS` sets more.
+/// Returns the number of power cuts that a campaign makes for each FTL; `FTLAB_CUTS` sets it.
 pub fn cuts() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(300, |count| count.parse().expect("a number"))
 }

@@ -13,14 +13,14 @@ use crate::stack::settings;
 /// The blocks that [`victims`] has chosen from: two LUNs.
 pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
 
-/// What is known of a closed block.
+/// What is known about a closed block.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Valid slots.
     pub valid: u32,
     /// Order of closing.
     pub closed: u64,
-    /// Order in which it came to its number of valid slots.
+    /// When, in order, it reached its number of valid slots.
     pub came: u64,
     /// When it was last modified.
     pub modified: u64,
@@ -33,7 +33,7 @@ pub struct Model {
     /// How often each block was erased.
     erases: BTreeMap<u32, u32>,
     events: u64,
-    /// By LUN, the next block by number, if a block is closed.
+    /// For each LUN, the next block by number, if a block is closed.
     due: [Option<u32>; 2],
 }
 
@@ -89,7 +89,7 @@ impl Model {
 }
 
 /// Tests a registered policy: a victim is a closed block of its LUN; a block that gains something is taken
-/// before long; the policy holds exactly the closed blocks; and one that is loaded from a saved state goes on
+/// before long; the policy holds exactly the closed blocks; and a policy loaded from a saved state continues
 /// in the same way.
 ///
 /// ```
@@ -101,20 +101,20 @@ impl Model {
 ///
 /// impl Victims for Oldest {
 ///     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Oldest {
-///         Oldest(vec![Vec::new(); space.LUNs as usize], space)
+///         Oldest(vec![Vec::new(); space.luns as usize], space)
 ///     }
-///     fn close(&mut self, LUN: u32, block: u32, _valid: u32, _now: u64) {
-///         self.0[LUN as usize].push(block);
+///     fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
+///         self.0[lun as usize].push(block);
 ///     }
 ///     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-///         let mut closed = self.0[need.LUN as usize].iter().copied();
+///         let mut closed = self.0[need.lun as usize].iter().copied();
 ///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
 ///     }
-///     fn remove(&mut self, LUN: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-///         self.0[LUN as usize].retain(|&other| other != block);
+///     fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
+///         self.0[lun as usize].retain(|&other| other != block);
 ///     }
-///     fn each(&self, LUN: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-///         self.0[LUN as usize].iter().for_each(|&block| visit(block, None));
+///     fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+///         self.0[lun as usize].iter().for_each(|&block| visit(block, None));
 ///     }
 /// }
 ///
@@ -128,7 +128,7 @@ pub fn victims(name: &str) {
     victims_judged(name, &settings(), |_, _, _| ());
 }
 
-/// The same with these keys of the policies; in addition `judge` sees each victim with what is known of the
+/// Does the same with these keys of the policies; `judge` also sees each victim, with what is known about the
 /// blocks.
 ///
 /// # Panics
@@ -219,8 +219,8 @@ impl Run {
         }
     }
 
-    /// Closed again in the order of [`ftlab_core::ftl::gc::Victims::each`], the blocks are chosen in the same
-    /// order.
+    /// Continues with a loaded policy: if the blocks are closed again in the order of
+    /// [`ftlab_core::ftl::gc::Victims::each`], they are chosen in the same order.
     fn goes_on_when_loaded(&mut self, mut loaded: Policy) {
         for lun in 0..SPACE.luns {
             self.policy.each(lun, &mut |block, _| {
@@ -245,8 +245,8 @@ impl Run {
         }
     }
 
-    /// With one block that gains something and others that do not: a victim without gain is rewritten whole,
-    /// into another block.
+    /// Checks that a policy comes to the one block that gains something: a victim without gain is rewritten
+    /// completely, into another block.
     fn comes_to_a_gainful_block(&mut self) {
         let full = SPACE.slots_per_block;
         let blocks: Vec<u32> = self.model.of(0).map(|(block, _)| block).collect();

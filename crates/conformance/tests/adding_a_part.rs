@@ -67,7 +67,7 @@ fn the_patrol_reads_a_page_every_millisecond() {
     assert!(before.own.is_none());
     assert_eq!(report.own.unwrap()["patrol"]["reads"], 20.0);
     assert_eq!((before.latency.read.max_ns, report.latency.read.max_ns), (35_000, 60_000));
-    // It does not keep a run alive, and a device that is driven from outside goes on with it.
+    // The part does not keep a run alive, and a device driven from outside continues with it.
     assert_eq!((report.elapsed_ns, before.elapsed_ns), (20_070_000, 20_045_000));
     let prepared = ftlab_core::sim::Prepared::new(&settings, &mut (), true).unwrap();
     let mut driven = ftlab_core::Simulation::new(&settings, prepared);
@@ -116,7 +116,7 @@ fn copy_crate(root: &Path, copied: &Path, folder: &str) {
     fs::write(copied.join(folder).join("Cargo.toml"), format!("{before}{rest}")).unwrap();
 }
 
-/// Does what the page says: its Rust is a new file, or where the file is there the first line of its registry.
+/// Does what the page says: its Rust is a new file or, where the file exists, the first line of its registry.
 fn follow(page: &str, copied: &Path) -> Vec<String> {
     let mut done = Vec::new();
     let mut rest = page;

@@ -1,4 +1,4 @@
-//! The suites can fail: parts that are each wrong in one place.
+//! The suites can fail: here are parts that are each wrong in one place.
 
 use ftlab_conformance::{SPACE, host_scheduler, victims};
 use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
@@ -9,9 +9,9 @@ use ftlab_core::request::{Pool, Queue};
 #[derive(Debug)]
 struct Fifo {
     queue: Queue,
-    /// A request that leaves by deadline stays in the queue.
+    /// Whether a request that leaves by deadline stays in the queue.
     keeps: bool,
-    /// Every other choice is empty.
+    /// Whether every other choice is empty.
     rests: bool,
     choices: u32,
 }
@@ -70,12 +70,12 @@ fn a_scheduler_that_rests() {
     fifo("rests", false, true);
 }
 
-/// The lowest number of all blocks, or of those that gain anything.
+/// Chooses the lowest number of all blocks, or of those that gain anything.
 #[derive(Clone, Debug)]
 struct Lowest {
     closed: Vec<u32>,
     gainful: bool,
-    /// Blocks that leave are kept.
+    /// Whether blocks that leave are kept.
     keeps: bool,
 }
 

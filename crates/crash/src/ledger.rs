@@ -1,7 +1,7 @@
 //! What the host may expect of every logical page after a power cut.
 //!
 //! - A write or trim is durable if it completed before a flush was handed to the device and that flush
-//!   completed before the cut: the page then holds it, or something newer.
+//!   completed before the cut: the page then holds that, or something newer.
 //! - A write with FUA is durable when it completes.
 //! - Where logical pages are as large as NAND pages, a write completes when its page is programmed, so every
 //!   completed write is durable, with or without a flush.
@@ -23,7 +23,7 @@ struct Content {
     durable: bool,
 }
 
-/// What the host knows of every page.
+/// What the host knows about every page.
 pub struct Ledger {
     /// What each page had after the last recovery.
     known: Vec<Option<u64>>,
@@ -36,9 +36,9 @@ pub struct Ledger {
 pub struct Verdict {
     /// Pages compared.
     pub pages: u64,
-    /// Pages that had to have a write since the cut before, or a newer version.
+    /// Pages that had to have a write made since the previous cut, or a newer version.
     pub durable_writes: u64,
-    /// Pages that had to have a trim since the cut before, or a newer version.
+    /// Pages that had to have a trim made since the previous cut, or a newer version.
     pub durable_trims: u64,
 }
 
@@ -46,12 +46,12 @@ impl Ledger {
     /// Makes the account of a device that has everything on flash.
     ///
     /// # Errors
-    /// A message, if it has not.
+    /// A message, if something is missing.
     pub fn new(ftl: &Ftl, media: &Media) -> Result<Ledger, String> {
         Ok(Ledger { known: found(ftl, media)?, since: HashMap::new() })
     }
 
-    /// Takes in a leg that was cut at `time_ns`, and returns the requests it acknowledged.
+    /// Records a leg that was cut at `time_ns`, and returns the requests that it acknowledged.
     pub fn take(
         &mut self,
         leg: &Leg,

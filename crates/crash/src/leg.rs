@@ -31,8 +31,8 @@ impl<'a> Leg<'a> {
         Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
     }
 
-    /// Number of programs and erases that have finished at the cut. If the device turned read-only before the
-    /// chosen cut, an earlier number.
+    /// Returns the number of programs and erases that have finished at the cut: an earlier number, if the
+    /// device turned read-only before the chosen cut.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let ran = self.operations.count();
         let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;
@@ -80,13 +80,13 @@ pub struct Passes<'a, 's> {
     /// The stamp from which this pass goes on, and the last one handed out, ns.
     from_ns: u64,
     last_ns: u64,
-    /// Whether the pass under way had requests, and writes.
+    /// Whether the present pass has had requests, and writes.
     any: bool,
     writes: bool,
 }
 
 impl<'a, 's> Passes<'a, 's> {
-    /// Opens them.
+    /// Opens the requests.
     pub fn new(reopen: Reopen<'a, 's>) -> Result<Passes<'a, 's>, SourceError> {
         let source = reopen()?;
         let over = Arc::default();
@@ -101,7 +101,7 @@ impl<'a, 's> Passes<'a, 's> {
 }
 
 impl Passes<'_, '_> {
-    /// The pass has ended: the next one goes on from the last stamp.
+    /// Begins the next pass, which continues from the last stamp.
     fn begin_anew(&mut self) -> Result<(), SourceError> {
         if !self.any {
             return Err(SourceError::Input("the workload has no requests, so nothing can be cut".into()));

@@ -1,11 +1,11 @@
 //! Power cuts: a device loses power again and again, and what it recovers is compared with what it
 //! promised.
 //!
-//! A *life* is one device. It runs requests through the whole stack until power is cut, between two
-//! flash operations or inside some; the flash then holds what had finished ([`leg`]), and all else is
-//! gone. The FTL is made anew from the flash alone, which may be cut again, and the host's account
-//! ([`ledger`]) says of every logical page which versions it may have now. Then the device goes on,
-//! in check mode, until the next cut.
+//! A *life* is one device. It runs requests through the whole stack until power is cut, between two flash
+//! operations or inside some; the flash then holds what had finished ([`leg`]), and everything else is gone.
+//! The FTL is rebuilt from the flash alone, which may be cut again, and the host's account ([`ledger`]) says
+//! which versions each logical page may now have. Then the device continues, in check mode, until the next
+//! cut.
 
 mod ledger;
 mod leg;
@@ -40,9 +40,9 @@ const MOST_WAITING: u32 = 1 << 10;
 pub enum Cuts {
     /// This many times, after a random number of flash operations with this mean.
     Random {
-        /// Cuts.
+        /// Number of cuts.
         count: u64,
-        /// Operations on average.
+        /// Mean number of operations between cuts.
         mean: u64,
     },
     /// When these numbers of programs and erases have finished, counted from time 0 in ascending order. Those
@@ -121,7 +121,7 @@ impl Recoveries {
 pub struct Summary {
     /// Cuts, without those of recoveries.
     pub cuts: u64,
-    /// Blocks wore out, and the device turned read-only: the cut was the last.
+    /// Whether blocks wore out and the device turned read-only: that cut was the last.
     pub read_only: bool,
     /// Requests acknowledged.
     pub requests: u64,
@@ -131,14 +131,14 @@ pub struct Summary {
     pub torn_programs: u64,
     /// Erases torn, those of recoveries included.
     pub torn_erases: u64,
-    /// Writes, over all cuts, that had to be there because a flush or FUA had made them durable since the cut
-    /// before.
+    /// Writes, over all cuts, that had to be there because a flush or FUA had made them durable since the
+    /// previous cut.
     pub durable_writes: u64,
-    /// Trims of which the same is true.
+    /// The same for trims.
     pub durable_trims: u64,
     /// Logical pages compared, over all cuts.
     pub pages_verified: u64,
-    /// Recoveries.
+    /// Cost of the recoveries.
     pub recovery: Recoveries,
 }
 
@@ -148,7 +148,7 @@ pub enum CrashError {
     /// The workload failed or was interrupted.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The device broke a promise, or ftlab a rule: a fault of ftlab.
+    /// The device broke a promise, or ftlab one of its own rules: a fault of ftlab.
     #[error("cut {cut}: {what}")]
     Fault {
         /// Number of the cut, from 1.
@@ -169,8 +169,7 @@ struct Life<'a> {
 }
 
 /// Cuts the power of one device again and again. `reopen` opens the requests, and opens them again when they
-/// have ended; `progress` is told of every cut, and is called now and then between cuts, and may stop the
-/// campaign.
+/// have ended. `progress` is called at every cut, and now and then between cuts, and may stop the campaign.
 ///
 /// # Errors
 /// [`CrashError`].
@@ -253,7 +252,7 @@ impl Life<'_> {
         below(self.random.next_u64(), bound)
     }
 
-    /// Number of operations to the next cut; `None` if there is none.
+    /// Returns the number of operations to the next cut; `None` if there is none.
     fn next_cut(&mut self) -> Option<u64> {
         match &self.options.cuts {
             Cuts::Random { count, mean } => {
@@ -267,7 +266,7 @@ impl Life<'_> {
         }
     }
 
-    /// Runs requests up to a cut, recovers, verifies, and returns the device as it goes on.
+    /// Runs requests up to a cut, recovers, verifies, and returns the device with which to continue.
     fn cut(
         &mut self,
         prepared: Prepared,
@@ -296,7 +295,7 @@ impl Life<'_> {
         Ok(Prepared::recovered(self.settings, ftl, &self.power.tape))
     }
 
-    /// Recovers, with a number of cuts on the way, and at last without one.
+    /// Recovers, with a number of cuts on the way, and finally without one.
     fn recover(&mut self) -> Result<Ftl, CrashError> {
         let mut cuts = if self.draw(4) == 0 { 1 + self.draw(u64::from(RECOVERY_CUTS)) } else { 0 };
         loop {

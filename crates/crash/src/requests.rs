@@ -38,7 +38,7 @@ impl Requests {
         }
     }
 
-    /// Gives one write in eight FUA; nothing else changes.
+    /// Gives FUA to one write in eight; nothing else changes.
     pub fn with_fua(self, seed: u64) -> Requests {
         Requests { fua: Some(stream(seed, "crash fua")), ..self }
     }

@@ -16,7 +16,7 @@ pub enum Fault {
     User(String),
     /// ftlab's; says what happened, in one line.
     Internal(String),
-    /// Asked to stop.
+    /// The call was asked to stop.
     Interrupted,
 }
 
@@ -78,7 +78,7 @@ fn payload_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("(no message)")
 }
 
-/// Runs `work`. A panic inside becomes a fault of ftlab; an error that a part sent through the core by
+/// Runs `work`. A panic inside becomes a fault of ftlab; an error that a part passed through the core by
 /// unwinding becomes that error again.
 ///
 /// # Errors

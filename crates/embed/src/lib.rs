@@ -16,7 +16,7 @@ use ftlab_core::sim::{Observer, Prepared};
 use serde_json::{Map, Value};
 
 /// Makes the device of a configuration at time 0, preconditioned or loaded from the file `load_state`, for
-/// submitted requests; with `ftl.power_safe` it can lose its power. With `check`, every invariant is verified
+/// submitted requests; with `ftl.power_safe` it can lose power. With `check`, every invariant is verified
 /// after every request.
 ///
 /// # Errors
@@ -58,7 +58,8 @@ pub fn result(resolved: &Resolved, report: &Report) -> Value {
 }
 
 /// Returns the largest resident memory of this process so far, bytes; `None` where it is not known (only
-/// Linux tells). It counts this program alone: `getrusage` would begin with the peak of the parent process.
+/// Linux reports it). It covers this program alone: `getrusage` would begin with the peak of the parent
+/// process.
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

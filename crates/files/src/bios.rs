@@ -1,4 +1,4 @@
-//! Block I/Os: how they are submitted, and what follows when they have landed.
+//! Block I/Os: how they are submitted, and what follows when they complete.
 
 use super::stats::Reason;
 use super::{Blocked, FileHost};
@@ -37,7 +37,7 @@ pub(super) struct Bio {
     pub size: u64,
     pub submitted_ns: u64,
     pub purpose: For,
-    /// Check mode: what is written.
+    /// Token of what is written (check mode).
     pub token: u64,
     /// The next block I/O of the same request.
     pub next: u32,
@@ -81,8 +81,8 @@ impl FileHost {
         }
     }
 
-    /// The device refuses writes. The file system becomes read-only, and the clients end, because their next
-    /// write would fail (as ext4 behaves with errors=remount-ro).
+    /// Makes the file system read-only, because the device refuses writes; the clients end, because their
+    /// next write would fail (as ext4 behaves with errors=remount-ro).
     #[cold]
     pub(super) fn fail(&mut self) {
         self.live = 0;
@@ -175,8 +175,8 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// Check mode: a write reached the device; `version` gives the version of an LPN there. To be called
-    /// before [`ftlab_core::host::Arrivals::completed`].
+    /// Notes, in check mode, that a write has reached the device; `version` gives the version of an LPN
+    /// there. Must be called before [`ftlab_core::host::Arrivals::completed`].
     pub(super) fn follow(&mut self, request: &Request, version: VersionOf) {
         let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;

@@ -1,7 +1,7 @@
 //! Check mode above the device: what clients wrote, compared with what the device's pages resolve to.
 //!
-//! Every write of a page gives it a new token. The token that a page has when it is submitted is what the
-//! write brings to its block; when that write completes, block and logical page hold it. After an fsync every
+//! Every write of a page gives it a new token. A write brings to its block the token that the page had when
+//! it was submitted; when the write completes, block and logical page hold that token. After an fsync every
 //! page of the file that was not written meanwhile must be on the device with its newest token, and a read
 //! must deliver the newest.
 
@@ -13,7 +13,7 @@ use ftlab_core::request::Paging;
 use ftlab_core::util::NONE;
 use ftlab_core::workload::Op;
 
-/// What is known of a block on the device.
+/// What is known about a block on the device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Landed {
     token: u64,
@@ -57,7 +57,7 @@ impl Check {
         self.last
     }
 
-    /// A client wrote a page.
+    /// Notes that a client wrote a page.
     pub(super) fn wrote(&mut self, inode: u32, index: u32) {
         let (inode, index) = (inode as usize, index as usize);
         if self.tokens.len() <= inode {
@@ -70,7 +70,7 @@ impl Check {
         self.tokens[inode][index] = self.last;
     }
 
-    /// A file was deleted or emptied.
+    /// Notes that a file was deleted or emptied.
     pub(super) fn gone(&mut self, inode: u32) {
         if let Some(tokens) = self.tokens.get_mut(inode as usize) {
             tokens.clear();
@@ -85,17 +85,17 @@ impl Check {
         self.tokens.get(inode as usize).and_then(|tokens| tokens.get(index as usize)).copied().unwrap_or(0)
     }
 
-    /// An fsync that began at `mark` has returned.
+    /// Notes that an fsync that began at `mark` has returned.
     pub(super) fn synced(&mut self, inode: u32, mark: u64) {
         self.promises.push(Promise::Synced { inode, mark });
     }
 
-    /// Pages are requested from the device.
+    /// Notes that pages are requested from the device.
     pub(super) fn reads(&mut self, inode: u32, index: u32, pages: u32) {
         self.promises.push(Promise::Read { inode, index, pages });
     }
 
-    /// A block I/O reached the device.
+    /// Notes that a block I/O has reached the device.
     pub(super) fn landed(&mut self, bio: &Bio, version: VersionOf) {
         let token = match bio.op {
             Op::Write => bio.token,
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::fs::Mkfs;
 
-    /// Detects a page whose write is lost or older, or of which the device has an older version.
+    /// The check detects a page whose write is lost or older, or of which the device has an older version.
     #[test]
     fn lost_and_stale_pages_are_found() {
         let mut fs = Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, 1);

@@ -7,13 +7,13 @@ use ftlab_core::config::Contradiction;
 use ftlab_core::config::units::BYTES;
 
 impl Clients {
-    /// The benchmark of `[workload.benchmark]`, if one is chosen.
+    /// Returns the benchmark of `[workload.benchmark]`, if one is chosen.
     pub fn of_benchmark(settings: &Settings) -> Option<Clients> {
         let parameters = settings.files.benchmark.as_ref()?;
         Some(parameters.clients(settings.seed))
     }
 
-    /// The jobs of a fio job file.
+    /// Returns the clients for the jobs of a fio job file.
     ///
     /// # Errors
     /// What does not fit the configuration, as a message.
@@ -44,7 +44,7 @@ impl Clients {
     }
 }
 
-/// Checks the benchmark against the rest of the configuration.
+/// Checks that the benchmark fits the rest of the configuration.
 ///
 /// # Errors
 /// [`Contradiction`] naming the key to change.
@@ -93,7 +93,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     space(settings, bench)
 }
 
-/// The files and the file system's own blocks must fit.
+/// Checks that the files and the file system's own blocks fit.
 fn space(settings: &Settings, bench: &Parameters) -> Result<(), Contradiction> {
     let files = match bench.kind {
         Kind::PostMark => u128::from(bench.files) * 2,

@@ -1,4 +1,4 @@
-//! The file host as a feed of requests: its timers, its outbox and what completions bring.
+//! The file host as a feed of requests: its timers, its outbox and what completions cause.
 
 use super::FileHost;
 use crate::cache::PAGE;
@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// The most steps at one instant before it is clear that nothing will move time.
+/// The most steps at one instant; beyond it, nothing will make time move on.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {
@@ -79,8 +79,8 @@ impl Arrivals for FileHost {
         Ok(pool.insert(self.hand_over(id)))
     }
 
-    /// The issue range extension (Shim et al., TC 2014, section 5.3.2): writes, in order, the dirty pages of
-    /// all files between two bytes of the device, including pages that are submitted and not handed over.
+    /// Writes, in order, the dirty pages of all files between two bytes of the device, including pages that
+    /// are submitted and not handed over: the issue range extension (Shim et al., TC 2014, section 5.3.2).
     fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
         if self.live == 0 {
             return;

@@ -1,8 +1,8 @@
 //! The host above the block layer: clients, their file system and its page cache.
 //!
-//! To the loop, [`FileHost`] is what a trace is: it says when its next request arrives and hands it over. It
-//! also has timers (clients, the flusher, the journal's commit) and is told of completions. Its parts know
-//! nothing of each other: [`crate::clients`] says what clients do, [`crate::fs`] where things lie,
+//! To the loop, [`FileHost`] is like a trace: it says when its next request arrives and hands it over. It
+//! also has timers (clients, the flusher, the journal's commit) and is told about completions. Its parts know
+//! nothing about each other: [`crate::clients`] decides what clients do, [`crate::fs`] where things are,
 //! [`crate::cache`] what is in memory, and this module when things happen.
 //!
 //! Interpretation: every client has a processor of its own, except for the time to move pages
@@ -48,7 +48,7 @@ pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> 
     Simulation::below(settings, prepared, Box::new(host))
 }
 
-/// Runs clients above a file system and its page cache to their end.
+/// Runs clients above a file system and its page cache until they end.
 ///
 /// # Errors
 /// [`RunError`] if they cannot go on, the observer stops them or, on a device that is checked, an invariant
@@ -77,7 +77,7 @@ enum Blocked {
     Flush,
     /// The client has direct requests in flight.
     Await,
-    /// Another client has not come to this step yet.
+    /// Another client has not reached this step yet.
     Gather,
 }
 
@@ -91,7 +91,7 @@ struct ClientState {
     blocked: Blocked,
     outstanding: u32,
     done: bool,
-    /// The last read: its file, where it ended, the pages read ahead.
+    /// The last read: its file, where it ended, and the number of pages read ahead.
     last_read: (u32, u64, u32),
 }
 
@@ -131,7 +131,7 @@ pub struct FileHost {
     /// block I/O has left out of turn.
     outbox: VecDeque<(u32, u64)>,
     submitted: u64,
-    /// Something has been taken from the outbox since the flusher last looked.
+    /// Whether something has been taken from the outbox since the flusher last looked.
     taken: bool,
     /// Writes of cached pages in the outbox by block, if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
@@ -142,9 +142,9 @@ pub struct FileHost {
     moved_ns: u64,
     directs: Slab<DirectRequest>,
     arrived: u64,
-    /// Clients that wait because too many pages are dirty.
+    /// Number of clients that wait because too many pages are dirty.
     throttled: u32,
-    /// Steps since time last moved.
+    /// Number of steps since time last moved.
     steps: u64,
     scratch: Vec<u32>,
     stats: Stats,
@@ -220,7 +220,7 @@ impl FileHost {
         self.clients.len() as u32 + 2
     }
 
-    /// The measured window begins or ends.
+    /// Begins or ends the measured window.
     fn window(&mut self) {
         let Some((from, to)) = self.window_ns else { return };
         if self.now_ns < to {
@@ -232,7 +232,7 @@ impl FileHost {
         }
     }
 
-    /// A client goes on at this instant.
+    /// Lets a client continue at this instant.
     fn resume(&mut self, client: u32) {
         let state = &mut self.clients[client as usize];
         if state.blocked == Blocked::Throttled {
@@ -251,7 +251,8 @@ impl FileHost {
         }
     }
 
-    /// Pages of a file have been read or written: whoever waited for the last of them goes on.
+    /// Lets clients continue that waited for pages of a file, now that the last of them has been read or
+    /// written.
     fn no_longer_busy(&mut self, inode: u32) {
         if self.cache.busy_of(inode) == 0 {
             self.wake(|blocked| blocked == Blocked::Busy(inode));
@@ -271,7 +272,7 @@ impl FileHost {
     }
 }
 
-/// Converts a number of parts per million.
+/// Returns a share of bytes, given in parts per million.
 fn share(bytes: u64, ppm: u64) -> u64 {
     (u128::from(bytes) * u128::from(ppm) / 1_000_000) as u64
 }

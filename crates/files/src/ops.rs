@@ -1,4 +1,4 @@
-//! How clients' operations go on, step by step, until they have to wait.
+//! How clients' operations proceed, step by step, until they have to wait.
 
 use super::bios::For;
 use super::stats::Reason;
@@ -9,7 +9,7 @@ use crate::fs::Tid;
 use ftlab_core::util::NONE;
 use ftlab_core::workload::{Op, SourceError};
 
-/// Simulated time after which no client goes on, ns: later than that, the device's own steps would exceed 64
+/// Simulated time after which no client continues, ns; beyond it, the device's own steps would exceed 64
 /// bits.
 const LATEST_NS: u64 = u64::MAX / 2;
 
@@ -18,10 +18,10 @@ const LATEST_NS: u64 = u64::MAX / 2;
 pub(super) struct Active {
     pub op: FileOp,
     pub begun_ns: u64,
-    /// How far a read or write has come; unit: bytes of the file.
+    /// How far a read or write has come, in bytes of the file.
     pub at: u64,
     pub stage: Stage,
-    /// Check mode: what was written when an fsync began.
+    /// Token mark when an fsync began (check mode).
     mark: u64,
 }
 
@@ -32,12 +32,12 @@ pub(super) enum Stage {
     Data(u8),
     /// An fsync waits for this commit.
     Commit(Tid),
-    /// The host time of the operation passes; after that it has ended.
+    /// The operation's host time is passing; after that it ends.
     Ending,
 }
 
 impl FileHost {
-    /// Lets a client go on until it waits.
+    /// Lets a client continue until it waits.
     pub(super) fn run_client(&mut self, client: u32) -> Result<(), SourceError> {
         if self.clients[client as usize].active.is_some_and(|active| active.stage == Stage::Ending) {
             self.end_operation(client);
@@ -61,7 +61,7 @@ impl FileHost {
         self.pause(client, cost_ns)
     }
 
-    /// Lets a client go on after this time.
+    /// Lets a client continue after this time.
     fn pause(&mut self, client: u32, ns: u64) -> Result<(), SourceError> {
         let due_ns = self.now_ns.max(self.moved_ns).saturating_add(ns);
         if due_ns > LATEST_NS {
@@ -214,7 +214,7 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// Space that is allocated without being written.
+    /// Allocates space without writing to it.
     fn allocate(&mut self, client: u32, file: u32, size: u64) -> Result<Blocked, SourceError> {
         if self.inode(client, file) == NONE {
             self.create(client, file)?;
@@ -230,7 +230,7 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// Waits for a commit if that frees blocks; otherwise the workload does not fit.
+    /// Waits for a commit if that frees blocks; otherwise reports that the workload does not fit.
     pub(super) fn no_room(&mut self) -> Result<Blocked, SourceError> {
         let journal = &self.fs.journal;
         let running = (!journal.running.freed.is_empty()).then_some(journal.running.tid);
@@ -249,8 +249,8 @@ impl FileHost {
         }
     }
 
-    /// Data goes first, in units of the flush policy; then comes a commit of the transaction that holds the
-    /// inode or, if no commit is needed, a flush of the device.
+    /// Performs an fsync: first the data, in units of the flush policy, then a commit of the transaction that
+    /// holds the inode or, if no commit is needed, a flush of the device.
     fn fsync(&mut self, client: u32, inode: u32, stage: Stage) -> Blocked {
         let mut stage = stage;
         loop {

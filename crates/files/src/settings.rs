@@ -10,7 +10,7 @@ use ftlab_core::config::{Key, Section, Values};
 use ftlab_core::settings as core;
 
 section! {
-    /// Everything that a run reads. The settings of each layer are a field of those above it: a function
+    /// Everything that a run reads. The settings of each layer are a field of the layer above; a function
     /// takes those of its own layer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
@@ -45,7 +45,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Keys that the chosen parts ignore, each with the reason.
+    /// Returns the keys that the chosen parts ignore, each with the reason.
     pub fn ignored(&self) -> Vec<Contradiction> {
         let mut found = Ignored::default();
         let clients = self.files.benchmark.is_some() || self.workload.fio_job.is_some();
@@ -64,12 +64,12 @@ impl Settings {
     }
 }
 
-/// Every key of this build.
+/// Returns every key of this build.
 pub fn all() -> Vec<Key> {
     keys::<Settings>()
 }
 
-/// Keys that nothing reads without a page cache.
+/// Keys that are read only with a page cache.
 const CACHE: [&str; 10] = [
     "host.flush_policy",
     "host.dirty_background_ratio",
@@ -97,7 +97,8 @@ section! {
         background_ppm: u64 = "host.dirty_background_ratio", share(1, 1_000_000), "10%";
         /// Dirty share of the page cache beyond which writers wait (Linux 2.6.32).
         dirty_ppm: u64 = "host.dirty_ratio", share(1, 1_000_000), "20%";
-        /// Time between two looks of the flusher for old dirty data, at least 1ms (Linux 2.6.32: 500 centiseconds).
+        /// Time between two checks by the flusher for old dirty data, at least 1ms (Linux 2.6.32: 500
+        /// centiseconds).
         writeback_ns: Option<u64> = "host.dirty_writeback", ANY_TIME or "never", "5s";
         /// Age at which dirty data is old enough for the flusher (Linux 2.6.32: 3000 centiseconds).
         expire_ns: u64 = "host.dirty_expire", ANY_TIME, "30s";
@@ -110,10 +111,10 @@ section! {
         operation_ns: u64 = "host.operation_time", ANY_TIME, "10us";
         /// Host time of each byte copied to or from the page cache.
         copy_ps: u64 = "host.copy_time", PER_BYTE, "1ns";
-        /// Processor time for each page of 4KiB that a request moves between flash and memory, where no DMA does
-        /// it; the device gets no other request and no client goes on meanwhile.
+        /// Processor time for each page of 4KiB that a request moves between flash and memory, where no DMA
+        /// does it; meanwhile the device gets no other request and no client continues.
         flash_cpu_ns: u64 = "host.flash_cpu", OPERATION, "0ns";
-        /// Bytes of the file system's journal; auto: as mke2fs chooses by size (16MiB for 512MiB).
+        /// Bytes of the file system's journal; auto: what mke2fs chooses for the size (16MiB for 512MiB).
         journal_bytes: Option<u64> = "host.journal", bytes(1 << 18, 1 << 40) or "auto", "auto";
         /// Age at which a transaction of the journal is committed without an fsync (ext4: 5 s).
         commit_ns: u64 = "host.journal_commit", ANY_TIME, "5s";
@@ -133,14 +134,14 @@ impl Files {
     }
 }
 
-/// The flusher wakes no more often. Each look is an instant of the simulation, and Linux counts in hundredths of a
-/// second.
+/// The flusher wakes no more often than this. Each time is an instant of the simulation, and Linux counts in
+/// hundredths of a second.
 const LEAST_PERIOD_NS: u64 = 1_000_000;
 
-/// The least number of blocks of a device with a file system.
+/// The smallest number of blocks of a device with a file system.
 const LEAST: u64 = 256;
 
-/// Checks the keys of page cache and file system, and those of the benchmark against them.
+/// Checks the keys of page cache and file system, and whether the benchmark fits them.
 fn check(settings: &Settings) -> Result<(), Contradiction> {
     page_cache(&settings.files)?;
     file_system(settings)?;

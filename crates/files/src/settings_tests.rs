@@ -197,7 +197,7 @@ fn generators_must_be_possible() {
     );
 }
 
-/// Hybrid FTLs: the message says with a number and a key what they need besides the user's blocks.
+/// Hybrid FTLs: the message says, with a number and a key, what they need besides the user's blocks.
 #[test]
 fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     let fits = |kind, keys: &[(&'static str, Value)]| {
@@ -227,7 +227,7 @@ fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     assert!(fits("fast", &[logs(2), chips()]).is_ok());
     let small = ("ftl.logical_page", Value::Bytes(2048));
     assert!(fault("fast", &[small]).starts_with("ftl.logical_page: fast maps blocks of whole NAND pages"));
-    // Nor does the preset's mapping cache matter for them.
+    // The preset's mapping cache does not matter for them either.
     assert!(fits("bast", &[("ftl.mapping_cache", Value::Bytes(1))]).is_ok());
 }
 
@@ -266,7 +266,7 @@ fn the_page_cache_must_be_possible() {
     );
     let ratio = [("host.dirty_background_ratio", Value::Ppm(500_000))];
     assert!(refused(&ratio).starts_with("host.dirty_background_ratio: above host.dirty_ratio"));
-    // Regression: with 7ns a run did not come to its end.
+    // Regression: with 7ns a run did not reach its end.
     for period_ns in [0, 7, 999_999] {
         let often = [("host.dirty_writeback", Value::Nanos(period_ns))];
         assert!(
@@ -351,7 +351,7 @@ fn the_user_capacity_can_be_whole_blocks() {
     assert_eq!(by("block") % 64, 0);
 }
 
-/// What a saved state covers: the flash and what writes to it, neither the host nor times.
+/// What a saved state covers: the flash and what writes to it, but neither the host nor times.
 #[test]
 fn some_keys_shape_the_state_at_time_0() {
     let shapes = shapes_state;

@@ -13,7 +13,7 @@ use ftlab_core::workload::Op;
 pub(super) enum Reason {
     /// An fsync.
     Fsync,
-    /// They have been dirty for long.
+    /// They have been dirty for a long time.
     Expired,
     /// Too many are dirty.
     Background,
@@ -56,7 +56,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// With `histograms`, the bins of the operations' latencies are shown.
+    /// Makes the counters; with `histograms`, the bins of the operations' latencies are shown.
     pub(super) fn new(clients: &Clients, histograms: bool) -> Stats {
         Stats {
             name: clients.name,
@@ -81,7 +81,7 @@ impl Stats {
         }
     }
 
-    /// A measured run begins; concurrent runs of several clients count as one.
+    /// Begins a measured run; concurrent runs of several clients count as one.
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.depth += 1;
         if self.depth == 1 {
@@ -90,7 +90,7 @@ impl Stats {
         }
     }
 
-    /// A measured run ends.
+    /// Ends a measured run.
     pub(super) fn end(&mut self, now_ns: u64) {
         self.depth -= 1;
         if self.depth == 0 {
@@ -99,7 +99,7 @@ impl Stats {
         }
     }
 
-    /// The device failed: the current measurement ends here.
+    /// Ends the current measurement: the device has failed.
     pub(super) fn fail(&mut self, now_ns: u64) {
         self.failed_ns = Some(now_ns);
         if self.depth > 0 {
@@ -122,7 +122,7 @@ impl Stats {
         self.end = (self.depth == 0).then_some(done);
     }
 
-    /// An operation of a client ended.
+    /// Notes that an operation of a client has ended.
     pub(super) fn operation(&mut self, op: &FileOp, begun_ns: u64, now_ns: u64) {
         let (Some(kind), true) = (op.kind(), self.depth > 0) else { return };
         let [read, written] = op.bytes();
@@ -132,13 +132,13 @@ impl Stats {
         self.latency[kind].add(now_ns - begun_ns);
     }
 
-    /// A page was looked up for a client.
+    /// Notes that a page was looked up for a client.
     pub(super) fn looked_up(&mut self, hit: bool) {
         self.hits += u64::from(hit);
         self.misses += u64::from(!hit);
     }
 
-    /// A request of the block layer completed.
+    /// Notes that a request of the block layer has completed.
     pub(super) fn request(&mut self, now_ns: u64, request: &Request) {
         if let (Some(series), Op::Write, true) = (&mut self.write_latency, request.op, self.depth > 0) {
             let pages = u64::from(request.pages.pages.max(1));
@@ -146,7 +146,7 @@ impl Stats {
         }
     }
 
-    /// Time moves on: samples the cache's memory as it was until now.
+    /// Samples the cache's memory as it was until now: time is about to move on.
     pub(super) fn sample(&mut self, now_ns: u64, cache: &PageCache) {
         let dirty = (u64::from(cache.dirty) + u64::from(cache.writeback)) * PAGE;
         self.peak_dirty = self.peak_dirty.max(dirty);

@@ -144,7 +144,7 @@ impl FileHost {
         let inode = self.inode(client, file);
         let id = self.directs.insert(DirectRequest { client, op, begun_ns: self.now_ns, bios: 0 });
         self.clients[client as usize].outstanding += 1;
-        // Runs of consecutive blocks; their ends are cut to the bytes asked for.
+        // Runs of consecutive blocks; their ends are cut to the bytes requested.
         let mut at = offset;
         while at < offset + size {
             let begin = self.byte_of(inode, at);
@@ -163,12 +163,12 @@ impl FileHost {
         }
     }
 
-    /// Returns where a byte of a file with allocated space lies on the device.
+    /// Returns where a byte of a file with allocated space is on the device.
     fn byte_of(&self, inode: u32, at: u64) -> u64 {
         u64::from(self.fs.inode(inode).block((at / PAGE) as u32)) * PAGE + at % PAGE
     }
 
-    /// A block I/O of a direct request has landed.
+    /// Notes that a block I/O of a direct request has completed.
     pub(super) fn direct_landed(&mut self, id: u32) {
         let direct = &mut self.directs[id];
         direct.bios -= 1;

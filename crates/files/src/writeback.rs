@@ -1,14 +1,14 @@
-//! What the host writes on its own: pages that are old or too many, and the journal.
+//! What the host writes on its own: pages that are too old or too many, and the journal.
 //!
 //! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The
 //! flusher wakes every `host.dirty_writeback` and writes all dirty pages of the files that have been dirty
 //! for `host.dirty_expire`, and metadata blocks of that age; above `host.dirty_background_ratio` it writes
 //! the files that have been dirty longest until it is below. It submits up to 1024 pages
-//! (MAX_WRITEBACK_PAGES) of a file at a time, and more when those have found room in the queue.
+//! (MAX_WRITEBACK_PAGES) of a file at a time, and more once those have found room in the queue.
 //!
 //! A commit writes the data of files with newly allocated blocks, descriptors and metadata blocks, a flush,
-//! the commit block, a flush; then freed blocks are free, and are discarded if that is set. If the ring has
-//! no room for a transaction, the oldest one's blocks are first written in place.
+//! the commit block, a flush; then freed blocks become free, and are discarded if `host.discard` is set. If
+//! the ring has no room for a transaction, the blocks of the oldest one are first written in place.
 
 use super::bios::For;
 use super::stats::Reason;
@@ -18,7 +18,7 @@ use crate::fs::Tid;
 use ftlab_core::clock::NEVER;
 use ftlab_core::workload::Op;
 
-/// Pages of a file that the flusher submits before it looks at the queue again.
+/// Pages of a file that the flusher submits before it checks the queue again.
 const CHUNK: u32 = 1024;
 
 /// The stage of a commit.
@@ -44,14 +44,14 @@ enum CommitStage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
     stage: CommitStage,
-    /// Transactions up to this one are to be committed.
+    /// The last transaction that is to be committed.
     wanted: Tid,
     /// Block I/Os of the stage that are in flight.
     left: u32,
 }
 
 impl FileHost {
-    /// The flusher looks for old data.
+    /// Lets the flusher look for old data.
     pub(super) fn wake_flusher(&mut self) {
         let Some(period_ns) = self.config.writeback_ns else { return };
         self.old_ns = self.now_ns.checked_sub(self.config.expire_ns);
@@ -61,7 +61,7 @@ impl FileHost {
         }
     }
 
-    /// Metadata blocks that have been dirty for long are written in place.
+    /// Writes metadata blocks in place that have been dirty for a long time.
     fn write_old_buffers(&mut self) {
         let old_ns = self.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
@@ -80,7 +80,7 @@ impl FileHost {
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::InPlace(id, tid));
     }
 
-    /// The flusher goes on while the queue takes what it submits.
+    /// Lets the flusher continue while the queue accepts what it submits.
     pub(super) fn write_back(&mut self) {
         while self.outbox.is_empty() {
             let old = self.old_ns.and_then(|old_ns| self.first_dirty(old_ns));
@@ -100,7 +100,7 @@ impl FileHost {
         }
     }
 
-    /// Write-back starts above this many dirty bytes.
+    /// Returns the number of dirty bytes above which write-back starts.
     fn background_bytes(&self) -> u64 {
         share(self.config.page_cache_bytes, self.config.background_ppm)
     }
@@ -190,14 +190,14 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// A copy has been written in place: a commit that waits for room looks again.
+    /// Lets a commit that waits for room check again: a copy has been written in place.
     pub(super) fn room_in_journal(&mut self) {
         if self.commit.stage == CommitStage::Room {
             self.start_commit();
         }
     }
 
-    /// Goes on to the log once the data of all files has landed.
+    /// Continues with the log once the data of all files has been written.
     pub(super) fn ordered_data_landed(&mut self) {
         if self.commit.stage != CommitStage::Data {
             return;
@@ -219,7 +219,7 @@ impl FileHost {
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Commit);
     }
 
-    /// A block I/O of the commit's stage has landed.
+    /// Notes that a block I/O of the commit's stage has completed.
     pub(super) fn commit_landed(&mut self) {
         self.commit.left -= 1;
         if self.commit.left > 0 {

@@ -1,5 +1,5 @@
 //! The schedulers by flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim et al.,
-//! TC 2014; whatever comes, no data is lost or stale.
+//! TC 2014; whatever happens, no data is lost or stale.
 
 mod clients;
 use ftlab_conformance as common;
@@ -15,7 +15,7 @@ use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Those by flash blocks, and one that is not.
+/// Returns the schedulers by flash blocks, and one that is not.
 fn policies() -> Vec<&'static str> {
     [vec!["noop"], common::schedulers(true)].concat()
 }
@@ -32,7 +32,7 @@ fn write(time_ns: u64, lpn: u64, count: u64) -> Record {
     pages(time_ns, Op::Write, PAGE, lpn, count)
 }
 
-/// Merges by kind: full, partial, switch, padded, cooperative.
+/// Returns the merges by kind: full, partial, switch, padded, cooperative.
 fn merges(report: &Report) -> [u64; 5] {
     let all = &report.merges;
     [&all.full, &all.partial, &all.switched, &all.padded_switch, &all.cooperative].map(|kind| kind.count)
@@ -46,14 +46,14 @@ fn copies(report: &Report) -> u64 {
         .sum()
 }
 
-/// Pages in the order of their dispatch.
+/// Returns the pages in the order of their dispatch.
 fn dispatched(mut log: Vec<Completion>) -> Vec<(Op, u64, u64)> {
     log.sort_by_key(|done| (done.dispatch_ns, done.complete_ns));
     log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect()
 }
 
 /// Fig. 6 (five-page blocks) in the queue: block 0 is the victim. FAST's reclamation would merge blocks 1 and
-/// 2, whose queued pages 8, 9 and 10, 14 go first; then come block 0's own. A read keeps its place.
+/// 2, whose queued pages 8, 9, 10 and 14 go first; then come those of block 0 itself. A read keeps its place.
 #[test]
 fn figure_6_in_the_queue() {
     let at = 2 * SECOND_NS;
@@ -117,7 +117,7 @@ fn a_block_overwritten_in_order() {
     }
 }
 
-/// The pages that a block issue leaves out are read and written with it; no request's figures include them.
+/// The pages that a block issue leaves out are read and written with it; they appear in no request's figures.
 #[test]
 fn padding_makes_blocks_whole() {
     for kind in common::hybrids() {
@@ -180,7 +180,7 @@ fn writes_over_several_blocks() {
     }
 }
 
-/// If the FTL merges nothing the query answers the empty set: coop then serves a trace as irbw does, and a
+/// If the FTL merges nothing, the query returns the empty set: coop then serves a trace as irbw does, and a
 /// page cache above it flushes by erase blocks.
 #[test]
 fn an_ftl_without_merges() {
@@ -308,7 +308,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// With any operations on files every fsync keeps its promise, every read finds the newest data, the
+    /// With any operations on files, every fsync keeps its promise, every read finds the newest data, the
     /// FTL's own invariants hold, the run ends, and a second run is the same.
     #[test]
     fn files_are_never_lost_or_stale(

@@ -39,8 +39,8 @@ impl sim::Observer for Activity {
 }
 
 /// When activity is reported each flash operation ends at an instant of its own. The host above once acted at
-/// each of them, so that samples of its memory, and the time at which the flusher went on, depended on
-/// whether somebody was looking.
+/// each of them, so that samples of its memory, and the time at which the flusher continued, depended on
+/// whether somebody was watching.
 #[test]
 fn telling_activity_changes_nothing() {
     for ftl in ["page", "bast"] {
@@ -59,7 +59,7 @@ fn telling_activity_changes_nothing() {
     }
 }
 
-/// Merges are counted for the measured window alone: what ageing caused is not among them, and their time is
+/// Merges are counted only for the measured window: those that ageing caused are left out, and their time is
 /// all the merging of that window.
 #[test]
 fn measured_merges_leave_ageing_out() {
@@ -142,7 +142,7 @@ fn write(page: u64, pages: u64) -> Step {
 const CREATE: Step = Step::Do(FileOp::Create(0));
 const FSYNC: Step = Step::Do(FileOp::Fsync(0));
 
-/// Requests in order of arrival: operation, pages, arrival, completion.
+/// Returns requests in order of arrival: operation, pages, arrival, completion.
 fn requests(settings: &Settings, script: Vec<Step>) -> Vec<(Op, u64, u64, u64)> {
     let (_, mut log) = run_files(settings, Clients::scripts(vec![script]), true);
     log.sort_by_key(|done| (done.arrival_ns, done.id));
@@ -162,7 +162,7 @@ fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
     for pair in second.windows(2) {
         assert_eq!(pair[0].3, pair[1].2, "each begins when the one before it has completed");
     }
-    // 10 us a call, 1 ns a byte; programs of 240 us.
+    // 10 us per call, 1 ns per byte; programs of 240 us.
     let begun = SECOND_NS + 10_000 + 2 * PAGE;
     assert_eq!(second[0].2, begun);
     assert_eq!(second[4].3, begun + 7 * 240_000);
@@ -209,7 +209,7 @@ fn old_data_is_written_to_the_nanosecond() {
     assert_eq!(at(5 * SECOND_NS), [(Op::Write, 4)]);
     // The transaction of the change itself, begun at 7 s: only its inode.
     assert_eq!(at(12 * SECOND_NS), [(Op::Write, 2)]);
-    // 30 s old at 37 s, seen at 40 s. Metadata committed at 5 s is seen at 40 s too.
+    // The data is 30 s old at 37 s, and seen at 40 s. Metadata committed at 5 s is seen at 40 s too.
     assert_eq!(at(35 * SECOND_NS), []);
     let seen = at(40 * SECOND_NS);
     assert!(seen.contains(&(Op::Write, 1)), "{all:?}");
@@ -217,8 +217,8 @@ fn old_data_is_written_to_the_nanosecond() {
     assert!(data_written >= 2, "metadata goes in place as well: {all:?}");
 }
 
-/// A device, a cache of 1 MiB and an existing file of 200 pages: 26 pages are more than 10 %, 52 more than 20
-/// %.
+/// Runs on a device with a cache of 1 MiB and an existing file of 200 pages: 26 pages are more than 10 %, 52
+/// more than 20 %.
 fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
     let mut settings = phone(256);
     settings.files.page_cache_bytes = 1 << 20;
@@ -252,7 +252,7 @@ fn writers_wait_above_the_dirty_ratio() {
         bench.elapsed_ns
     };
     assert_eq!(elapsed(51), 10_000 + 51 * PAGE);
-    // About 148 pages must have left before the last fits in.
+    // About 148 pages must have left before the last one fits in.
     assert!(elapsed(200) > 140 * 240_000, "{}", elapsed(200));
 }
 
@@ -380,7 +380,7 @@ fn closed_replay_goes_on_after_merges() {
     assert_eq!(report.trace.bytes_written, 100 * PAGE);
 }
 
-/// Regression: more files than inodes, of which there is one for every 16 KiB, were a panic.
+/// Regression: more files than inodes (there is one for every 16 KiB) caused a panic.
 #[test]
 fn files_beyond_the_inodes_fill_the_file_system() {
     let mut settings = phone(16);
@@ -520,7 +520,7 @@ fn a_direct_job_keeps_its_depth() {
     assert!(report.page_cache.is_none() && report.file_system.is_none());
 }
 
-/// A rate is kept, a size is written once, an fsync comes after so many writes.
+/// A rate is kept, a size is written once, and an fsync comes after the configured number of writes.
 #[test]
 fn rate_size_and_fsync() {
     let (report, log) =
@@ -536,7 +536,7 @@ fn rate_size_and_fsync() {
     assert_eq!(offsets, (0..256).map(|at| at * 8192).collect::<Vec<_>>());
 }
 
-/// zipf, pareto and zoned are as skewed as fio says.
+/// zipf, pareto and zoned are as skewed as in fio.
 #[test]
 fn distributions_are_skewed() {
     let counts = |distribution: &str| -> Vec<u64> {
@@ -579,8 +579,8 @@ fn a_buffered_job_begins_cold() {
     assert_eq!(bench.latency["fsync"].count, 31);
 }
 
-/// Regression: the sum of operation times exceeded 64 bits: a panic in a checked build, else time that ran
-/// backwards.
+/// Regression: the sum of operation times exceeded 64 bits, which caused a panic in a checked build and
+/// otherwise let time run backwards.
 #[test]
 fn simulated_time_has_an_end() {
     let mut settings = phone(256);
@@ -620,7 +620,7 @@ fn clients_end_when_the_device_is_worn_out() {
     assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
 }
 
-/// Each page from the page cache is a block I/O of its own: the merged count is pages less requests.
+/// Each page from the page cache is a block I/O of its own: the merged count is pages minus requests.
 #[test]
 fn requests_that_merged_are_counted() {
     for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {

@@ -1,5 +1,5 @@
-//! Laws of what the page cache writes: everything old goes at one look, whatever is counted as written is
-//! written once, benchmarks recreate what they delete.
+//! Laws of what the page cache writes: everything old is written at one time, whatever is counted as written
+//! is written once, benchmarks recreate what they delete.
 
 mod clients;
 use ftlab_conformance as common;
@@ -74,7 +74,7 @@ fn what_is_counted_is_written() {
     }
 }
 
-/// PostMark's second run makes its pool of files again, using the numbers of those deleted.
+/// PostMark's second run creates its pool of files again, using the numbers of those deleted.
 #[test]
 fn postmark_makes_its_files_again() {
     let mut settings = phone("page", "noop");
@@ -86,7 +86,7 @@ fn postmark_makes_its_files_again() {
     assert!(made >= 2 * 24 && made == deleted, "{made} made, {deleted} deleted in two runs");
 }
 
-/// A pool of files is written, not read; nearly no transactions follow.
+/// A pool of files is written, not read; almost no transactions follow.
 #[test]
 fn postmark_writes_its_pool() {
     let mut settings = phone("page", "noop");

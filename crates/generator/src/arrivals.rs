@@ -12,21 +12,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalProcess {
     process: Arrival,
-    /// All requests of a burst have the same operation.
+    /// Whether all requests of a burst have the same operation.
     single: bool,
-    /// Mean requests in a burst, of reads and of the others.
+    /// Mean number of requests in a burst, of reads and of all others.
     lengths: [f64; 2],
     interarrival_ns: u64,
     burst_gap_ns: u64,
     pause_ppm: u64,
     pause_ns: u64,
     isolated_ppm: u64,
-    /// The burst is one request alone.
+    /// Whether the burst is a single request.
     isolated: bool,
-    /// A burst of this operation (0 reads, 1 the others) ends after a request if a draw of 64 bits is at most
-    /// this number.
+    /// A burst of this operation (0: reads, 1: all others) ends after a request if a draw of 64 bits is at
+    /// most this number.
     ends: [u64; 2],
-    /// The part of a nanosecond not yet passed, so that rounding does not change the mean.
+    /// The fraction of a nanosecond not yet passed, so that rounding does not change the mean.
     rest_ns: f64,
 }
 
@@ -58,12 +58,12 @@ impl ArrivalProcess {
         self.single
     }
 
-    /// Returns the mean number of requests between draws of an operation, of reads and of the others.
+    /// Returns the mean number of requests between draws of an operation, of reads and of all others.
     pub fn lengths(&self) -> [f64; 2] {
         if self.single { self.lengths } else { [1.0; 2] }
     }
 
-    /// Passes the time from a request of `op` to the next; returns whether that one begins a burst.
+    /// Lets the time from a request of `op` to the next pass; returns whether that one begins a burst.
     #[inline]
     pub fn pass(&mut self, op: Op, can_go_on: bool, time_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> bool {
         let mut begins = true;
@@ -81,7 +81,7 @@ impl ArrivalProcess {
                 }
                 match begins {
                     false => self.interarrival_ns,
-                    // If there are no pauses nothing is drawn for them.
+                    // Without pauses nothing is drawn for them.
                     true if self.pause_ppm > 0 && below(rng.next_u64(), ALL) < self.pause_ppm => {
                         self.pause_ns
                     }
@@ -99,7 +99,7 @@ impl ArrivalProcess {
     }
 }
 
-/// The bound that 64 random bits stay at or below with a probability of 1 / `length`.
+/// Returns the bound that 64 random bits stay at or below with a probability of 1 / `length`.
 fn threshold(length: f64) -> u64 {
     // It saturates at a length of 1.
     (18_446_744_073_709_551_616.0 / length) as u64

@@ -10,7 +10,7 @@ fn constant_arrivals_are_equally_far_apart() {
     assert!(records.windows(2).all(|pair| pair[1].time_ns - pair[0].time_ns == 1000));
 }
 
-/// Runs of requests whose gaps are short against the gaps between bursts.
+/// Returns runs of requests whose gaps are short compared with those between bursts.
 fn bursts(records: &[Record]) -> Vec<&[Record]> {
     records.chunk_by(|a, b| b.time_ns - a.time_ns < 100_000).collect()
 }
@@ -59,7 +59,7 @@ fn operations_within_a_burst_are_correlated_and_keep_the_mix() {
     }
     // Kept, or drawn the same by chance: 0.8 + 0.2 x 0.3.
     assert!((reads / all - 0.86_f64).abs() < 0.01, "{}", reads / all);
-    // The first of a burst is drawn independently.
+    // The first request of a burst is drawn independently.
     let firsts = found.iter().filter(|burst| burst[0].op == Op::Read).count() as f64 / found.len() as f64;
     assert!((firsts - 0.3).abs() < 0.02, "{firsts}");
 }
@@ -70,7 +70,7 @@ fn some_bursts_are_one_request_alone() {
     let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };
     let records = run(&synthetic);
     let found = bursts(&records);
-    // By chance, a ninth of the bursts of several requests have one alone.
+    // By chance, a ninth of the bursts of several requests have only one.
     let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
     assert!((ones - (0.75 + 0.25 / 9.0)).abs() < 0.01, "{ones}");
     let mean = records.len() as f64 / found.len() as f64;
@@ -92,7 +92,7 @@ fn sizes_within_a_burst_are_correlated_and_keep_their_mix() {
     let same = pairs.iter().filter(|pair| pair[0].size == pair[1].size).count() as f64 / pairs.len() as f64;
     // Kept, or drawn the same by chance: 0.7 + 0.3 x (0.6^2 + 0.4^2).
     assert!((same - 0.856).abs() < 0.01, "{same}");
-    // The first of a burst is drawn independently.
+    // The first request of a burst is drawn independently.
     let firsts: Vec<_> =
         reads.windows(2).map(|pair| pair[0].last().unwrap().size == pair[1][0].size).collect();
     let same = firsts.iter().filter(|&&same| same).count() as f64 / firsts.len() as f64;

@@ -1,6 +1,6 @@
 //! The generator of `[workload.synthetic]`.
 //!
-//! Every draw is one 64-bit number of xoshiro256++ and integer arithmetic, except in two distributions:
+//! Every draw uses one 64-bit number of xoshiro256++ and integer arithmetic, except in two distributions:
 //! exponential gaps (`rand_distr`'s ziggurat) and zipf ranks. Those use floats, whose four operations IEEE
 //! 754 fixes, and whose logarithms and powers come from the crate `libm` (`rand_distr` without its
 //! `std_math`), never from the platform; so the requests of a seed are the same on every machine. `golden`
@@ -28,10 +28,10 @@ const REMEMBERED: usize = 8;
 /// Draws requests: when (arrivals), which operation (mix), how large, where.
 ///
 /// A request begins where the one before it ended (with the sequential share), or in the range of one of the
-/// [`REMEMBERED`] requests before it (with the near share: uniform, or where a run of them ended), or at an
-/// address of the pattern, a multiple of the alignment within the region. Addresses at the end of the region,
-/// where the largest request does not fit, are not drawn. The first request arrives at 0. The same settings
-/// and seed give the same requests.
+/// [`REMEMBERED`] requests before it (with the near share: at a uniform place, or where a run of them ended),
+/// or at an address of the pattern, a multiple of the alignment within the region. Addresses at the end of
+/// the region, where the largest request does not fit, are not drawn. The first request arrives at 0. The
+/// same settings and seed give the same requests.
 #[derive(Clone, Debug)]
 pub struct Generator {
     rng: Xoshiro256PlusPlus,
@@ -41,7 +41,7 @@ pub struct Generator {
     mix: Mix,
     op: Op,
     op_correlation_ppm: u64,
-    /// Sizes of reads, and of the others.
+    /// Sizes of reads, and of all other requests.
     sizes: [Sizes; 2],
     size_correlation_ppm: u64,
     /// The last size of each kind in this burst.
@@ -80,7 +80,7 @@ impl Generator {
     /// Whether the request has the operation of the one before it in its burst.
     #[inline]
     fn keeps_operation(&mut self) -> bool {
-        // If there is no correlation nothing is drawn for it.
+        // Without correlation nothing is drawn for it.
         self.op_correlation_ppm > 0
             && below(self.rng.next_u64(), ALL) < self.op_correlation_ppm
             && self.mix.has(self.op)
@@ -89,7 +89,7 @@ impl Generator {
     #[inline]
     fn size(&mut self) -> u64 {
         let kind = usize::from(self.op != Op::Read);
-        // If there is no correlation nothing is drawn for it.
+        // Without correlation nothing is drawn for it.
         if let (Some(last), 1..) = (self.last[kind], self.size_correlation_ppm)
             && below(self.rng.next_u64(), ALL) < self.size_correlation_ppm
         {
@@ -190,7 +190,7 @@ enum Order {
 #[derive(Clone, Copy, Debug)]
 struct HotCold {
     pieces: u64,
-    /// Slots of a piece, and the hot ones of them.
+    /// Slots of a piece, and how many of them are hot.
     slots: u64,
     hot: u64,
     all_slots: u64,
@@ -278,7 +278,7 @@ impl Places {
         offset
     }
 
-    /// With the near share, returns an address near a recent request; none if nothing can begin there.
+    /// Returns, with the near share, an address near a recent request; `None` if nothing can begin there.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);

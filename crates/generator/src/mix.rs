@@ -9,13 +9,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const OPS: [Op; 3] = [Op::Read, Op::Trim, Op::Write];
 
 /// Operations according to their shares: of all requests, or of those left (drawn without replacement, so
-/// that in the end each operation has had exactly its number).
+/// that each operation ends up with exactly its number).
 #[derive(Clone, Debug)]
 pub(super) struct Mix {
-    /// In the order of [`OPS`]: parts per million, or requests left.
+    /// Parts per million, or requests left, in the order of [`OPS`].
     left: [u64; 3],
     exact: bool,
-    /// Mean number of requests that one draw decides, for reads and for the others.
+    /// Mean number of requests that one draw decides, for reads and for all others.
     lengths: [f64; 2],
 }
 
@@ -54,17 +54,17 @@ impl Mix {
         }
     }
 
-    /// Weights in bursts instead of requests: an operation with long bursts begins fewer of them.
+    /// Returns the weights in bursts instead of requests: an operation with long bursts begins fewer of them.
     fn bursts(&self) -> [u64; 3] {
         let weight = |op: usize| {
             let bursts = self.left[op] as f64 / self.lengths[usize::from(op > 0)];
-            // 2^20 steps to a burst; an operation that has requests left always has a chance.
+            // 2^20 steps per burst; an operation that has requests left always has a chance.
             ((bursts * f64::from(1 << 20)) as u64).max(u64::from(self.left[op] > 0))
         };
         [weight(0), weight(1), weight(2)]
     }
 
-    /// A request of `op` has been made.
+    /// Notes that a request of `op` has been made.
     #[inline]
     pub fn take(&mut self, op: Op) {
         if self.exact {

@@ -16,7 +16,7 @@ pub(super) fn settings(pattern: Pattern) -> Synthetic {
     }
 }
 
-/// Bursts of this many requests, of reads and of the others, each of one operation or not.
+/// Makes bursts of this many requests, of reads and of all others, each of one operation or not.
 pub(super) fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
     let [read_burst_length, burst_length] = lengths;
     Synthetic {
@@ -107,7 +107,7 @@ fn zipf_follows_its_exponent_and_is_scattered() {
         let got = f64::from(counts[rank as usize - 1].0);
         assert!((got / expected - 1.0).abs() < tolerance, "rank {rank}: {got} against {expected}");
     }
-    // The ten hottest are not neighbours.
+    // The ten hottest slots are not neighbours.
     let mut hottest: Vec<_> = counts[..10].iter().map(|&(_, slot)| slot).collect();
     hottest.sort_unstable();
     assert!(hottest.windows(2).filter(|pair| pair[1] - pair[0] < 5).count() <= 2, "{hottest:?}");
@@ -136,7 +136,7 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
         let found = near((share * 1e6) as u64);
         assert!((found - share).abs() < 0.01, "{share}: {found}");
     }
-    // With a near share of all, nothing leaves the first range, and every slot of it is drawn.
+    // With a near share of 100 %, nothing leaves the first range, and every slot of it is drawn.
     let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
     let first = records[0].offset / range;
     assert!(records.iter().all(|record| record.offset / range == first));
@@ -144,8 +144,8 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
     assert_eq!(slots.len(), 128);
 }
 
-/// The exact requests of a seed: a change here changes every published run. Made with rand_distr 0.5 without
-/// its `std_math`, so that its floats are the same on every machine.
+/// The exact requests of a seed: a change here changes every published run. They were made with rand_distr
+/// 0.5 without its `std_math`, so that its floats are the same on every machine.
 #[test]
 fn golden() {
     let records = all(Generator::new(&Synthetic { requests: 3, ..random() }, 1 << 30, 1));
@@ -180,7 +180,7 @@ fn sizes_come_by_their_weights_for_each_operation() {
         assert!((share(reads, size) - expected).abs() < 0.006, "{size}: {}", share(reads, size));
     }
     assert!(records.iter().all(|r| r.offset % 2048 == 0 && r.offset + r.size <= 1 << 30));
-    // Not all are multiples of the larger sizes: they are aligned to the smallest, as in fio.
+    // Not all are multiples of the larger sizes: they are aligned to the smallest size, as in fio.
     assert!(records.iter().any(|r| r.size == 65_536 && r.offset % 65_536 == 2048));
 }
 
@@ -245,7 +245,7 @@ fn hot_pieces_scatter_the_hot_part() {
     for record in &records {
         counts[(record.offset / 8192) as usize] += 1;
     }
-    // 800 a hot slot and 50 a cold one (40,000 / 805); six deviations.
+    // 800 per hot slot and 50 per cold one (40,000 / 805); six deviations.
     for (slot, &count) in counts.iter().enumerate() {
         let (expected, deviation) = if slot < 1000 && slot % 100 < 20 { (800.0, 28.3) } else { (49.7, 7.05) };
         assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{slot}: {count}");

@@ -25,13 +25,13 @@ pub struct Page {
     pub inode: u32,
     /// Which page of the file.
     pub index: u32,
-    /// Block of the device it lies in; [`NONE`] while it has none.
+    /// Block of the device that it is in; [`NONE`] while it has none.
     pub block: u32,
-    /// Its content is here; otherwise it is being read.
+    /// Whether its content is here; otherwise it is being read.
     pub present: bool,
-    /// Changed since it was last submitted.
+    /// Whether it was changed since it was last submitted.
     pub dirty: bool,
-    /// Being written.
+    /// Whether it is being written.
     pub writeback: bool,
     order: Neighbours,
 }
@@ -47,7 +47,7 @@ impl Linked for Page {
 struct File {
     tree: Tree,
     dirty: u32,
-    /// Pages being written or read.
+    /// Number of its pages that are being written or read.
     busy: u32,
     /// When its oldest dirty page became dirty.
     dirtied_ns: u64,
@@ -66,7 +66,7 @@ impl Linked for File {
 pub struct PageCache {
     capacity: u32,
     pages: Slab<Page>,
-    /// By inode.
+    /// Files, by inode.
     files: Slab<File>,
     nodes: Nodes,
     /// Dirty pages by block.
@@ -169,7 +169,7 @@ impl PageCache {
         id
     }
 
-    /// A page's read has finished.
+    /// Notes that a page's read has finished.
     pub fn arrived(&mut self, id: u32) {
         let page = &mut self.pages[id];
         debug_assert!(!page.present);
@@ -179,7 +179,7 @@ impl PageCache {
         self.clean.push_head(id, &mut self.pages);
     }
 
-    /// A cached page has been changed.
+    /// Notes that a cached page has been changed.
     pub fn change(&mut self, id: u32, block: u32, now_ns: u64) {
         let page = &mut self.pages[id];
         debug_assert!(page.present);
@@ -205,7 +205,7 @@ impl PageCache {
         }
     }
 
-    /// A page is no longer dirty: it is being written, or its file is gone.
+    /// Notes that a page is no longer dirty: it is being written, or its file is gone.
     fn undirty(&mut self, id: u32) {
         let Page { inode, index, block, .. } = self.pages[id];
         self.pages[id].dirty = false;
@@ -221,7 +221,7 @@ impl PageCache {
         }
     }
 
-    /// A dirty page that is not being written has been submitted.
+    /// Notes that a dirty page that is not being written has been submitted.
     pub fn submit(&mut self, id: u32) {
         debug_assert!(!self.pages[id].writeback);
         self.undirty(id);
@@ -232,7 +232,7 @@ impl PageCache {
         self.files[inode].busy += 1;
     }
 
-    /// A page has been written.
+    /// Notes that a page has been written.
     pub fn written(&mut self, id: u32) {
         let page = &mut self.pages[id];
         debug_assert!(page.writeback);
@@ -245,8 +245,8 @@ impl PageCache {
         }
     }
 
-    /// Drops a file's pages, dirty ones too; those in flight stay, marked clean. Returns whether all are
-    /// gone.
+    /// Drops a file's pages, with `dirty_too` the dirty ones as well; those in flight stay, marked clean.
+    /// Returns whether all are gone.
     pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
         let mut from = 0;
         let mut whole = true;
@@ -283,7 +283,7 @@ impl PageCache {
         }
     }
 
-    /// Appends the dirty pages of all files that lie in blocks `first` to `end` (excluded) and are not being
+    /// Appends the dirty pages of all files that are in blocks `first` to `end` (excluded) and are not being
     /// written, in block order; needs the tree over logical pages.
     pub fn dirty_in(&self, first: u32, end: u32, found: &mut Vec<u32>) {
         let Some(global) = &self.global else { return };

@@ -1,5 +1,5 @@
 //! Random operations on the page cache and on a plain model of it: what is cached, dirty and being written,
-//! which page leaves and which file is flushed first, the trees' nodes, what a flush takes.
+//! which page leaves and which file is flushed first, the nodes of the trees, what a flush takes.
 //!
 //! The model is written from the module's sources (Shim et al., TC 2014, sections 5.3 and 6.1; radix trees of
 //! 64 slots) with maps and lists, and stores nothing that follows from something else.
@@ -43,7 +43,7 @@ impl Radix {
         }
     }
 
-    /// There is a node for every group of 64, 4096, ... numbers that has any.
+    /// Returns the bytes of its nodes: one for every group of 64, 4096, ... numbers that has any.
     fn bytes(&self) -> u64 {
         let nodes = |level: u32| {
             let of = |key: &u32| u64::from(*key) >> (6 * level);
@@ -59,7 +59,7 @@ struct Model {
     pages: BTreeMap<Place, Known>,
     /// Clean cached pages, the least recently used first.
     clean: Vec<Place>,
-    /// Files with dirty pages and since when, the one that has been dirty longest first.
+    /// Files with dirty pages and the time since when, the one that has been dirty longest first.
     dirty_files: Vec<(u32, u64)>,
     trees: BTreeMap<u32, Radix>,
     /// Dirty pages by block, if there is a tree over them.
@@ -142,7 +142,7 @@ impl Model {
         self.pages.iter().filter(|(at, page)| which(at, page)).count() as u32
     }
 
-    /// Pages that may be flushed: dirty and not being written.
+    /// Returns the pages that may be flushed: dirty and not being written.
     fn ready(&self, which: impl Fn(&Place, &Known) -> bool) -> Vec<u32> {
         let ready = |page: &Known| page.dirty && !page.writeback;
         self.pages
@@ -152,8 +152,8 @@ impl Model {
             .collect()
     }
 
-    /// What a flush takes along with a page: the pages of its file whose first byte lies in the same flash
-    /// block, by block.
+    /// Returns what a flush takes along with a page: the pages of its file whose first byte is in the same
+    /// flash block, by block.
     fn unit(&self, place: Place, flash_block: u64) -> Vec<u32> {
         let of = |page: &Known| u64::from(page.block) * 4096 / flash_block;
         let own = of(&self.pages[&place]);
@@ -205,12 +205,12 @@ fn same(cache: &PageCache, model: &Model, inode: u32, from: u32) -> Result<(), T
 enum Step {
     /// Looks a page up, and reads it in if it is not there.
     Read,
-    /// What was being read has arrived.
+    /// A page that was being read has arrived.
     Arrive,
     Write,
     Submit,
     Written,
-    /// Together with what the policy takes along.
+    /// A page is flushed, together with what the policy takes along.
     Flush,
     Forget(bool),
 }
@@ -246,7 +246,7 @@ fn step(
     if known.is_some() {
         model.use_page(place);
     }
-    // Files lie interleaved, some pages of each in turn, so that flash blocks hold pages of several.
+    // Files are interleaved, some pages of each in turn, so that flash blocks hold pages of several files.
     let block = (index / 3 * 4 + inode) * 3 + index % 3;
     match (step, known) {
         (Step::Read | Step::Write, None) => {

@@ -1,8 +1,8 @@
 //! Which dirty pages are flushed together.
 //!
-//! Whatever its cause, a flush of a file walks its dirty pages in file order and asks the policy at each one
-//! for the unit that goes with it. The pages of these units go to the block queue in the order in which they
-//! are named.
+//! A flush of a file, whatever its cause, walks the dirty pages in file order and asks the policy at each one
+//! for the unit that goes with it. The pages of these units go to the block queue in the order in which the
+//! policy lists them.
 
 use super::{PAGE, PageCache};
 use ftlab_core::config::choice;
@@ -14,7 +14,7 @@ choice! {
         Auto = "auto",
         /// a file's dirty pages in the order of its pages (Linux 2.6.32)
         Baseline = "baseline",
-        /// with a dirty page all of the same file and flash block (Shim et al., TC 2014)
+        /// with a dirty page, all dirty pages of the same file and flash block (Shim et al., TC 2014)
         Block = "block",
     }
 }
@@ -35,7 +35,7 @@ pub enum Policy {
 
 impl Policy {
     /// Returns the policy for flash blocks of this many bytes, and its name; auto is the policy of the
-    /// scheduler, which cooperates or does not.
+    /// scheduler, depending on whether it cooperates.
     pub fn new(stated: FlushPolicy, cooperates: bool, bytes: u64) -> (Policy, FlushPolicy) {
         match stated {
             FlushPolicy::Auto if !cooperates => (Policy::Baseline, FlushPolicy::Baseline),
@@ -44,8 +44,8 @@ impl Policy {
         }
     }
 
-    /// Appends the unit of dirty page `id` to `unit`: pages of the same file that are dirty and not under
-    /// write-back, `id` among them.
+    /// Appends to `unit` the unit of dirty page `id`: pages of the same file that are dirty and not being
+    /// written back, `id` among them.
     pub fn unit(self, cache: &PageCache, id: u32, unit: &mut Vec<u32>) {
         match self {
             Policy::Baseline => unit.push(id),

@@ -10,7 +10,7 @@ const SLOTS: usize = 1 << BITS;
 /// (256 B), two tags of 64 bits (16 B).
 pub const NODE_BYTES: u64 = 288;
 
-/// A node: children or items, and which of them are tagged.
+/// A node: its children or items, and which of them are tagged.
 #[derive(Clone, Debug)]
 struct Node {
     slots: [u32; SLOTS],
@@ -65,7 +65,7 @@ fn slot(key: u32, level: u32) -> usize {
 }
 
 impl Tree {
-    /// Nodes of this tree.
+    /// Returns the number of nodes of this tree.
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
@@ -142,7 +142,7 @@ impl Tree {
         path
     }
 
-    /// Removes a number's item, if it has one. The tree does not get lower.
+    /// Removes a number's item, if it has one. The tree does not become lower.
     pub fn remove(&mut self, key: u32, nodes: &mut Nodes) {
         if self.get(key, nodes) == NONE {
             return;

@@ -8,9 +8,9 @@
 //!
 //! Interpretation: operations are drawn independently; file sizes are log-uniform from 4 KiB to 1.2 MiB,
 //! scaled to their sum; call sizes that the list leaves open are uniform with the mean that remains. A
-//! quarter of the files are temporary: Unlink takes these, and the next NTCreateX makes the deleted one
+//! quarter of the files are temporary: Unlink deletes these, and the next NTCreateX makes the deleted one
 //! again. Writes stay with one file, the one just made or another at random, until it has been flushed: 64
-//! KiB writes go on where the last one ended, a write of 1 byte goes to the end, others go to a random place.
+//! KiB writes continue where the last one ended, writes of 1 byte go to the end, others go to a random place.
 //! Reads go to files with data.
 
 use rand::RngCore;
@@ -55,9 +55,9 @@ const OPEN_WRITE: u64 = 36_200;
 
 #[derive(Clone, Copy, Debug)]
 struct ClientFile {
-    /// Size it grows to, bytes.
+    /// Size that it grows to, bytes.
     most: u64,
-    /// Size it has, bytes.
+    /// Present size, bytes.
     size: u64,
     alive: bool,
 }
@@ -67,9 +67,9 @@ struct ClientFile {
 pub struct DBench {
     random: Xoshiro256PlusPlus,
     files: Vec<ClientFile>,
-    /// Files that are deleted or not made yet; the last is made next.
+    /// Files that are deleted or not made yet; the last one is made next.
     missing: Vec<FileId>,
-    /// The file that is being written, and where the next 64 KiB of it go.
+    /// The file that is being written, and where its next 64 KiB go.
     current: FileId,
     at: u64,
     end_ns: u64,
@@ -235,7 +235,7 @@ mod tests {
     use super::super::keys::Kind;
     use super::*;
 
-    /// The mix of reference.md's client.txt, measured on the generator itself.
+    /// The mix of operations in reference.md's client.txt, measured on the generator itself.
     #[test]
     fn operations_and_sizes_are_as_listed() {
         let mut client = DBench::new(&Parameters::of(Kind::DBench), 1, 0);

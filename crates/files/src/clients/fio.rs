@@ -2,7 +2,7 @@
 //!
 //! Source: fio's HOWTO. A job is a closed loop with `iodepth` requests outstanding: past the page cache with
 //! `direct=1`, otherwise through it, one call at a time, as fio's buffered engines do in effect. Sizes
-//! without a unit are bytes, and units are fio's own (k is 1024, unless kb_base says otherwise, which is not
+//! without a unit are bytes, and units are fio's own (k is 1024; kb_base, which could change that, is not
 //! read here); times without a unit are seconds. Options that change nothing here (engine, names, reports)
 //! are skipped; any other unknown option is an error.
 
@@ -58,12 +58,12 @@ pub struct Job {
     pub fsync: u64,
     /// Limit in bytes per second, of reads and of writes; 0: no limit.
     pub rate: [u64; 2],
-    /// Ends after this, ns.
+    /// Time after which it ends, ns.
     pub runtime_ns: Option<u64>,
-    /// Continues past `size` until the runtime is over.
+    /// Whether it continues past `size` until the runtime is over.
     pub time_based: bool,
     /// Workers of this job, each with a file of its own.
     pub numjobs: u32,
-    /// Past the page cache.
+    /// Whether it goes past the page cache.
     pub direct: bool,
 }

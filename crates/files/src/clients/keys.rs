@@ -29,7 +29,7 @@ choice! {
 }
 
 section! {
-    /// `[workload.benchmark]`. What is not stated (auto) is the paper's value.
+    /// `[workload.benchmark]`. Whatever is not stated (auto) has the paper's value.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Parameters {
         /// Benchmark above page cache and file system; naming it chooses it instead of a trace.
@@ -38,24 +38,24 @@ section! {
         clients: u32 = "workload.benchmark.clients", count(1, 1024) or "auto", "auto";
         /// Files: postmark's pool (128), dbench's for each client (114).
         files: u32 = "workload.benchmark.files", count(1, 1 << 20) or "auto", "auto";
-        /// Bytes of a file: the most for postmark (128KiB), each for sysbench (32MiB) and filebench (256MiB), of
-        /// all of a client's files together for dbench (23MB).
+        /// File size, bytes: the largest for postmark (128KiB), of each file for sysbench (32MiB) and
+        /// filebench (256MiB), of all files of a client together for dbench (23MB).
         file_size: u64 = "workload.benchmark.file_size", bytes(4096, 1 << 40) or "auto", "auto";
         /// Bytes of a read or write call: postmark (4KiB), sysbench (4KiB), filebench (8KiB).
         request: u64 = "workload.benchmark.request", bytes(1, 1 << 30) or "auto", "auto";
-        /// sysbench, filebench: an fsync after so many bytes (4MiB).
+        /// sysbench, filebench: bytes written between two fsyncs (4MiB).
         sync_every: u64 = "workload.benchmark.sync_every", bytes(1, 1 << 40) or "auto", "auto";
         /// postmark: transactions of a run (1536).
         transactions: u64 = "workload.benchmark.transactions", count(1, 1 << 40) or "auto", "auto";
-        /// sysbench: most requests of the measured run (100000).
+        /// sysbench: requests of the measured run at most (100000).
         requests: u64 = "workload.benchmark.requests", count(1, 1 << 40) or "auto", "auto";
-        /// Simulated time of a measured run: at most, sysbench (180s); filebench (60s), dbench (60s).
+        /// Simulated time of a measured run: sysbench at most (180s), filebench (60s), dbench (60s).
         duration_ns: u64 = "workload.benchmark.duration", ANY_TIME or "auto", "auto";
         /// Simulated time of the same load before the measured one: sysbench (30s), dbench (12s).
         ageing_ns: u64 = "workload.benchmark.ageing", ANY_TIME or "auto", "auto";
         /// Runs, one after another: postmark (4), filebench (6).
         runs: u64 = "workload.benchmark.runs", count(1, 1_000_000) or "auto", "auto";
-        /// The first runs, which are not measured: postmark (1), filebench (1).
+        /// Number of runs at the beginning that are not measured: postmark (1), filebench (1).
         ageing_runs: u64 = "workload.benchmark.ageing_runs", count(0, 1_000_000) or "auto", "auto";
     }
 }
@@ -77,7 +77,7 @@ impl Switched for Parameters {
 }
 
 impl Parameters {
-    /// The paper's parameters.
+    /// Returns the paper's parameters.
     pub fn of(kind: Kind) -> Parameters {
         let none = Parameters {
             kind,

@@ -49,14 +49,14 @@ pub enum FileOp {
     Rename(FileId),
     /// Deletes a file.
     Unlink(FileId),
-    /// Before the load: gives a file space without writing to it, in no time.
+    /// Gives a file space without writing to it, before the load and in no time.
     Allocate {
         /// The file, which is created.
         file: FileId,
         /// Bytes.
         size: u64,
     },
-    /// Before the load: drops a file's clean pages from the page cache, in no time.
+    /// Drops a file's clean pages from the page cache, before the load and in no time.
     Forget(FileId),
 }
 
@@ -96,14 +96,14 @@ impl FileOp {
 pub enum Step {
     /// Performs an operation; the next step follows it.
     Do(FileOp),
-    /// Starts a read or write past the page cache (a write only to space that the file has); the next step
-    /// follows at once, so a client has as many in flight as it asks for.
+    /// Starts a read or write past the page cache (a write only to space that the file has). The next step
+    /// follows at once, so that a client can have several in flight.
     Start(FileOp),
     /// Waits until one of those operations has ended.
     Await,
     /// Waits until this time, ns.
     Until(u64),
-    /// Waits until every client has come to this step.
+    /// Waits until every client has reached this step.
     Gather,
     /// What follows is measured as one run.
     Begin,
@@ -157,7 +157,7 @@ pub struct Clients {
     pub name: &'static str,
     /// The clients, each with a directory of its own.
     pub clients: Vec<Client>,
-    /// Measured from and to, ns; `None`: between the clients' own [`Step::Begin`] and [`Step::End`].
+    /// Beginning and end of the measurement, ns; `None`: the clients' own [`Step::Begin`] and [`Step::End`].
     pub window_ns: Option<(u64, u64)>,
     /// The parameters, for the result: name and value.
     pub parameters: Vec<(&'static str, String)>,

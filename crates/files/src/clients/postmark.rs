@@ -1,6 +1,6 @@
 //! PostMark: many files made, read, appended to, deleted.
 //!
-//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run makes its
+//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run creates its
 //! pool of files, performs its transactions, and deletes what is left. A transaction reads a whole file or
 //! appends to it, then makes or deletes one, each with a bias of 5 in 10. An append adds RND(high - size) + 1
 //! bytes and is skipped silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync follows
@@ -182,7 +182,7 @@ impl PostMark {
             self.sizes[file as usize] = end;
             self.task = Some(Task::Transfer { file, at: size, end, write: true, sync: true });
         }
-        // The step that opens it.
+        // This step opens the file.
         Some(Step::Do(FileOp::Lookup))
     }
 }

@@ -1,10 +1,10 @@
 //! Random writes to one file, with an fsync after a number of bytes: SysBench fileio rndwr and FileBench
 //! randomwrite.
 //!
-//! Sources: Shim et al., TC 2014, sections 6.4 and 6.5; for the offsets the benchmarks' own code: uniform,
-//! rounded down to the request size. The file is written once in order before the load, and synced. SysBench:
-//! the same load first ages the device, then comes one run of a number of requests or a time, whichever ends
-//! first, with an fsync at its end. FileBench: runs of a fixed time.
+//! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code:
+//! uniform, rounded down to the request size. The file is written once in order before the load, and synced.
+//! SysBench: the same load first ages the device, then comes one run of a number of requests or a time,
+//! whichever ends first, with an fsync at its end. FileBench: runs of a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;

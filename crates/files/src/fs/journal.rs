@@ -3,7 +3,7 @@
 //! Source: jbd2 of Linux 2.6.32, in ordered mode. A changed block (a buffer) belongs to the running
 //! transaction and may not be written in place before that is committed. Then it is dirty, and its part of
 //! the ring becomes free when it has been written in place (a checkpoint) or committed again. A commit writes
-//! a descriptor for every 508 blocks (8 B a tag), the blocks, then a commit block.
+//! a descriptor for every 508 blocks (8 B per tag), the blocks, then a commit block.
 //!
 //! Interpretation: there are no revoke records, and the journal's own superblock is not written.
 
@@ -26,9 +26,9 @@ pub struct Buffer {
     pub logged: Tid,
     /// When it became dirty in place, ns.
     pub dirtied_ns: u64,
-    /// It is being written in place.
+    /// Whether it is being written in place.
     pub writing: bool,
-    /// It is in the list of dirty buffers.
+    /// Whether it is in the list of dirty buffers.
     listed: bool,
 }
 
@@ -38,7 +38,7 @@ impl Buffer {
         Buffer { block, changed: 0, logged: 0, dirtied_ns: 0, writing: false, listed: false }
     }
 
-    /// Whether its copy is that of this transaction, and is not being written in place.
+    /// Whether its copy belongs to this transaction and is not being written in place.
     pub fn is_of(&self, tid: Tid) -> bool {
         self.logged == tid && !self.writing
     }
@@ -58,14 +58,14 @@ pub struct Transaction {
     pub buffers: Vec<u32>,
     /// Files with blocks allocated in it; their data goes first.
     pub files: Vec<u32>,
-    /// Blocks freed in it, which others may use once it is committed: first and count.
+    /// Blocks freed in it, which others may use once it is committed: first block and count.
     pub freed: Vec<(u32, u32)>,
     /// Time at which it began, ns.
     pub begun_ns: Option<u64>,
 }
 
 impl Transaction {
-    /// Blocks of the ring that it occupies.
+    /// Returns the number of blocks of the ring that it occupies.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.buffers.len() as u32;
         blocks + blocks.div_ceil(TAGS).max(1) + 1
@@ -118,7 +118,7 @@ impl Journal {
         }
     }
 
-    /// Returns the free blocks of the ring, and all of them.
+    /// Returns the number of free blocks of the ring, and of all its blocks.
     pub fn room(&self) -> (u32, u32) {
         (self.free, self.len)
     }
@@ -135,7 +135,7 @@ impl Journal {
         running.tid
     }
 
-    /// Data of a file must be written before the running transaction is committed.
+    /// Notes that data of a file must be written before the running transaction is committed.
     pub fn order(&mut self, file: u32) {
         // The same file often comes several times in a row.
         if self.running.files.last() != Some(&file) && !self.running.files.contains(&file) {
@@ -143,7 +143,7 @@ impl Journal {
         }
     }
 
-    /// These blocks become free when the running transaction has been committed.
+    /// Notes that these blocks become free when the running transaction has been committed.
     pub fn free(&mut self, first: u32, count: u32) {
         self.running.freed.push((first, count));
     }
@@ -171,7 +171,8 @@ impl Journal {
         block
     }
 
-    /// The commit block has been written, so the buffers may go in place. Returns the transaction.
+    /// Ends a commit whose commit block has been written: the buffers may now go in place. Returns the
+    /// transaction.
     ///
     /// # Panics
     /// If none is being committed.
@@ -199,7 +200,7 @@ impl Journal {
         done
     }
 
-    /// The copy of a buffer that this transaction holds is no longer needed.
+    /// Notes that the copy of a buffer that this transaction holds is no longer needed.
     fn settle(&mut self, tid: Tid) {
         self.log[(tid - self.oldest) as usize].pending -= 1;
     }
@@ -229,7 +230,7 @@ impl Journal {
         found.sort_unstable_by_key(|&id| buffers[id as usize].block);
     }
 
-    /// The copy of a buffer that transaction `tid` holds has been written in place.
+    /// Notes that the copy of a buffer that transaction `tid` holds has been written in place.
     pub fn in_place(&mut self, id: u32, tid: Tid, buffers: &mut [Buffer]) {
         let buffer = &mut buffers[id as usize];
         buffer.writing = false;

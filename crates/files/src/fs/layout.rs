@@ -1,4 +1,4 @@
-//! Where the parts of a file system lie on its device.
+//! Where the parts of a file system are on its device.
 
 /// Bytes of a block; a page of the page cache has the same size.
 pub const BLOCK: u64 = 4096;
@@ -54,7 +54,7 @@ impl Layout {
         Layout { groups, bitmaps, inode_tables, inodes_per_group, journal, journal_len, data }
     }
 
-    /// The layout without a file system: files lie one after another.
+    /// Returns the layout without a file system: files are placed one after another.
     pub fn raw() -> Layout {
         Layout {
             groups: 1,

@@ -3,12 +3,12 @@
 //! Source: Shim et al., TC 2014, section 6.1 (ext4, delayed allocation off), and the layout that mke2fs
 //! makes: groups of 128 MiB, with their bitmaps and inode tables together at the start (flex_bg), an inode of
 //! 256 B for every 16 KiB, 4 KiB blocks, a journal of 4 to 128 MiB depending on the size. The model: blocks
-//! are allocated when a page is first written, from a window that the file reserves ahead (mballoc's
-//! preallocation: 16 KiB to 2 MiB depending on the file's size), which is given back when the file is closed;
-//! directory, inode and bitmap blocks, group descriptors and the superblock (orphan list) change in the
-//! running transaction; freed blocks become free to others after the commit.
+//! are allocated when a page is first written, from a window that the file reserves in advance (mballoc's
+//! preallocation: 16 KiB to 2 MiB depending on the file's size) and gives back when it is closed; directory,
+//! inode and bitmap blocks, group descriptors and the superblock (orphan list) change in the running
+//! transaction; freed blocks become free to others after the commit.
 //!
-//! Interpretation: metadata blocks stay in memory once mounted, so none is read; the journal lies after the
+//! Interpretation: metadata blocks stay in memory once mounted, so none is read; the journal follows the
 //! inode tables; a directory entry has 32 B; extent blocks (for a file of more than four extents) are left
 //! out. Every write dirties the inode (its change time).
 
@@ -37,7 +37,7 @@ pub struct Inode {
     entry: u32,
     /// Block of each page, or [`NONE`].
     map: Vec<u32>,
-    /// The window reserved ahead: first page, first block, count.
+    /// The window reserved in advance: first page, first block, count.
     window: (u32, u32, u32),
 }
 
@@ -61,7 +61,7 @@ struct Directory {
 #[derive(Clone, Debug)]
 pub struct Fs {
     layout: Layout,
-    /// It has metadata; otherwise the device is used raw.
+    /// Whether it has metadata; otherwise the device is used raw.
     meta: bool,
     blocks: Space,
     inode_numbers: Space,
@@ -165,21 +165,21 @@ impl Fs {
         self.change(1 + group * 32 / BLOCK as u32, now_ns);
     }
 
-    /// Returns the inode bitmap for a number, and its group's descriptor.
+    /// Changes the inode bitmap for a number, and its group's descriptor.
     fn change_inode_bitmap(&mut self, number: u32, now_ns: u64) {
         let group = number / self.layout.inodes_per_group;
         self.change(self.layout.bitmaps + self.layout.groups + group, now_ns);
         self.change_descriptor(group, now_ns);
     }
 
-    /// Returns the bitmap for a block, and its group's descriptor.
+    /// Changes the bitmap for a block, and its group's descriptor.
     fn change_block_bitmap(&mut self, block: u32, now_ns: u64) {
         let group = block / GROUP;
         self.change(self.layout.bitmaps + group, now_ns);
         self.change_descriptor(group, now_ns);
     }
 
-    /// Returns the directory's block that holds an entry, and the directory's inode.
+    /// Changes the directory's block that holds an entry, and the directory's inode.
     fn change_entry(&mut self, directory: u32, entry: u32, now_ns: u64) -> Result<(), Full> {
         let at = (entry / ENTRIES_PER_BLOCK) as usize;
         let Directory { group, number, .. } = self.directories[directory as usize];
@@ -229,7 +229,7 @@ impl Fs {
         let Inode { number, directory, entry, .. } = self.inodes[inode as usize];
         self.truncate(inode, now_ns);
         if self.meta {
-            // The entry's block is there already.
+            // The entry's block exists already.
             let _ = self.change_entry(directory, entry, now_ns);
             // The orphan list begins in the superblock.
             self.change(0, now_ns);
@@ -241,7 +241,7 @@ impl Fs {
         self.free_inodes.push(inode);
     }
 
-    /// Truncates a file to nothing; its pages must be out of the cache.
+    /// Truncates a file to no bytes; its pages must be out of the cache.
     pub fn truncate(&mut self, inode: u32, now_ns: u64) {
         self.close(inode);
         let map = std::mem::take(&mut self.inodes[inode as usize].map);

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Step {
     Create(usize),
-    /// This many files in one directory, so that it has to grow.
+    /// Creates this many files in one directory, so that it has to grow.
     CreateMany(usize, u32),
-    /// Pages from here on, in one write.
+    /// Writes this many pages, starting from this one, at once.
     Write(usize, u32, u32),
     Append(usize, u32),
     Touch(usize),
@@ -24,7 +24,7 @@ enum Step {
     EndCommit,
     /// Writes this many dirty buffers in place.
     Submit(usize),
-    /// Some of those being written in place have landed.
+    /// Completes some of the buffers that are being written in place.
     Arrive(usize),
 }
 

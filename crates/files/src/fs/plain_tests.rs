@@ -1,4 +1,4 @@
-//! What the file system has to do, in plain sets and maps; nothing is stored that follows from something
+//! What the file system has to do, with plain sets and maps; nothing is stored that follows from something
 //! else. Written from the module's own sources (ext4 and jbd2 of Linux 2.6.32, mke2fs's layout), so that
 //! random operations can compare the two.
 
@@ -34,14 +34,15 @@ struct Directory {
 #[derive(Clone, Default)]
 pub struct Change {
     pub blocks: BTreeSet<u32>,
-    /// In the order of their first new blocks.
+    /// Files, in the order of their first new blocks.
     pub files: Vec<u32>,
     pub freed: BTreeSet<u32>,
     pub begun_ns: Option<u64>,
 }
 
 impl Change {
-    /// A descriptor for every 508 blocks (at least one), the blocks, the commit block.
+    /// Returns the blocks of the ring: a descriptor for every 508 blocks (at least one), the blocks, the
+    /// commit block.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.blocks.len() as u32;
         blocks.div_ceil(508).max(1) + blocks + 1
@@ -52,7 +53,7 @@ impl Change {
 pub struct Model {
     pub places: Places,
     blocks: u32,
-    /// There is a file system; otherwise the bare device.
+    /// Whether there is a file system; otherwise the device is bare.
     meta: bool,
     pub free: BTreeSet<u32>,
     numbers: BTreeSet<u32>,
@@ -68,7 +69,7 @@ pub struct Model {
     /// Each commit that still occupies a part of the ring: its length, and the blocks that have not been
     /// written in place.
     ring: VecDeque<(u64, u32, BTreeSet<u32>)>,
-    /// Since when each block has been logged and not written in place.
+    /// For each logged block, the time since when it has not been written in place.
     pub since_ns: BTreeMap<u32, u64>,
 }
 
@@ -109,15 +110,15 @@ impl Model {
         self.places.data.max(group * GROUP)
     }
 
-    /// The least free inode number of a group, or else of all.
+    /// Returns the least free inode number of a group, or else of all groups.
     fn number_near(&self, group: u32) -> Option<u32> {
         let first = group * self.places.inodes_per_group;
         let own = self.numbers.range(first..first + self.places.inodes_per_group).next();
         own.or(self.numbers.first()).copied()
     }
 
-    /// Consecutive free blocks: at the goal as many as there are, up to `want`; else the first whole run
-    /// after it, then before it; else the longest.
+    /// Returns consecutive free blocks: as many as there are at the goal, up to `want`; else the first whole
+    /// run after it, then before it; else the longest.
     fn find(&self, goal: u32, want: u32) -> Option<Vec<u32>> {
         let goal = if goal < self.blocks { goal } else { 0 };
         let run = |from: u32, to: u32| -> Vec<u32> {
@@ -253,7 +254,7 @@ impl Model {
         self.change_file(id, now_ns);
     }
 
-    /// What is left of a window becomes free again.
+    /// Frees what is left of a window.
     pub fn close(&mut self, id: u32) {
         let file = self.files.get_mut(&id).unwrap();
         for (page, block) in std::mem::take(&mut file.window) {
@@ -284,9 +285,9 @@ impl Model {
         self.change_file(id, now_ns);
     }
 
-    /// Gives a page the block reserved for it, or the first of a new window: as many pages as the file is
-    /// expected to have, a power of two from 4 to 256 or 512 above that, aligned, up to the next page that
-    /// has a block.
+    /// Gives a page the block reserved for it, or the first block of a new window. A window has as many pages
+    /// as the file is expected to have: a power of two from 4 to 256, or 512 above that, aligned, up to the
+    /// next page that has a block.
     pub fn allocate(&mut self, id: u32, page: u32, end: u64, now_ns: u64) -> Result<u32, &'static str> {
         if let Some(&block) = self.files[&id].pages.get(&page) {
             return Ok(block);
@@ -329,7 +330,7 @@ impl Model {
         self.committing = Some(std::mem::take(&mut self.running));
     }
 
-    /// The commit's blocks have to be written in place; older copies of them are no longer needed.
+    /// Ends a commit: its blocks have to be written in place, and older copies of them are no longer needed.
     pub fn end_commit(&mut self, now_ns: u64) {
         let done = self.committing.take().unwrap();
         self.committed += 1;
@@ -350,7 +351,7 @@ impl Model {
         }
     }
 
-    /// The copy of that commit has been written in place.
+    /// Notes that the copy of that commit has been written in place.
     pub fn in_place(&mut self, block: u32, tid: u64) {
         if let Some((_, _, pending)) = self.ring.iter_mut().find(|(at, _, _)| *at == tid)
             && pending.remove(&block)

@@ -3,7 +3,7 @@
 /// A bitmap over `0..len`.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// Set: in use.
+    /// A set bit means in use.
     words: Vec<u64>,
     len: u32,
     free: u32,

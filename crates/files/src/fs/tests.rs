@@ -1,4 +1,4 @@
-//! Exact small cases; and no block has two owners.
+//! Exact small cases; among them, no block has two owners.
 
 use super::*;
 use proptest::prelude::*;
@@ -57,12 +57,12 @@ fn operations_change_their_blocks() {
     assert_eq!(changed(&fs), [0, 1, 2, 3, 4, directory]);
 }
 
-/// Regression: one file more than there are inodes was a panic. Now it simply does not fit; nothing has
-/// changed, and a freed inode can be used again.
+/// Regression: one file more than there are inodes caused a panic. Now it simply does not fit; nothing
+/// changes, and a freed inode can be used again.
 #[test]
 fn inodes_run_out() {
     let mut fs = fs(1);
-    // An inode for every four blocks; the directory has one.
+    // There is an inode for every four blocks; the directory has one.
     let all: Vec<u32> = (1..4096).map(|_| fs.create(0, 0).unwrap()).collect();
     commit(&mut fs);
     assert_eq!((fs.create(0, 0), changed(&fs)), (Err(Full), vec![]));
@@ -89,7 +89,7 @@ fn freed_blocks_wait_for_the_commit() {
     assert_eq!(fs.free_blocks(), all - 1);
 }
 
-/// Files that grow in turn lie in runs of the size of their windows, not page by page.
+/// Files that grow in turn are stored in runs of the size of their windows, not page by page.
 #[test]
 fn windows_keep_files_together() {
     let mut fs = fs(2);

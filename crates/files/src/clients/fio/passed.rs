@@ -63,7 +63,7 @@ pub(super) const PASSED_OVER: &[&str] = &[
     "zero_buffers",
 ];
 
-/// Returns the skipped options of a job file, since they change nothing here; each once, in order.
+/// Returns the options of a job file that are skipped because they change nothing here, each once, in order.
 pub fn passed_over(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for line in text.lines() {

@@ -12,7 +12,7 @@ use ftlab_core::workload::Scatter;
 /// Bytes of a call while a file that will be read is laid out.
 const LAY_OUT: u64 = 128 << 10;
 
-/// Where random requests go; unit: blocks.
+/// Where random requests go, in blocks.
 #[derive(Clone, Debug)]
 enum Addresses {
     Random,
@@ -75,10 +75,10 @@ impl Addresses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
-    /// Written up to this byte.
+    /// Lays the file out; it is written up to this byte.
     LayOut(u64),
     Forget,
-    /// fio lays out the files of all jobs before any job begins.
+    /// Waits for the other workers: fio lays out the files of all jobs before any job begins.
     Gather,
     Begin,
     Load,
@@ -240,7 +240,7 @@ impl Worker {
         Step::Until(self.until(self.allowed_ns(0).min(self.allowed_ns(1))))
     }
 
-    /// A limit, or the end of the runtime if that is earlier.
+    /// Returns a limit, or the end of the runtime if that is earlier.
     fn until(&self, allowed_ns: u64) -> u64 {
         self.job
             .runtime_ns
