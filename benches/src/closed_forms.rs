@@ -7,14 +7,14 @@
 //! Sources: Bux and Iliadis 2010 (greedy); Desnoyers, SYSTOR 2012, and Xiang and Kurkoski 2012
 //! (FIFO); Van Houdt, SIGMETRICS 2013 (d-choices).
 
-/// Physical over logical pages: of `blocks` blocks, `reserve` are kept erased, and each of `frontiers` open
-/// ones, which share the writes evenly, is half empty on average.
+/// Returns physical over logical pages: of `blocks` blocks, `reserve` are kept erased, and each of
+/// `frontiers` open ones, which share the writes evenly, is half empty on average.
 pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logical_pages: f64) -> f64 {
     (f64::from(blocks) - f64::from(reserve) - f64::from(frontiers) / 2.0) * f64::from(b) / logical_pages
 }
 
-/// A closed form, as a function of `a`, for one frontier that takes copies and host writes, with garbage
-/// collection when it is full, as in ftlab.
+/// Returns the value of a closed form, as a function of `a`, for one frontier that takes copies and host
+/// writes, with garbage collection when it is full, as in ftlab.
 ///
 /// Such a frontier is not half empty: the copies of a victim fill it at once up to the last `b / A` pages,
 /// and while the host writes those, half of them are empty on average. So `1 / 2A` of a block has to be
@@ -50,8 +50,8 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for the only `m` at which
-/// the share of blocks with `m` valid pages is possible.
+/// Returns the value for greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for
+/// the only `m` at which the share of blocks with `m` valid pages is possible.
 ///
 /// # Panics
 /// If `a` is not above 1.
@@ -69,20 +69,21 @@ pub fn greedy(a: f64, b: u32) -> f64 {
     panic!("no solution for a = {a}, b = {b}");
 }
 
-/// FIFO: `A = a / (a + W0(-a exp(-a)))`, in the form `1 = y / (1 - exp(-a y))`, `A = 1 / y`.
+/// Returns the value for FIFO: `A = a / (a + W0(-a exp(-a)))`, in the form `1 = y / (1 - exp(-a y))`, `A = 1
+/// / y`.
 pub fn fifo(a: f64) -> f64 {
     fifo_hot_cold(a, 0.5, 0.5)
 }
 
-/// FIFO, hot and cold data mixed in the blocks: a share `writes` of the writes goes to a share
-/// `data` of the pages: `1 = sum of r y / (1 - exp(-r a y / f))` over both groups, `A = 1 / y`.
+/// Returns the value for FIFO with hot and cold data mixed in the blocks: a share `writes` of the writes goes
+/// to a share `data` of the pages: `1 = sum of r y / (1 - exp(-r a y / f))` over both groups, `A = 1 / y`.
 pub fn fifo_hot_cold(a: f64, writes: f64, data: f64) -> f64 {
     let group = |y: f64, r: f64, f: f64| r * y / (1.0 - (-r * a * y / f).exp());
     1.0 / bisect(1e-9, 1.0, |y| group(y, writes, data) + group(y, 1.0 - writes, 1.0 - data) - 1.0)
 }
 
-/// The best of `d` random blocks: `1 - s_k^d = k (s_k - s_(k+1)) / (A rho)`, where `s_k` is the
-/// share of blocks with at least `k` valid pages and all of them together hold `b rho`.
+/// Returns the value for the best of `d` random blocks: `1 - s_k^d = k (s_k - s_(k+1)) / (A rho)`, where
+/// `s_k` is the share of blocks with at least `k` valid pages and all of them together hold `b rho`.
 pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     let rho = 1.0 / a;
     let mean = |amplification: f64| {
@@ -97,8 +98,8 @@ pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     bisect(1.0, 1.0 / (1.0 - rho) + 1.0, |x| mean(x) - f64::from(b) * rho)
 }
 
-/// Share of the logical pages in use if each request is a trim of a random page in use with probability `q`,
-/// else a write: the ratio of a closed form is then `a` divided by this.
+/// Returns the share of the logical pages in use if each request is a trim of a random page in use with
+/// probability `q`, else a write: the ratio of a closed form is then `a` divided by this.
 pub fn in_use(q: f64) -> f64 {
     (1.0 - 2.0 * q) / (1.0 - q)
 }
@@ -107,7 +108,8 @@ pub fn in_use(q: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Solved independently, by other means (the specification's table): b, a, greedy, FIFO, d = 2, 5, 10.
+    /// Values solved independently, by other means (the specification's table): b, a, greedy, FIFO, d = 2, 5,
+    /// 10.
     const TABLE: [(u32, f64, [f64; 5]); 6] = [
         (64, 1.07, [7.0099, 7.8172, 10.2772, 7.8746, 7.3230]),
         (64, 1.15, [3.8005, 4.0160, 5.3123, 4.1846, 3.9304]),

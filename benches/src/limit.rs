@@ -1,8 +1,8 @@
 //! What the machine's memory allows: the random loads and stores of case `page`, including its garbage
 //! collection, without a model of time.
 //!
-//! Page map, reverse map and valid pages per block are arrays; victims are found in lists by the number of
-//! valid pages. Nothing is queued, and only programs are counted.
+//! Page map, reverse map and valid pages per block are arrays; victims are found in lists by number of valid
+//! pages. Nothing is queued, and only programs are counted.
 
 use std::hint::black_box;
 
@@ -143,7 +143,8 @@ impl Device {
     }
 }
 
-/// Runs the requests; CPU seconds, the fill included, and write amplification of the requests.
+/// Runs the requests; returns the CPU seconds, including the fill, and the write amplification of the
+/// requests.
 pub fn limit(settings: &Settings, source: &mut Uniform) -> (f64, f64) {
     let began = cpu_seconds();
     let mut device = Device::new(settings);

@@ -1,8 +1,8 @@
 //! Requests per CPU-second of the whole process, and its peak memory.
 //!
-//! `ftlab-bench CASE [REQUESTS]` runs one case; without arguments it runs every case in a process
-//! of its own. A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was
-//! filled in order first; the fill is part of the process's time and not of the requests.
+//! `ftlab-bench CASE [REQUESTS]` runs one case; without arguments it runs every case in a process of its own.
+//! A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was filled in order first;
+//! the fill counts towards the process's time but not towards the requests.
 //!
 //! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device of
 //! this many GiB, without a model of time, then the case itself, and prints the ratio of the two times.
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// The preset map-plus with the keys that every case has and these.
+/// Returns the preset map-plus with these keys and those that every case has.
 fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Settings {
     let set = |&(key, value): &(&str, &str)| Override {
         origin: format!("case {name}"),
@@ -126,7 +126,7 @@ fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str
     }
 }
 
-/// Uniform random requests; xorshift, so that the generator is not what is measured.
+/// Uniform random requests; they come from xorshift, so that the generator is not what is measured.
 struct Uniform {
     left: u64,
     state: u64,
@@ -148,21 +148,21 @@ impl Source for Uniform {
     }
 }
 
-/// User and system time of this process, seconds.
+/// Returns the user and system time of this process, seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux's /proc");
     let ns: f64 = stat.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
     ns / 1e9
 }
 
-/// Peak resident memory of this process, bytes.
+/// Returns the peak resident memory of this process, bytes.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux's /proc");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("VmHWM");
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
 }
 
-/// The requests of every case.
+/// Makes the requests of every case.
 fn uniform(settings: &Settings, requests: u64) -> Uniform {
     Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages: settings.user_pages() }
 }

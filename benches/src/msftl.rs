@@ -1,9 +1,9 @@
 //! The MSFTL paper's device at full size: mappings programmed for 126.14 GiB written in 16 KiB chunks.
 //!
-//! `ftlab-bench msftl` runs each FTL, in order and at random, in a process of its own; `ftlab-bench msftl
-//! FTL PATTERN` runs one. FTLs: base, minipage, 2KiB, 1KiB; patterns: sequential, random, and the
-//! localities of the paper's Fig. 4: 9:1 is nine in ten of the writes to one in ten of the space, 8:2, 7:3,
-//! 6:4, 5:5. `ftlab-bench msftl fig4` runs these.
+//! `ftlab-bench msftl` runs each FTL, in order and at random, in a process of its own; `ftlab-bench msftl FTL
+//! PATTERN` runs one. FTLs: base, minipage, 2KiB, 1KiB; patterns: sequential, random, and the localities of
+//! the paper's Fig. 4: 9:1 (nine tenths of the writes go to one tenth of the space), 8:2, 7:3, 6:4, 5:5.
+//! `ftlab-bench msftl fig4` runs these.
 
 use std::process::{Command, ExitCode};
 
@@ -66,9 +66,9 @@ const FTLS: &[Ftl] = &[
 struct Chunks {
     next: u64,
     chunks: u64,
-    /// State of the generator (splitmix64); `None`: in order.
+    /// State of the generator (splitmix64); `None`: writes are in order.
     random: Option<u64>,
-    /// Tenths of the writes that go to the remaining tenths of the space, from its start.
+    /// Tenths of the writes that go to the remaining tenths of the space, at its start.
     hot: u64,
 }
 

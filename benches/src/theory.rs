@@ -1,8 +1,8 @@
 //! `ftlab-bench theory`: write amplification on 4096 blocks against the closed forms.
 //!
 //! Uniform random page writes to a filled page-mapped device of one chip, with one erased block kept; 12
-//! times the user's pages to warm up, 8 times measured. Two errors are given: against the closed form for a
-//! frontier shared by copies and host writes, and against the usual one that subtracts half a block for it.
+//! times the user's pages to warm up, 8 times measured. Two errors are given: from the closed form for a
+//! frontier shared by copies and host writes, and from the usual one that subtracts half a block for it.
 //! Every error must be within 0.5 %.
 
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use ftlab_core::settings::Settings;
 const BLOCKS: u32 = 4096;
 const GATE_PERCENT: f64 = 0.5;
 
-/// What the host does, besides uniform writes.
+/// What the host does besides uniform writes.
 #[derive(Clone, Copy)]
 enum Load {
     Uniform,
@@ -32,7 +32,7 @@ enum Load {
 #[derive(Clone, Copy)]
 struct Cell {
     policy: &'static str,
-    /// d of d-choices.
+    /// The d of d-choices.
     draws: u32,
     load: Load,
     b: u32,
@@ -52,7 +52,7 @@ impl Cell {
         crate::settings(&self.name(), &keys.each_ref().map(|(key, value)| (*key, value.as_str())))
     }
 
-    /// The closed form at a ratio of physical to logical pages.
+    /// Returns the value of the closed form at a ratio of physical to logical pages.
     fn form(&self, a: f64) -> f64 {
         let a = match self.load {
             Load::Trims(share) => a / closed_forms::in_use(share as f64 / 1000.0),
@@ -164,7 +164,7 @@ impl Host {
     }
 }
 
-/// Programs per host write.
+/// Returns the programs per host write.
 fn measure(cell: &Cell) -> f64 {
     let settings = cell.settings();
     let user = settings.user_pages();

@@ -12,7 +12,7 @@ from ftlab._core import Request
 
 
 class Noop(ftlab.HostScheduler):
-    """Arrival order. With host.deadline = "none" it is noop."""
+    """Takes requests in the order of arrival. With host.deadline = "none" it is noop."""
 
     def __init__(self) -> None:
         self.queue: deque[int] = deque()

@@ -2,8 +2,8 @@
 //! filled, and peak memory.
 //!
 //! `device-bench SCHEDULER WIDEST GAP [REQUESTS [CHIPS]]` runs one case: requests of 1 to WIDEST pages at
-//! random places, 70 % writes, GAP ns apart; at 0 all wait at once. CHIPS says over how many chips
-//! the same flash is spread, if not 64. Without arguments it runs every case in a process of its own.
+//! random places, 70 % writes, GAP ns apart; at 0 all wait at once. CHIPS is the number of chips over which
+//! the same flash is spread, 64 if left out. Without arguments it runs every case in a process of its own.
 
 use std::process::{Command, ExitCode};
 
@@ -17,21 +17,21 @@ const ALLOWED_S: f64 = 2.0;
 /// Bytes the whole run may take.
 const ALLOWED_BYTES: u64 = 1_288_490_189;
 
-/// User and system time of this process, seconds.
+/// Returns the user and system time of this process, seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux's /proc");
     let ns: f64 = stat.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
     ns / 1e9
 }
 
-/// Peak resident memory of this process, bytes.
+/// Returns the peak resident memory of this process, bytes.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux's /proc");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("VmHWM");
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
 }
 
-/// Uniform random requests; xorshift, so that the generator is not what is measured.
+/// Uniform random requests; they come from xorshift, so that the generator is not what is measured.
 struct Uniform {
     made: u64,
     requests: u64,
@@ -39,7 +39,7 @@ struct Uniform {
     pages: u64,
     widest: u64,
     gap_ns: u64,
-    /// CPU time when the first request was asked for: the device is filled by then.
+    /// CPU time when the first request was asked for: by then the device is filled.
     began_s: f64,
 }
 

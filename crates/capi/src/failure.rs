@@ -16,12 +16,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// An argument is wrong.
+    /// Makes the failure for a wrong argument.
     pub fn invalid(text: String) -> Failure {
         Failure { code: FTLAB_INVALID, text }
     }
 
-    /// NULL was passed where it is not allowed.
+    /// Makes the failure for NULL where it is not allowed.
     pub fn null(argument: &str) -> Failure {
         Failure::invalid(format!("{argument} is NULL"))
     }
@@ -32,7 +32,7 @@ impl Failure {
         Failure::invalid(format!("op is '{shown}'; it is one of R, W, T (trim) and F (flush)"))
     }
 
-    /// The same, for one of several arguments in a row.
+    /// Adds to the failure which of several arguments in a row it concerns.
     pub fn in_row(self, row: usize) -> Failure {
         Failure { text: format!("row {row}: {}", self.text), ..self }
     }

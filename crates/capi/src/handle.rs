@@ -16,7 +16,7 @@ use crate::{FTLAB_CHECK, ftlab_options};
 
 /// One simulated device.
 pub struct ftlab_sim {
-    /// A call is using it.
+    /// Whether a call is using it.
     busy: AtomicBool,
     object: UnsafeCell<Object>,
 }

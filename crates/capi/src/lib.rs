@@ -1,5 +1,5 @@
 //! The C library `libftlab.so`: what `ftlab.h` declares. `crates/capi/include/ftlab.h` is generated from this
-//! file; the comments here are its documentation.
+//! file, and the comments here are its documentation.
 // The names are C's. What a caller has to promise is stated once, in the preamble of the header
 // (cbindgen.toml).
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
@@ -34,13 +34,13 @@ pub enum ftlab_code {
     FTLAB_RANGE = -4,
     /// A time in the past, before the last request submitted, or more than a century after the start.
     FTLAB_TIME = -5,
-    /// The power is off; or it is on, or cannot be cut, where the call needs the opposite.
+    /// The power is off; or it is on, or cannot be cut, and the call needs the opposite.
     FTLAB_POWER = -6,
     /// A fault of ftlab. The object can only be closed now.
     FTLAB_INTERNAL = -7,
 }
 
-/// As an arrival: now.
+/// As an arrival time: now.
 pub const FTLAB_NOW: u64 = 0xffff_ffff_ffff_ffff;
 
 /// No time: nothing can happen.
@@ -55,7 +55,7 @@ pub struct ftlab_options {
     /// Settings that override the configuration's, each "key=value", for example "host.scheduler=noop"; may
     /// be NULL if there are none.
     pub set: *const *const c_char,
-    /// Number of them.
+    /// Number of settings in `set`.
     pub set_count: usize,
     /// File with the state at time 0 to start from, instead of preconditioning (`ftlab run --save-state`); or
     /// NULL.
@@ -92,9 +92,9 @@ pub struct ftlab_completion {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Handed to the device, ns.
+    /// Time at which it was handed to the device, ns.
     pub dispatch_ns: u64,
-    /// Completed, ns; for a failed request the time at which it was refused.
+    /// Completion time, ns; for a failed request, the time at which it was refused.
     pub complete_ns: u64,
     /// First byte.
     pub offset: u64,
@@ -108,11 +108,11 @@ pub struct ftlab_completion {
     pub mapping_misses: u32,
     /// 'R', 'W', 'T' or 'F'.
     pub op: c_char,
-    /// Dispatched ahead of others by the scheduler's choice.
+    /// Whether it was dispatched ahead of others by the scheduler's choice.
     pub prioritized: bool,
-    /// Dispatched by deadline.
+    /// Whether it was dispatched by deadline.
     pub expired: bool,
-    /// The device was read-only and refused it, or part of it.
+    /// Whether the device was read-only and refused it, or part of it.
     pub failed: bool,
 }
 
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn ftlab_submit_many(
             *id = object.submitted + 1;
         }
         for row in 0..count {
-            // SAFETY: the caller says that there are this many of them.
+            // SAFETY: the caller promises that there are this many of them.
             let request = unsafe { &*requests.add(row) };
             object.submit(request).map_err(|failure| failure.in_row(row))?;
             if let Some(taken) = submitted.as_deref_mut() {
@@ -227,8 +227,8 @@ pub unsafe extern "C" fn ftlab_submit_many(
     })
 }
 
-/// Stores in `*at_ns` when something can happen without another submission, ns, or FTLAB_NEVER if nothing
-/// can.
+/// Stores in `*at_ns` the time at which something can happen without another submission, ns, or FTLAB_NEVER
+/// if nothing can.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_next_event_ns(sim: *mut ftlab_sim, at_ns: *mut u64) -> c_int {
     // SAFETY: see above.
@@ -251,16 +251,16 @@ pub unsafe extern "C" fn ftlab_now_ns(sim: *mut ftlab_sim, now_ns: *mut u64) -> 
     })
 }
 
-/// Lets everything up to and including `until_ns` happen. Time stands at `until_ns` afterwards, even if nothing did.
-/// What completed goes into `completions`, which the caller owns and which has room for `capacity` of them; `*count`
-/// is how many there are.
+/// Lets everything up to and including `until_ns` happen. Afterwards the time is `until_ns`, even if nothing
+/// happened. Completions go into `completions`, which the caller owns and which has room for `capacity` of
+/// them; `*count` becomes their number.
 ///
-/// FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that
-/// did not fit are kept, and come first in the next call, with the same `until_ns` or another. There may turn
-/// out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the
-/// first completion and keeps it.
+/// FTLAB_MORE: the buffer is full. The time is that of the last completion in it; those of the same instant
+/// that did not fit are kept, and come first in the next call, with the same `until_ns` or another. That call
+/// may find that there are no more. With a capacity of 0, for which `completions` and `count` may be NULL, it
+/// stops at the first completion and keeps it.
 ///
-/// FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: it is off.
+/// FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: the power is off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_advance(
     sim: *mut ftlab_sim,
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn ftlab_advance(
 /// device's own that no request waits for does not begin at that instant. Completions and FTLAB_MORE are as
 /// in ftlab_advance.
 ///
-/// FTLAB_POWER: it is off.
+/// FTLAB_POWER: the power is off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_drain(
     sim: *mut ftlab_sim,
@@ -320,8 +320,8 @@ unsafe fn drive(
 }
 
 /// Stores in `*json` the result of everything up to now, as `ftlab run --json` writes it. The object owns it
-/// until the next call of this function with it, or of ftlab_close. Nothing that follows is changed. In its
-/// engine block wall_s is the time since ftlab_open.
+/// until the next call of this function, or of ftlab_close, with that object. The call has no effect on the
+/// simulation. In the engine block, wall_s is the time since ftlab_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *const c_char) -> c_int {
     // SAFETY: see above.
@@ -333,8 +333,8 @@ pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *cons
 }
 
 /// Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have
-/// not completed never will (those that completed and were kept because they did not fit still come). The
-/// configuration needs ftl.power_safe. `report` is filled, or NULL.
+/// not completed never will (those that completed and were kept because they did not fit are still
+/// delivered). The configuration needs ftl.power_safe. `report` is filled, or NULL.
 ///
 /// FTLAB_POWER: the device was not made for it, or the power is already off.
 #[unsafe(no_mangle)]
@@ -350,8 +350,8 @@ pub unsafe extern "C" fn ftlab_cut(sim: *mut ftlab_sim, seed: u64, report: *mut 
     })
 }
 
-/// Brings the device up again from its flash alone. Time moves on by the duration of the recovery; what the
-/// result reports begins anew. `recovery` is filled, or NULL.
+/// Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the
+/// result's figures start again from zero. `recovery` is filled, or NULL.
 ///
 /// FTLAB_POWER: the power is on.
 #[unsafe(no_mangle)]

@@ -17,14 +17,14 @@ use crate::ftlab_code::{self, *};
 use crate::handle::c_string;
 use crate::{FTLAB_NOW, ftlab_completion, ftlab_cut_report, ftlab_recovery, ftlab_request};
 
-/// What a call has exclusively.
+/// What one call at a time may use.
 pub struct Object {
     pub simulation: Simulation<'static>,
     resolved: Resolved,
     opened: Instant,
     /// Completions that did not fit the caller's buffer.
     kept: VecDeque<ftlab_completion>,
-    /// Requests submitted, and those of them that have completed or never will.
+    /// Number of requests submitted, and of those that have completed or never will.
     pub submitted: u64,
     answered: u64,
     /// The message of the last failed call.
@@ -176,7 +176,7 @@ impl Observer for Heard<'_> {
 impl From<&Completion> for ftlab_completion {
     #[inline]
     fn from(of: &Completion) -> ftlab_completion {
-        // All are named, so that the compiler reports a missing new one.
+        // All fields are named, so that the compiler reports a missing new one.
         let &Completion {
             id,
             arrival_ns,

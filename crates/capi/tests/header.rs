@@ -1,4 +1,4 @@
-//! `include/ftlab.h` is what the source declares; `make header` writes it.
+//! `include/ftlab.h` matches what the source declares; `make header` writes it.
 
 use std::path::Path;
 use std::process::Command;

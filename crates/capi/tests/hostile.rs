@@ -32,7 +32,7 @@ fn open(config: &str, set: &[&str]) -> Result<*mut ftlab_sim, (c_int, String)> {
     let options = ftlab_options { set: set.as_ptr(), set_count: set.len(), load_state: null(), flags: 0 };
     let mut sim = null_mut();
     let code = unsafe { ftlab_open(config.as_ptr(), &options, &mut sim) };
-    // The library keeps the messages of panics to itself, this test's too.
+    // The library keeps the messages of panics to itself, including this test's.
     static AGAIN: Once = Once::new();
     AGAIN.call_once(|| drop(std::panic::take_hook()));
     match code {
@@ -207,14 +207,14 @@ fn after_a_fork_both_go_on_with_one_each() {
     close(sim);
 }
 
-/// What a case knows of the object it maltreats.
+/// What a case knows about the object that it mistreats.
 struct Case {
     sim: *mut ftlab_sim,
     draw: Draw,
     now_ns: u64,
     submitted: u64,
     open: BTreeSet<u64>,
-    /// Not completed, as far as is known, when the power was cut.
+    /// Requests not known to have completed when the power was cut.
     lost: BTreeSet<u64>,
     on: bool,
 }

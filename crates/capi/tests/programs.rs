@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A folder with the library under the name that programs look for.
+/// Makes a folder with the library under the name that programs look for.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -44,7 +44,7 @@ fn compile(folder: &Path, source: &Path) -> PathBuf {
     program
 }
 
-/// Returns what it prints, on standard output and on standard error.
+/// Returns what a command prints, on standard output and on standard error.
 fn both(command: &mut Command) -> [String; 2] {
     let Output { status, stdout, stderr } = command.output().unwrap();
     assert!(status.success(), "{command:?}: {status}: {}", String::from_utf8_lossy(&stderr));
@@ -60,8 +60,8 @@ fn run(command: &mut Command) -> String {
     printed
 }
 
-/// A command under valgrind, which fails it for invalid reads or frees and for leaks; `None` if valgrind is
-/// missing.
+/// Returns a command under valgrind, which fails it for invalid reads or frees and for leaks; `None` if
+/// valgrind is missing.
 fn watched(program: &Path) -> Option<Command> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("SKIPPED: valgrind is not installed; {} was not watched by it", program.display());
@@ -111,7 +111,8 @@ fn write_trace(path: &Path, requests: u64, bytes: u64, seed: u64) {
     std::fs::write(path, text).unwrap();
 }
 
-/// Fields that may differ between a result of `ftlab run` and one of a device that was driven from outside.
+/// Removes the fields that may differ between a result of `ftlab run` and one of a device driven from
+/// outside.
 fn comparable(mut result: Value) -> Value {
     result.as_object_mut().unwrap().remove("engine");
     result["config"].as_object_mut().unwrap().remove("workload");
@@ -146,7 +147,7 @@ fn simulated(preset: &str, set: &[String]) -> Value {
     let mut source = ftlab_trace::open(path, &Options::from_settings(settings)).unwrap();
     let prepared = Prepared::new(settings, &mut (), false).unwrap();
     let report = run_prepared(settings, prepared, &mut *source, &mut ()).unwrap();
-    // It is parsed again like C's, because the parser rounds in the last place.
+    // It is parsed again like C's result, because the parser rounds in the last place.
     serde_json::from_str(&ftlab_embed::result(&resolved, &report).to_string()).unwrap()
 }
 
@@ -155,7 +156,7 @@ fn from_c_the_numbers_are_those_of_a_run() {
     let folder = folder("replay");
     let program = compile(&folder, &example("replay.c"));
     let small = ["flash.channels=2", "flash.chips_per_channel=2", "flash.blocks_per_plane=64"];
-    // The configuration, how far ahead to submit, room for how many completions, and further settings.
+    // The configuration, how far ahead to submit, the room for completions, and further settings.
     let cases: [(&str, u64, &str, &str, &[&str]); 5] = [
         ("map-plus", 100_000, "64", "64", &["flash.blocks_per_plane=128", "device.precondition=fill"]),
         ("map-plus", 100_000, "1", "1", &["flash.blocks_per_plane=128", "host.scheduler=map+"]),

@@ -17,7 +17,7 @@ enum Data {
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Column {
     data: Data,
-    /// What a buffer view points to; lives as long as the column.
+    /// What a buffer view points to; it lives as long as the column.
     shape: [isize; 1],
     strides: [isize; 1],
 }
@@ -28,7 +28,7 @@ impl Column {
         Column { data, shape: [length], strides: [item as isize] }
     }
 
-    /// Address, bytes of an item and its `struct` format.
+    /// Returns the address, the bytes of an item and its `struct` format.
     fn parts(&self) -> (*const c_void, isize, &'static CStr) {
         match &self.data {
             Data::U64(values) => (values.as_ptr().cast(), 8, c"Q"),

@@ -8,51 +8,51 @@ use crate::errors::{Fault, guard};
 /// A resolved configuration: every key has its value.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Config {
-    /// What the Rust side runs.
+    /// The form that the Rust side runs.
     pub resolved: Resolved,
 }
 
 #[pymethods]
 impl Config {
-    /// The configuration as it appears in a result, JSON.
+    /// Returns the configuration as it appears in a result, JSON.
     fn json(&self) -> PyResult<String> {
         Ok(guard(|| Ok(self.resolved.to_json().to_string()))?)
     }
 
-    /// The configuration as a complete TOML file.
+    /// Returns the configuration as a complete TOML file.
     fn toml(&self) -> PyResult<String> {
         Ok(guard(|| Ok(self.resolved.to_toml()))?)
     }
 
-    /// Hash of the configuration's meaning, hexadecimal.
+    /// Returns a hash of the configuration's meaning, hexadecimal.
     fn hash(&self) -> PyResult<String> {
         Ok(guard(|| Ok(self.resolved.hash()))?)
     }
 
-    /// What the user set and the chosen parts ignore, a sentence for each.
+    /// Returns a sentence for each key that the user set and the chosen parts ignore.
     fn notes(&self) -> Vec<String> {
         self.resolved.notes()
     }
 
-    /// Options of the fio job file that change nothing here.
+    /// Returns the options of the fio job file that change nothing here.
     fn passed_over(&self) -> Vec<&'static str> {
         crate::source::passed_over(&self.resolved.settings)
     }
 
-    /// The number of bytes that the host can address, and the bytes of a logical page.
+    /// Returns the number of bytes that the host can address, and the bytes of a logical page.
     #[getter]
     fn addresses(&self) -> (u64, u32) {
         let settings = &self.resolved.settings;
         (settings.user_bytes(), settings.ftl.logical_page_bytes)
     }
 
-    /// The trace to replay, if one is set.
+    /// Returns the trace to replay, if one is set.
     #[getter]
     fn trace(&self) -> Option<String> {
         self.resolved.settings.workload.trace.clone()
     }
 
-    /// The layout of the trace, which may be `auto`.
+    /// Returns the layout of the trace, which may be `auto`.
     #[getter]
     fn format(&self) -> String {
         self.resolved.settings.workload.format.clone()
@@ -86,7 +86,8 @@ pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<C
     Ok(guard(|| resolve_base(Base::Text { name, text }, overrides))?)
 }
 
-/// Returns a TOML file as JSON, tables in the order of the text; messages say with `what` what it should be.
+/// Returns a TOML file as JSON, tables in the order of the text; messages use `what` for what the file should
+/// be.
 #[pyfunction]
 pub fn read_toml(path: &str, what: &str) -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::read_toml(path, what)?.to_string()))?)

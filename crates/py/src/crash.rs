@@ -18,9 +18,9 @@ const MOST_PAGES: u64 = 1 << 24;
 /// JSON. Its `fault` is `null`, or the number of the cut after which the device broke a promise, and which
 /// one.
 ///
-/// `cuts` at random, each after `operations` programs and erases on average, or `at` these numbers of them
-/// since time 0; without a workload the requests are random. `progress(cuts)` is called about every 50 ms;
-/// `False` stops the campaign.
+/// There are `cuts` random cuts, each after `operations` programs and erases on average, or cuts `at` these
+/// numbers of them since time 0; without a workload the requests are random. `progress(cuts)` is called about
+/// every 50 ms; `False` stops the campaign.
 #[pyfunction]
 #[pyo3(signature = (config, *, cuts, operations, at=None, progress=None))]
 pub fn crash(
@@ -78,7 +78,7 @@ pub fn crash(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Opens the requests from the start. What the front end raises goes into `stopped`.
+/// Opens the requests from the start. Exceptions that the front end raises go into `stopped`.
 fn open(
     settings: &Settings,
     seed: u64,

@@ -40,7 +40,7 @@ pub enum Fault {
     Internal(String),
     /// Raised by Python code that was called back, an interrupt included.
     Python(PyErr),
-    /// Asked to stop without an exception to pass on.
+    /// The call was asked to stop, without an exception to pass on.
     Interrupted,
 }
 

@@ -38,7 +38,7 @@ pub struct LiveServer {
     opened: String,
 }
 
-/// The result with its block `live`.
+/// Returns the result with its block `live`.
 fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64) -> Value {
     let mut result = ftlab_embed::result(resolved, report);
     result["live"] = json!({
@@ -69,7 +69,7 @@ fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64
     result
 }
 
-/// The state in which a media file was found.
+/// Returns the state in which a media file was found.
 fn opened(how: &Opened) -> Value {
     match how {
         Opened::Made => json!({ "opened": "made" }),
@@ -128,8 +128,8 @@ fn device(
 impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory
     /// for the device as a file; `media`: the file with its flash; `control`: the control socket; `metrics`:
-    /// a loopback address for Prometheus; `speed`: of simulated time against wall time, `None` if requests
-    /// complete at once; `preconditioning` as in `run`.
+    /// a loopback address for Prometheus; `speed`: simulated time over wall time, `None` if requests complete
+    /// at once; `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
@@ -213,7 +213,7 @@ impl LiveServer {
         Ok(py.detach(|| guard(cut))?)
     }
 
-    /// Returns whether a command asked it to stop; raises whatever has ended it.
+    /// Returns whether a command asked it to stop; raises the exception that has ended it, if there is one.
     fn look(&self, py: Python<'_>) -> PyResult<bool> {
         let look = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.look().map(|()| server.asked_to_stop()).map_err(Fault::from),

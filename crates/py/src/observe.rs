@@ -1,4 +1,4 @@
-//! What a run hands out while it runs: rows, a file, signs of life.
+//! What a run hands out while it is in progress: rows, a file, signs of life.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::columns::Column;
 
-/// Shortest time between two looks at Python: signals and the progress callback need the GIL.
+/// Shortest time between two calls to Python: signals and the progress callback need the GIL.
 pub const LOOK: Duration = Duration::from_millis(50);
 
 /// `complete_ns` of a request that a read-only device refused; Python shows it as null.
@@ -35,7 +35,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Takes a row.
+    /// Adds a row.
     pub fn push(&mut self, row: &Completion) {
         self.id.push(row.id);
         self.arrival_ns.push(row.arrival_ns);
@@ -101,7 +101,7 @@ impl Rows {
     }
 }
 
-/// Asks Python now and then whether to go on.
+/// Asks Python now and then whether to continue.
 pub struct Pulse {
     callback: Option<Py<PyAny>>,
     preconditioning: Option<Py<PyAny>>,
@@ -112,7 +112,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// `callback(requests)` is called about every 50 ms; `False` stops the run.
+    /// Has `callback(requests)` called about every 50 ms; `False` stops the run.
     pub fn new(callback: Option<Py<PyAny>>) -> Pulse {
         Pulse { callback, preconditioning: None, last: Instant::now(), stopped: None }
     }
@@ -122,12 +122,12 @@ impl Pulse {
         Pulse { preconditioning: callback, ..self }
     }
 
-    /// Returns whether to go on, after `requests` requests.
+    /// Returns whether to continue, after `requests` requests.
     pub fn beat(&mut self, requests: u64) -> bool {
         self.ask(|pulse, py| pulse.callback.as_ref().map(|call| call.bind(py).call1((requests,))))
     }
 
-    /// Returns whether to go on preconditioning.
+    /// Returns whether to continue preconditioning.
     pub fn beat_before(&mut self, done: &Preconditioning) -> bool {
         let shown = (done.pages_written, done.rounds, done.waf.last().copied());
         self.ask(|pulse, py| pulse.preconditioning.as_ref().map(|call| call.bind(py).call1(shown)))

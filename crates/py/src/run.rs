@@ -34,8 +34,8 @@ pub struct RunResult {
     /// Events in the timeline, and when it stopped because it reached its limit, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
-    /// How long requests waited for more than a second, and over how much time those arrived, ns: for how long the
-    /// device was behind.
+    /// How long requests waited beyond a second, and over how much time those requests arrived, ns: how long
+    /// the device was behind.
     #[pyo3(get)]
     behind: (u64, u64),
     rows: Mutex<Option<Rows>>,
@@ -50,7 +50,7 @@ impl RunResult {
 
 #[pymethods]
 impl RunResult {
-    /// The per-request columns by name; `None` if they were not kept or have been taken.
+    /// Returns the per-request columns by name; `None` if they were not kept or have been taken.
     fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let rows = self.rows.lock().expect("no panic while the lock is held").take();
         rows.map(|rows| rows.into_dict(py)).transpose()
@@ -60,8 +60,8 @@ impl RunResult {
 /// Runs a configuration; the GIL is released meanwhile.
 ///
 /// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass
-/// over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, of the
-/// stretch `timeline_window`, or limited in its events. `collect`: keep the per-request columns. `check`:
+/// over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which
+/// covers `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`:
 /// verify every invariant after every operation. `progress(requests)`: called about every 50 ms; `False`
 /// stops the run. `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file for
 /// the device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same,
@@ -131,7 +131,7 @@ pub fn run(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// What a finished run leaves: its files closed, and its result.
+/// Returns what a finished run leaves: its files closed, and its result.
 fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) -> Result<RunResult, Fault> {
     let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
     watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;
@@ -187,7 +187,7 @@ fn window(text: &str) -> Result<Window, Fault> {
     Window::parse(text).map_err(|why| Fault::User(format!("--timeline-window {text}: {why}")))
 }
 
-/// Why the simulation ended early: what the observer or Python code reports takes precedence over
+/// Returns why the simulation ended early: what the observer or Python code reports takes precedence over
 /// "interrupted".
 fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
     let fault = raised.explain(error.into());

@@ -99,7 +99,7 @@ struct Driven {
     object: Object<'static>,
     heard: Heard,
     wall: Duration,
-    /// A call failed within the simulation, so its state cannot be trusted.
+    /// Whether a call failed within the simulation, so that its state cannot be trusted.
     broken: Option<String>,
 }
 
@@ -107,12 +107,12 @@ struct Driven {
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Simulation {
     config: Py<Config>,
-    /// Empty while a call uses it.
+    /// The simulation; empty while a call uses it.
     driven: Mutex<Option<Box<Driven>>>,
 }
 
-/// What a simulation drives, lent to one call. It is taken while the GIL is held, so that calls that keep the
-/// GIL never meet each other.
+/// The simulation and its driver's state, lent to one call. It is taken while the GIL is held, so that calls
+/// that keep the GIL never meet each other.
 struct Taken<'a> {
     home: &'a Mutex<Option<Box<Driven>>>,
     driven: Option<Box<Driven>>,

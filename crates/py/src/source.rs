@@ -16,7 +16,7 @@ use pyo3::types::PyIterator;
 use crate::errors::{Fault, UserError};
 use crate::observe::{LOOK, Pulse};
 
-/// Requests between two looks at the clock in [`Watched`].
+/// Requests between two checks of the clock in [`Watched`].
 const LOOK_EVERY: u64 = 4096;
 
 /// An exception that Python code raised while a source called it: a [`SourceError`] can only hold text.
@@ -56,7 +56,7 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
     Ok(Opened { source, raised })
 }
 
-/// The same for a workload other than the caller's rows; what Python raises goes into `raised`.
+/// Does the same for a workload other than the caller's rows; exceptions from Python go into `raised`.
 ///
 /// # Errors
 /// As [`of_settings`].
@@ -142,7 +142,7 @@ fn open_raising(
     })
 }
 
-/// Checks for signals while a file is read, since it may go long without a request.
+/// Returns a check for signals while a file is read, since much may be read without a request.
 fn go_on(raised: &Raised) -> GoOn {
     let (raised, last) = (raised.clone(), Mutex::new(Instant::now()));
     GoOn(Arc::new(move |signalled| {
@@ -161,7 +161,7 @@ const NO_TRACE: &str = "a benchmark or a fio job makes its requests while it run
 const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace), a generator \
     (--set workload.synthetic.requests=10000) or a benchmark (--set workload.benchmark.kind=dbench)";
 
-/// Rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers.
+/// Makes rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers.
 fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
     Box::new(move || -> Chunks {
         let started = Python::attach(|py| -> PyResult<Py<PyIterator>> {
@@ -214,7 +214,7 @@ pub struct Watched {
     pulse: Pulse,
     /// Requests handed out.
     pub requests: u64,
-    /// Arrival of the last one.
+    /// Arrival of the last request.
     pub last_ns: u64,
 }
 

@@ -31,8 +31,8 @@ pub fn trace_info(py: Python<'_>, config: &Config) -> PyResult<String> {
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Returns reasons to doubt a configuration's trace, a sentence or two each; the trace is read once, as a run
-/// reads it. `progress` as in `run`.
+/// Returns reasons to doubt a configuration's trace, in a sentence or two each; the trace is read once, as a
+/// run reads it. `progress` as in `run`.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None))]
 pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {

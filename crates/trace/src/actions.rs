@@ -1,6 +1,6 @@
-//! Which of the actions that blktrace records of one I/O is taken for its arrival.
+//! Which of the actions that blktrace records for an I/O counts as its arrival.
 
-/// The action whose rows are requests, by blkparse's letter, and what is known of it.
+/// The action whose rows are requests, by blkparse's letter, and what is known about it.
 pub(crate) struct Counted {
     action: u8,
     inserts: u64,
@@ -8,8 +8,8 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Chooses by the actions at the beginning of a file: Q (queued); else I (inserted), unless fewer are there
-    /// than were issued or completed; else D (issued); else C (completed).
+    /// Chooses by the actions at the beginning of a file: Q (queued); else I (inserted), unless there are
+    /// fewer of these than were issued or completed; else D (issued); else C (completed).
     pub(crate) fn of(actions: impl Iterator<Item = u8>) -> Counted {
         let mut rows = [0; 4];
         for action in actions {
@@ -38,7 +38,7 @@ impl Counted {
         action == self.action
     }
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     pub(crate) fn note(&self) -> String {
         let missing = match self.action {
             b'I' if self.issues > self.inserts => {

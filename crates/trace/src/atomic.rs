@@ -18,8 +18,8 @@ fn forget(finished: &Path) {
     unfinished().retain(|file| file != finished);
 }
 
-/// Removes all files that are still being written. For a process that ends right afterwards without
-/// unwinding, for example on a signal; no such file can be finished any more.
+/// Removes all files that are still being written, for a process that ends right afterwards without
+/// unwinding, for example on a signal. No such file can be finished any more.
 pub fn discard_unfinished() {
     unfinished().drain(..).for_each(|file| drop(std::fs::remove_file(file)));
 }
@@ -33,12 +33,12 @@ pub struct OutputError {
 }
 
 impl OutputError {
-    /// For the target `path`.
+    /// Makes the error for the target `path`.
     pub fn new(path: &Path, source: io::Error) -> OutputError {
         OutputError { path: path.to_owned(), source }
     }
 
-    /// The system's message.
+    /// Returns the system's error.
     pub fn io_error(&self) -> &io::Error {
         &self.source
     }

@@ -10,19 +10,19 @@ use ftlab_core::workload::{Record, SourceError};
 pub(crate) trait Reader: Send + Sized {
     /// Bytes of a record.
     const RECORD: usize;
-    /// What its stamps are.
+    /// What its stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
 
     /// Makes a reader for a file with this name and beginning.
     fn new(path: &str, head: &[u8]) -> Self;
 
-    /// Whether a file is of this layout, by its name and beginning.
+    /// Whether a file is of this layout, judging by its name and beginning.
     fn is_one(path: &str, head: &[u8]) -> bool;
 
     /// Reads a record; returns it with the number of bytes that follow it and are to be skipped.
     fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble>;
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

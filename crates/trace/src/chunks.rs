@@ -20,12 +20,12 @@ pub struct Chunk {
     /// Flags as in [`Record::flags`]; empty: none. Unknown bits, and FUA on anything but a write, are
     /// ignored.
     pub flags: Vec<u8>,
-    /// Requests under way when each arrived, its own among them; empty: not known.
+    /// Number of requests under way when each arrived, including itself; empty: unknown.
     pub outstanding: Vec<i64>,
 }
 
-/// The chunks of one pass: puts the next one in place of the last; returns `false` after the last. An error
-/// ends the pass.
+/// The chunks of one pass. A call replaces the last chunk by the next and returns `false` after the last one.
+/// An error ends the pass.
 pub type Chunks = Box<dyn FnMut(&mut Chunk) -> Result<bool, SourceError> + Send>;
 
 /// Restarts the chunks, for another pass.

@@ -22,7 +22,7 @@ pub fn convert_csv(source: &mut dyn Source, out: &Path) -> Result<u64, SourceErr
     Ok(rows)
 }
 
-/// As [`convert_csv`], to a writer (buffered by the caller); `name` appears in messages.
+/// Does the same as [`convert_csv`], to a writer (buffered by the caller); `name` appears in messages.
 ///
 /// # Errors
 /// The source's, or [`SourceError::Input`] if writing fails.

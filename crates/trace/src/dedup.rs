@@ -14,15 +14,15 @@ type Key = (Op, u64, u64);
 pub(crate) struct Dedup {
     window_ns: u64,
     latest_ns: u64,
-    /// Stamp and serial number of the one kept last.
+    /// Stamp and serial number of the request kept last.
     kept: FxHashMap<Key, (u64, u64)>,
-    /// Latest stamp when it was kept, serial number, key; oldest first.
+    /// Latest stamp when a request was kept, serial number, key; oldest first.
     order: VecDeque<(u64, u64, Key)>,
     serial: u64,
 }
 
 impl Dedup {
-    /// Makes one with a window of `window_ns`, not 0.
+    /// Makes it with a window of `window_ns`, not 0.
     pub(crate) fn new(window_ns: u64) -> Dedup {
         Dedup { window_ns, latest_ns: 0, kept: FxHashMap::default(), order: VecDeque::new(), serial: 0 }
     }

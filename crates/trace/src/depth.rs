@@ -1,9 +1,9 @@
-//! How many requests were under way in what was recorded, where the recording says so.
+//! How many requests were under way when a trace was recorded, where the recording states that.
 
-/// The name of the column: client requests under way when a request arrived, its own among them.
+/// The name of the column: client requests under way when a request arrived, including itself.
 pub(crate) const NAME: &str = "outstanding";
 
-/// Fewer requests say nothing of those who made them.
+/// Fewer requests say nothing about those who made them.
 const ENOUGH: u64 = 100;
 
 /// What a column of outstanding requests holds.
@@ -15,7 +15,7 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Takes the next row's.
+    /// Adds the next row's value.
     #[inline]
     pub(crate) fn add(&mut self, outstanding: u64) {
         self.rows += 1;
@@ -23,15 +23,15 @@ impl Depth {
         self.most = self.most.max(outstanding);
     }
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     pub(crate) fn note(&self) -> Option<String> {
         let mean = self.sum as f64 / self.rows as f64;
         let most = self.most;
         (most > 0).then(|| format!("recorded with {mean:.1} requests under way on average, {most} at most"))
     }
 
-    /// The depth at which the clients waited for answers: they had about as many requests under way all the time, not
-    /// now many and now few as work came to them.
+    /// Returns the depth at which the clients waited for answers: they had about the same number of requests
+    /// under way all the time, and not a varying number as work came to them.
     pub(crate) fn waited(&self) -> Option<u64> {
         let steady = u128::from(self.sum) * 2 >= u128::from(self.most) * u128::from(self.rows);
         (self.most > 0 && self.rows >= ENOUGH && steady).then_some(self.most)

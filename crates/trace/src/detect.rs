@@ -1,4 +1,4 @@
-//! Determines a file's layout: the named one, or recognised from its beginning.
+//! Determines a file's layout: the named one, or one recognised from the file's beginning.
 
 use crate::formats::{self, Format, Probe, Recognised};
 use crate::lines::{Lines, input_error};
@@ -12,7 +12,7 @@ const LINES: usize = 200;
 /// Returns the layout of an opened file.
 ///
 /// # Errors
-/// If the named one does not exist, or if none or several fit.
+/// If there is no layout of that name, or if none or several fit.
 pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'static Format, SourceError> {
     let (head, is_all) = lines.head();
     let binary = formats::BINARIES.iter().find(|binary| match options.format.as_str() {
@@ -46,7 +46,7 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
     by_lines(&lines, options).map_err(|message| input_error(path, &message))
 }
 
-/// Most lines must parse: one that does not is reported by the reader, with its place.
+/// Whether most lines parse: a line that does not is reported by the reader, with its place.
 fn fits(probe: Probe) -> bool {
     probe.good > probe.bad
 }
@@ -59,8 +59,7 @@ fn fitting(lines: &[&[u8]], options: &Options, kind: impl Fn(Recognised) -> bool
         .collect()
 }
 
-/// Lines without the signs of their numbers: a negative number is to be reported with its line, not to hide
-/// the layout.
+/// Removes the signs of numbers: a negative number should be reported with its line and not hide the layout.
 fn unsigned(lines: &[&[u8]]) -> Vec<Vec<u8>> {
     let is_sign = |line: &[u8], at: usize| {
         line[at] == b'-'
@@ -91,7 +90,7 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
             ));
         }
     }
-    // Of the look-alikes, only those are offered that the lines fit.
+    // Only those look-alikes are offered that the lines fit.
     let alike = fitting(lines, options, |kind| matches!(kind, Recognised::Never));
     let alike: Vec<_> = alike.iter().map(|format| format.name).collect();
     if !alike.is_empty() {
@@ -126,7 +125,7 @@ fn first_lines(head: &[u8], is_all: bool) -> Vec<&[u8]> {
 }
 
 fn refuse_binary(path: &str, head: &[u8]) -> Result<(), SourceError> {
-    /// Looks for bytes that never occur in text.
+    /// Number of bytes searched for bytes that never occur in text.
     const SAMPLE: usize = 4096;
     let known = match head {
         [b'P', b'A', b'R', b'1', ..] => {

@@ -15,7 +15,7 @@ pub(crate) struct Devices {
     bases: FxHashMap<Box<[u8]>, u64>,
     /// Up to eight names, for the note.
     names: Vec<String>,
-    /// A request of the first device ended beyond the stride.
+    /// Whether a request of the first device ended beyond the stride.
     first_is_long: bool,
 }
 
@@ -83,7 +83,7 @@ impl Devices {
         Ok(base)
     }
 
-    /// Describes the trace's addresses, if it names several devices.
+    /// Returns what to know about the trace's addresses, if it names several devices.
     pub(crate) fn notes(&self) -> Vec<String> {
         if self.bases.len() < 2 {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Fields of a line, and their values; messages name them.
+//! Fields of a line, and their values; messages name the fields.
 
 use crate::number::{self, Fault};
 use crate::text::Trouble;
@@ -115,7 +115,7 @@ pub(crate) fn time(text: &[u8], name: &'static str, unit: u32) -> Result<u64, Tr
     number::time_ns(text, unit).map_err(|fault| complain(name, text, "a time", fault))
 }
 
-/// Makes the message for a field with none of the allowed words.
+/// Makes the message for a field that holds none of the allowed words.
 #[cold]
 pub(crate) fn unexpected(name: &'static str, text: &[u8], want: &str) -> Trouble {
     Trouble::Line(format!("{name} is \"{}\", not {want}", shown(text)))

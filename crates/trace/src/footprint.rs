@@ -121,7 +121,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Returns how many there are.
+    /// Returns how many pages there are.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a set of pages.
+        /// Compares the ranks with a set of pages.
         #[test]
         fn ranks_are_those_of_a_set(
             requests in prop::collection::vec((0u64..6000, prop_oneof![1u64..20, 500u64..2500]), 1..40)

@@ -23,7 +23,7 @@ pub struct Info {
     pub path: String,
     /// Layout, named or recognised.
     pub format: &'static str,
-    /// gzip, zstd, xz or bzip2.
+    /// gzip, zstd, xz or bzip2, if it is compressed.
     pub compression: Option<&'static str>,
     /// Requests kept: reads, writes, trims and flushes.
     pub requests: u64,
@@ -41,7 +41,7 @@ pub struct Info {
     pub bytes_written: u64,
     /// Bytes trimmed.
     pub bytes_trimmed: u64,
-    /// From the first arrival to the last, ns.
+    /// Time from the first arrival to the last, ns.
     pub span_ns: u64,
     /// Requests over the span, per second; `None` if there is no span.
     pub mean_rate_per_s: Option<f64>,
@@ -50,7 +50,7 @@ pub struct Info {
     pub peak_rate_per_s: Option<u64>,
     /// First byte of the lowest request; `None` if none has a range.
     pub min_offset: Option<u64>,
-    /// One past the last byte of the highest request.
+    /// One past the last byte of the request that ends last.
     pub max_end: Option<u64>,
     /// Bytes of the pages touched.
     pub footprint_bytes: u64,
@@ -66,7 +66,7 @@ pub struct Info {
     pub mean_size_bytes: Option<f64>,
     /// The most frequent sizes, most frequent first.
     pub sizes: Vec<SizeCount>,
-    /// Stamps smaller than an earlier one; they were raised to it.
+    /// Number of stamps smaller than an earlier one, to which they were raised.
     pub out_of_order: u64,
     /// Rows dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
@@ -97,7 +97,7 @@ pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
 /// Sums of a pass.
 #[derive(Default)]
 struct Counts {
-    /// By operation.
+    /// Requests, by operation.
     requests: [u64; 4],
     bytes: [u64; 4],
     first_ns: Option<u64>,
@@ -150,7 +150,8 @@ impl Counts {
     }
 
     fn add_size(&mut self, size: u64) {
-        /// The most different sizes counted: a bound on memory that no real trace comes near.
+        /// The largest number of different sizes that are counted: a bound on memory that no real trace comes
+        /// near.
         const MOST: usize = 1 << 18;
         if let Some(count) = self.sizes.get_mut(&size) {
             *count += 1;
@@ -221,7 +222,7 @@ fn count(mut source: Pipeline, options: &Options) -> Result<Info, SourceError> {
         out_of_order: summary.out_of_order,
         dropped: summary.dropped,
         notes,
-        // A trace without times cannot have been mistaken for another's.
+        // A trace without times cannot have been mistaken for one of another layout.
         doubts: sanity.verdict(&source, input.stamps == Stamps::Absent),
     })
 }

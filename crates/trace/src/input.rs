@@ -21,9 +21,9 @@ pub(crate) struct Input {
     pub(crate) format: &'static str,
     /// How it is compressed, if it is.
     pub(crate) compression: Option<&'static str>,
-    /// What its stamps are.
+    /// What its stamps mean.
     pub(crate) stamps: Stamps,
-    /// Rows are counted, not lines.
+    /// Whether rows are counted, not lines.
     pub(crate) in_rows: bool,
     first: Option<Box<dyn Rows>>,
     restart: Restart,
@@ -93,7 +93,7 @@ impl Input {
         }
     }
 
-    /// Says where a line or row is.
+    /// Returns where a line or row is, for messages.
     pub(crate) fn place(&self, line: u64) -> String {
         if self.in_rows { format!("{}: row {line}", self.name) } else { format!("{}:{line}", self.name) }
     }

@@ -8,9 +8,9 @@
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
 //! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
 //!    of the one kept last;
-//! 4. rows are put in order of their stamps, each among the 16,384 that are held; a stamp that is
-//!    still smaller than one before it is raised to it and counted (`out_of_order`); a trace in whole
-//!    seconds has the requests of a second spread evenly over it;
+//! 4. rows are put in order of their stamps, each among the 16,384 that are held; a stamp that is still
+//!    smaller than an earlier one is raised to that and counted (`out_of_order`); in a trace of whole
+//!    seconds, the requests of a second are spread evenly over it;
 //! 5. the first kept arrival becomes 0 (ftlab's own csv and parquet keep their stamps);
 //! 6. gaps between arrivals longer than `max_gap_ns` are shortened to it;
 //! 7. pass k of `repeat` starts k times (span + mean gap) later, so that the rate is kept;
@@ -21,8 +21,8 @@
 //! [`DEVICE_STRIDE`] bytes, in order of first appearance; a trace of one device keeps its
 //! addresses.
 //!
-//! A trace streams: memory is set by the rows held, by the duplicate window, by the requests of one second
-//! (whole second layouts) and, for `compact`, by the pages touched, never by the length of the file.
+//! A trace streams: memory depends on the rows held, on the duplicate window, on the requests of one second
+//! (layouts in whole seconds) and, for `compact`, on the pages touched, never on the length of the file.
 
 mod actions;
 pub mod atomic;

@@ -23,7 +23,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Opens a file, decompressing what begins with the magic bytes of gzip, zstd, xz or bzip2.
+    /// Opens a file, and decompresses it if it begins with the magic bytes of gzip, zstd, xz or bzip2.
     ///
     /// # Errors
     /// If it is missing, a directory, unreadable or empty.
@@ -63,12 +63,12 @@ impl Lines {
         Ok(lines)
     }
 
-    /// How the file is compressed, if it is.
+    /// Returns how the file is compressed, if it is.
     pub(crate) fn compression(&self) -> Option<&'static str> {
         self.compression
     }
 
-    /// Returns the file's beginning (all of it if it is short), and whether that is the whole file; to be
+    /// Returns the file's beginning (all of it if it is short), and whether that is the whole file. Must be
     /// called before the first [`Lines::next`].
     pub(crate) fn head(&self) -> (&[u8], bool) {
         (&self.buffer[self.start..self.end], self.at_end)
@@ -95,8 +95,8 @@ impl Lines {
         Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), self.number)))
     }
 
-    /// Returns the next bytes; at the end there may be fewer than `count` (at most the buffer); `None` if
-    /// none are left.
+    /// Returns the next bytes, `count` of them (at most the buffer), or fewer at the end; `None` if none are
+    /// left.
     pub(crate) fn take(&mut self, count: usize) -> Result<Option<&[u8]>, SourceError> {
         if self.end - self.start < count && !self.at_end {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -168,7 +168,7 @@ fn decompress(
     magic: &[u8],
     input: impl BufRead + Send + 'static,
 ) -> (Option<&'static str>, Box<dyn Read + Send>) {
-    /// Enough for every preset of xz (`-9` needs 65 MiB).
+    /// The limit is enough for every preset of xz (`-9` needs 65 MiB).
     const XZ_LIMIT_KIB: u32 = 1 << 20;
     match magic {
         [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(input))),
@@ -179,7 +179,7 @@ fn decompress(
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
             (Some("xz"), Box::new(lzma_rust2::XzReader::new_mem_limit(input, true, XZ_LIMIT_KIB)))
         }
-        // "BZh", the level, and the first block's or the end's magic.
+        // "BZh", the level, and the magic of the first block or of the end.
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => {
             (Some("bzip2"), Box::new(bzip2::bufread::MultiBzDecoder::new(input)))
         }

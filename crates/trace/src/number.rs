@@ -2,7 +2,7 @@
 //!
 //! No float is involved: a trace's stamps have up to 19 digits, of which a float keeps 15.
 
-/// Why a text is not a number that ftlab can take.
+/// Why a text is not a number that ftlab accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It is empty.
@@ -223,7 +223,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Compares with 128-bit arithmetic on whole parts and nine or more decimals.
+        /// Compares the results with 128-bit arithmetic on whole parts and nine or more decimals.
         #[test]
         fn agrees_with_wide_arithmetic(whole in 0u64..18_000_000_000, frac in 0u64..1_000_000_000_000u64) {
             let text = format!("{whole}.{frac:012}");

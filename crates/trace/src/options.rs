@@ -16,9 +16,9 @@ pub struct Options {
     pub dedup_ns: u64,
     /// Longest gap between arrivals, ns; `None`: any.
     pub max_gap_ns: Option<u64>,
-    /// Arrival times are divided by this.
+    /// Arrival times are divided by this factor.
     pub speed: f64,
-    /// Passes over the trace.
+    /// Number of passes over the trace.
     pub repeat: u64,
     /// What happens to addresses beyond the capacity.
     pub out_of_range: OutOfRange,
@@ -35,13 +35,13 @@ pub struct Options {
     pub go_on: GoOn,
 }
 
-/// Asked whenever more of a file has been read and, with `true`, when a signal came meanwhile; `false` stops
-/// with [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
+/// A callback, called whenever more of a file has been read, and with `true` when a signal came meanwhile;
+/// `false` stops with [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
 #[derive(Clone)]
 pub struct GoOn(pub Arc<dyn Fn(bool) -> bool + Send + Sync>);
 
 impl Default for GoOn {
-    /// Always.
+    /// Makes one that always continues.
     fn default() -> GoOn {
         GoOn(Arc::new(|_| true))
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for GoOn {
 }
 
 impl Default for Options {
-    /// The configuration's defaults, without a device.
+    /// Returns the configuration's defaults, without a device.
     fn default() -> Options {
         Options {
             format: "auto".into(),
@@ -93,7 +93,7 @@ impl Options {
         }
     }
 
-    /// The same, with the trace's own addresses.
+    /// Returns the same options, with the trace's own addresses.
     pub(crate) fn as_recorded(&self) -> Options {
         Options { out_of_range: OutOfRange::Error, capacity_bytes: None, ..self.clone() }
     }

@@ -1,30 +1,30 @@
-//! Rows put in order of their stamps: a recorder with a buffer for each CPU writes them out of it.
+//! Puts rows in order of their stamps: a recorder with a buffer for each CPU writes them out of order.
 
 use ftlab_core::workload::{Record, SourceError};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Rows held, among which an early one finds its place: memory is bounded by them.
+/// Number of rows held, among which an early one finds its place; it bounds the memory.
 pub(crate) const WINDOW: usize = 1 << 14;
 
-/// Puts rows in order of their stamps, and those of one stamp as the file has them.
+/// Puts rows in order of their stamps; rows with the same stamp stay in the order of the file.
 #[derive(Default)]
 pub(crate) struct Order {
-    /// Rows none of which is earlier than the one before it.
+    /// Rows that are in order.
     run: VecDeque<Record>,
-    /// The others.
+    /// Rows that came late.
     late: BinaryHeap<Late>,
     /// Stamp of the row last returned.
     out_ns: u64,
-    /// What comes after the rows that are held, once it is known: the end, or an error.
+    /// What comes after the rows that are held, once that is known: the end, or an error.
     end: Option<Result<(), SourceError>>,
-    /// Rows moved forward to their place.
+    /// Number of rows moved forward to their place.
     pub(crate) moved: u64,
-    /// How far the stamp of one of them went back at most, ns.
+    /// The farthest that the stamp of one of them went back, ns.
     pub(crate) back_ns: u64,
 }
 
-/// A row that is earlier than one before it; the earliest is the greatest.
+/// A row that is earlier than one before it; the earliest compares as the greatest.
 struct Late(Record);
 
 impl Ord for Late {
@@ -48,8 +48,8 @@ impl PartialEq for Late {
 impl Eq for Late {}
 
 impl Order {
-    /// Returns the next row; `rows` gives them as the file has them. An error of theirs comes after the rows before
-    /// it, an interruption at once.
+    /// Returns the next row; `rows` gives them in the order of the file. An error in them comes after the
+    /// rows before it, an interruption at once.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -75,7 +75,7 @@ impl Order {
     fn hold(&mut self, record: Record) {
         match self.run.back() {
             Some(last) if record.time_ns < last.time_ns => {
-                // One that is earlier than what is gone has no place any more.
+                // A row that is earlier than one already returned has no place any more.
                 if record.time_ns >= self.out_ns {
                     self.moved += 1;
                     self.back_ns = self.back_ns.max(last.time_ns - record.time_ns);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use ftlab_core::workload::Op;
 
-    /// Stamps and lines as they come out, and the rows moved and how far.
+    /// Returns stamps and lines as they come out, with the number of rows moved and how far.
     fn sorted(stamps: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64, u64) {
         let mut rows = (1..).zip(stamps).map(|(line, time_ns)| Record {
             time_ns,

@@ -21,11 +21,11 @@ pub(crate) struct Pipeline {
     spread: Option<Spread>,
     clock: Clock,
     range: Range,
-    /// Passes started.
+    /// Number of passes started.
     pass: u64,
-    /// Requests delivered in this pass.
+    /// Number of requests delivered in this pass.
     delivered: u64,
-    /// Dropped in earlier passes.
+    /// Rows dropped in earlier passes.
     dropped: Dropped,
     spread_out_of_order: u64,
     done: bool,
@@ -121,17 +121,17 @@ impl Pipeline {
         })
     }
 
-    /// The trace itself.
+    /// Returns the trace itself.
     pub(crate) fn input(&self) -> &Input {
         &self.input
     }
 
-    /// The requests under way while they were recorded, where that is known.
+    /// Returns how many requests were under way during the recording, where that is known.
     pub(crate) fn depth(&self) -> Option<&Depth> {
         self.kept.wanted.rows.depth()
     }
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.kept.wanted.rows.notes();
         let Order { moved, back_ns, .. } = &self.kept.order;
@@ -251,7 +251,7 @@ fn pack(input: &mut Input, options: &Options) -> Result<Range, SourceError> {
     packer.finish().map_err(|message| input_error(&input.name, &message))
 }
 
-/// The pass has no requests left.
+/// Makes the error for a pass that has no requests left.
 fn nothing(input: &Input, kept: &Kept) -> SourceError {
     let mut dropped = Dropped::new();
     kept.add_dropped(&mut dropped);

@@ -18,7 +18,7 @@ pub(crate) enum Range {
 }
 
 impl Range {
-    /// For every mapping except `compact`.
+    /// Makes any mapping except `compact`.
     pub(crate) fn new(options: &Options) -> Range {
         match (options.out_of_range, options.capacity_bytes) {
             (_, None) => Range::Any,
@@ -63,8 +63,8 @@ impl Range {
     }
 }
 
-/// A request that would cross the end ends there instead and keeps its place within its pages; one with more
-/// pages than the device covers the whole device.
+/// Wraps a request. One that would cross the end ends there instead and keeps its place within its pages; one
+/// with more pages than the device covers the whole device.
 fn wrap(record: &mut Record, capacity_bytes: u64, page_bytes: u64) {
     let within = record.offset % page_bytes;
     let pages = pages_of(record, page_bytes);
@@ -126,7 +126,7 @@ impl Packer {
             && self.capacity_bytes.is_some_and(|capacity| capacity / self.page_bytes < chunks as u64)
     }
 
-    /// The packed addresses.
+    /// Returns the packed addresses.
     ///
     /// # Errors
     /// A message if they exceed the capacity.

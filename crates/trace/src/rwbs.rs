@@ -11,14 +11,14 @@ use ftlab_core::workload::{Op, Record};
 pub(crate) struct Rwbs {
     /// The operation on data; `None`: N, or an operation of zoned devices.
     pub(crate) op: Option<Op>,
-    /// What was written before must be durable first.
+    /// Whether what was written before must be durable first.
     pub(crate) preflush: bool,
-    /// The data must be durable at completion.
+    /// Whether the data must be durable at completion.
     pub(crate) fua: bool,
 }
 
 impl Rwbs {
-    /// Returns the flags of its record. Only writes of data have FUA.
+    /// Returns the flags of the request's record. Only writes of data have FUA.
     pub(crate) fn record_flags(self) -> u8 {
         let fua = self.fua && self.op == Some(Op::Write);
         (u8::from(fua) * Record::FUA) | (u8::from(self.preflush) * Record::PREFLUSH)
@@ -41,7 +41,7 @@ impl Flagged {
         flags
     }
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     pub(crate) fn notes(self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.fua > 0 {

@@ -12,19 +12,20 @@ const SECTOR: u64 = 512;
 const ENOUGH: u64 = 100;
 /// A rate of requests per second that no drive reaches.
 const FASTEST: f64 = 2e6;
-/// A mean rate below one request in this many seconds.
+/// A mean rate of requests per second that is lower than that of any real trace.
 const SLOWEST: f64 = 1e-3;
 /// Bytes that no drive transfers in a second.
 const WIDEST: u64 = 32 << 30;
-/// Share of stamps raised above which the order is not the recorder's.
+/// Share of raised stamps above which the recorder cannot have written them in this order.
 const RAISED: f64 = 0.01;
-/// A request logged twice is the same as one of so many before it, within this time; above this share it is a habit.
+/// A request logged twice equals one of the `NEAR` before it, at most `NEAR_NS` earlier; a share of such requests above
+/// `REPEATED` is a habit.
 const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;
 
-/// Reads `source` through: what makes one doubt that it is what it seems to be, each with the remedy. `closed`:
-/// its times will not be used.
+/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy.
+/// `closed`: its times will not be used.
 ///
 /// # Errors
 /// The doubts of `source`.
@@ -43,24 +44,24 @@ pub(crate) struct Sanity {
     reads: u64,
     first_ns: u64,
     last_ns: u64,
-    /// Gaps of a day or more.
+    /// Number of gaps of a day or more.
     long: u64,
     /// The longest gap, ns, and the request after it.
     longest: (u64, Option<Record>),
-    /// Requests that are not whole sectors, and the first of them.
+    /// Number of requests that are not whole sectors, and the first of them.
     odd: u64,
     first_odd: Option<Record>,
-    /// Number of the current second, its bytes so far, and those of the busiest.
+    /// Number of the current second, its bytes so far, and those of the busiest second.
     second: u64,
     bytes: u64,
     most_bytes: u64,
-    /// The requests before, and how many were the same as one of those.
+    /// The previous requests, and how many requests were equal to one of those.
     near: [Option<Record>; NEAR],
     repeats: u64,
 }
 
 impl Sanity {
-    /// Takes the next request.
+    /// Adds the next request.
     pub(crate) fn add(&mut self, record: &Record) {
         if self.requests == 0 {
             self.first_ns = record.time_ns;
@@ -92,7 +93,7 @@ impl Sanity {
         }
     }
 
-    /// Returns what is wrong at a glance, with the remedy, a sentence or two each; empty if nothing is.
+    /// Returns what is wrong at a glance, with the remedy, in a sentence or two each; empty if nothing is.
     pub(crate) fn verdict(&self, source: &dyn Source, closed: bool) -> Vec<String> {
         let mut found = Vec::new();
         if !closed {

@@ -12,16 +12,16 @@ pub(crate) type Dropped = BTreeMap<&'static str, u64>;
 
 /// Rows of a trace as recorded: stamps in ns of the trace's own clock, not yet in order.
 pub(crate) trait Rows: Send {
-    /// The next row that is a request.
+    /// Returns the next row that is a request.
     fn next(&mut self) -> Result<Option<Record>, SourceError>;
 
-    /// Rows dropped so far.
+    /// Returns the rows dropped so far, by reason.
     fn dropped(&self) -> &Dropped;
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     fn notes(&self) -> Vec<String>;
 
-    /// The requests under way while they were recorded, where that is known.
+    /// Returns how many requests were under way during the recording, where that is known.
     fn depth(&self) -> Option<&Depth> {
         None
     }
@@ -77,7 +77,7 @@ pub(crate) enum Trouble {
 
 /// A text layout.
 pub(crate) trait Parser: Send + Sized {
-    /// What its stamps are.
+    /// What its stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
     /// How it is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
@@ -87,18 +87,18 @@ pub(crate) trait Parser: Send + Sized {
     /// Makes a parser that has seen no line.
     fn new(options: &Options) -> Self;
 
-    /// Sees the beginning of the file before the first line.
+    /// Called with the beginning of the file before the first line.
     fn prepare(&mut self, _head: &[u8]) {}
 
-    /// Parses a line that is not blank; `first` says whether it is the first such line.
+    /// Parses a line that is not blank; `first`: it is the first such line.
     fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble>;
 
-    /// What a reader of the figures should know.
+    /// Returns what a reader of the figures should know.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The requests under way while they were recorded, where that is known.
+    /// Returns how many requests were under way during the recording, where that is known.
     fn depth(&self) -> Option<&Depth> {
         None
     }
@@ -213,10 +213,10 @@ impl<P: Parser> Rows for TextRows<P> {
     }
 }
 
-/// Makes the message for a range that does not end within 64 bits.
+/// The message for a range that does not end within 64 bits.
 pub(crate) const BEYOND: &str = "offset and size together exceed 2^64 bytes";
 
-/// Returns whether a line has only blanks.
+/// Whether a line has only blanks.
 #[inline]
 pub(crate) fn is_blank(line: &[u8]) -> bool {
     line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty()

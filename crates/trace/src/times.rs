@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Makes the message for a time that does not fit.
+/// The message for a time that does not fit.
 const BEYOND: &str = "the arrival time exceeds 2^64 ns (repeat and speed included)";
 
 /// Divides a time by a speed. The function is monotone, as division and rounding of floats are.
@@ -56,7 +56,7 @@ pub(crate) struct Clock {
     keeps_stamps: bool,
     max_gap_ns: Option<u64>,
     speed: f64,
-    /// Stamps raised, in all passes.
+    /// Number of stamps raised, in all passes.
     pub(crate) out_of_order: u64,
     /// When the current pass began.
     pass_start_ns: u64,
@@ -132,19 +132,19 @@ impl Clock {
 
 /// Spreads requests stamped in whole seconds evenly over their second.
 ///
-/// Holds the requests of one second. Stamps come out in order; a second earlier than one before is first
-/// raised to it.
+/// Holds the requests of one second. Stamps come out in order: a second that is earlier than a previous one
+/// is first raised to that.
 #[derive(Default)]
 pub(crate) struct Spread {
     out: VecDeque<Record>,
     second: Vec<Record>,
     high_ns: u64,
-    /// Stamps raised.
+    /// Number of stamps raised.
     pub(crate) out_of_order: u64,
 }
 
 impl Spread {
-    /// Takes the next request of the trace.
+    /// Adds the next request of the trace.
     pub(crate) fn push(&mut self, mut record: Record) {
         self.out_of_order += u64::from(record.time_ns < self.high_ns);
         if record.time_ns > self.high_ns {
@@ -155,7 +155,7 @@ impl Spread {
         self.second.push(record);
     }
 
-    /// The trace has ended: what is held can come out.
+    /// Notes that the trace has ended: the requests that are held can come out.
     pub(crate) fn end_second(&mut self) {
         let count = self.second.len() as u64;
         for (i, mut record) in (0..).zip(self.second.drain(..)) {

@@ -1,10 +1,10 @@
 //! A campaign of everything with everything: configurations drawn from the whole schema, so that a new key
-//! joins automatically, each with a few hundred requests, on a build with debug assertions and overflow
+//! takes part automatically, each with a few hundred requests, on a build with debug assertions and overflow
 //! checks.
 //!
-//! None panics, none hangs, no invariant breaks in check mode. And some things must make no difference: check
+//! None panics, none hangs, and no invariant breaks in check mode. Some things must make no difference: check
 //! mode, whether activity is reported, a device that was saved and loaded, requests submitted from outside
-//! instead of replayed. The case's number is its seed. `make soak` has the long form.
+//! instead of replayed. The number of a case is its seed. `make soak` has the long form.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn keys() -> Vec<Key> {
     found
 }
 
-/// Near the default, or anything that is allowed.
+/// Draws a number near the default, or any that is allowed.
 fn number(draw: &mut Draw, property: &Json) -> u64 {
     let min = property["minimum"].as_u64().unwrap_or(0);
     let max = property["maximum"].as_u64().unwrap_or(u64::MAX);
@@ -72,7 +72,7 @@ fn number(draw: &mut Draw, property: &Json) -> u64 {
     drawn.clamp(min, max)
 }
 
-/// A string with a unit. The names of the units tell which kind it is.
+/// Draws a string with a unit. The names of the units show which kind it is.
 fn quantity(draw: &mut Draw, pattern: &str) -> String {
     let pick = |draw: &mut Draw, from: &[&str]| (*from.choose(draw).unwrap()).to_owned();
     if pattern.contains("KiB") {
@@ -171,7 +171,7 @@ fn grown(draw: &mut Draw, keys: &[Key]) -> Grown {
         let mut grown = Grown::of_preset(names.choose(draw).unwrap());
         let parts: Vec<_> = keys.iter().filter(|(_, property)| property.get("enum").is_some()).collect();
         for _ in 0..draw.random_range(3..16) {
-            // Half of them exchange a part.
+            // Half of the changes exchange a part.
             let (path, property) =
                 if draw.random() { *parts.choose(draw).unwrap() } else { keys.choose(draw).unwrap() };
             let before = grown.set.len();
@@ -338,14 +338,14 @@ fn outcome(result: Result<String, RunError>, watch: &Watch, what: &str) -> Resul
     }
 }
 
-/// The device is saved, and loaded again.
+/// Saves the device and loads it again.
 fn through_a_file(resolved: &Resolved, prepared: &Prepared) -> Result<Prepared, String> {
     let (identity, mut bytes) = (resolved.state_identity(), Vec::new());
     prepared.save(&identity, &mut bytes).map_err(|error| error.to_string())?;
     Prepared::load(&resolved.settings, &identity, &mut &bytes[..], false).map_err(|error| error.to_string())
 }
 
-/// The requests are submitted from outside, some time before they arrive.
+/// Submits the requests from outside, some time before they arrive.
 fn submitted(
     resolved: &Resolved,
     prepared: Prepared,
@@ -420,7 +420,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
     Ok(())
 }
 
-/// The power is lost a few times, if the FTL can lose it.
+/// Cuts the power a few times, if the FTL can lose it.
 fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
     let options =
         Options { cuts: Cuts::Random { count: 3, mean: 100 }, seed: draw.random(), flaw: Default::default() };

@@ -8,7 +8,7 @@ use ftlab_trace::{DEVICE_STRIDE, Options};
 
 const S: u64 = 1_000_000_000;
 
-/// The layout is recognised, and reads the same when it is named.
+/// Reads content whose layout is recognised, and checks that it reads the same when the layout is named.
 fn both(name: &str, content: &str) -> Vec<Short> {
     let recognised = rows(content, &Options::default());
     assert_eq!(rows(content, &with(name)), recognised);
@@ -43,7 +43,7 @@ fn own_csv_needs_its_header() {
 
 #[test]
 fn msr_ticks_are_exact() {
-    // A double cannot tell these stamps apart.
+    // A double cannot distinguish these stamps.
     let content = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
                    128166372003061630,usr,0,Write,1317441536,8192,1963\n\
                    128166372013061629,usr,0,read,0,512,1963\n";
@@ -77,8 +77,8 @@ fn spc_with_blanks_cases_and_odd_sizes() {
     assert_eq!(records[2].line, 4);
 }
 
-/// As blktrace records it: each I/O queued, merged or issued, and completed; flushes without sectors; a
-/// message; a SCSI command; a discard; the summary.
+/// Lines as blktrace records them: each I/O queued, merged or issued, and completed; flushes without sectors;
+/// a message; a SCSI command; a discard; the summary.
 const BLKPARSE: &str = "  8,16   1        1     0.000000000   697  Q   W 223490 + 8 [kjournald]
   8,16   1        2     0.000001829   697  G   W 223490 + 8 [kjournald]
   8,16   1        3     0.000003339   697  P   N [kjournald]
@@ -144,7 +144,7 @@ fn blkparse_without_queue_events_counts_dispatches_then_completions() {
     assert_eq!(both("blkparse", &without(&["Q", "D"])), [(0, 'F', 0, 0), (2500, 'W', 223_490 * 512, 8192)]);
 }
 
-/// The arrival was taken from D where a recording has no Q, though I is nearer to it.
+/// Regression: the arrival was taken from D where a recording has no Q, though I is nearer to it.
 #[test]
 fn blkparse_counts_inserts_before_dispatches() {
     let content = "  8,16 0 1 0.000001 5 I R 8 + 8 [a]\n  8,16 0 2 0.000002 5 I W 16 + 8 [a]\n\
@@ -159,7 +159,7 @@ fn blkparse_counts_inserts_before_dispatches() {
     assert_eq!(summary.notes, ["counted the rows of action D; those of action I are fewer (2)"]);
 }
 
-/// Stamps out of order were raised to the one before: of 38 % of a recording, by 14 ms on average.
+/// Regression: stamps out of order were raised to the one before: 38 % of a recording, by 14 ms on average.
 #[test]
 fn rows_of_several_cpus_are_put_in_order() {
     let content = "  8,16 0 1 0.048 5 Q R 8 + 8 [a]\n  8,16 1 1 0.001 6 Q W 16 + 8 [b]\n\
@@ -174,7 +174,8 @@ fn rows_of_several_cpus_are_put_in_order() {
     assert_eq!(summary.notes.last().map(String::as_str), Some(moved));
 }
 
-/// Tests in Rust read the samples and looked at no value of them, so that a mutant of the footer survived.
+/// Regression: tests in Rust read the samples and checked none of their values, so that a mutant of the
+/// footer survived.
 #[test]
 fn parquet_samples_hold_what_pyarrow_reads() {
     let row = |i: u64| {

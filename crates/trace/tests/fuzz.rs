@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// A fuzz in which all lines fail would find nothing.
+/// A fuzz test in which all lines fail would find nothing.
 #[test]
 fn samples_parse() {
     for (format, content) in samples() {

@@ -1,4 +1,4 @@
-//! Files as they come: compressed, truncated, binary, missing; and output files.
+//! Files as they arrive: compressed, truncated, binary, missing; and output files.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn compressed_files_read_as_they_are() {
         let path = folder.file("a", compress(&text));
         assert_eq!(info(&path, &Options::default()).unwrap().compression, Some(name));
         assert_eq!(read(compress(&text), &Options::default()).unwrap().0, plain, "{name}");
-        // In two members, streams or frames, one after another.
+        // Compressed in two members, streams or frames, one after another.
         let (first, second) = text.split_at(text.len() / 3);
         let both = [compress(first), compress(second)].concat();
         assert_eq!(read(both, &Options::default()).unwrap().0, plain, "{name} in two parts");
@@ -318,7 +318,7 @@ fn per_request_rows_on_a_full_disk() {
 proptest::proptest! {
     #![proptest_config(common::cases(64))]
 
-    /// Any order of completion gives the rows of the sorted one.
+    /// Completions in any order give the rows in the order of id.
     #[test]
     fn per_request_rows_in_any_order(
         ids in proptest::strategy::Strategy::prop_shuffle(proptest::strategy::Just((1..60u64).collect::<Vec<_>>()))

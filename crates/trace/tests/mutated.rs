@@ -1,6 +1,6 @@
-//! A campaign: mutated inputs over every reader of this side (traces, TOML, fio jobs, tables, saved states).
+//! A campaign: mutated inputs for every reader of this side (traces, TOML, fio jobs, tables, saved states).
 //!
-//! None panics, each takes bounded memory and time, and an error has the proper form. The case's number is
+//! None panics, each takes bounded memory and time, and an error has the proper form. The number of a case is
 //! its seed. Inputs that once failed are kept in `tests/corpus`, in a folder for each reader. `make fuzz` has
 //! the long form.
 
@@ -120,7 +120,7 @@ impl States {
     }
 }
 
-/// Strings that trip up numbers, units, structures and encodings.
+/// Strings that upset numbers, units, structures and encodings.
 const PIECES: &[&[u8]] = &[
     b"18446744073709551615",
     b"18446744073709551616",
@@ -210,7 +210,7 @@ fn mutated(draw: &mut Xoshiro256PlusPlus, seed: &[u8], other: &[u8]) -> Vec<u8> 
     text
 }
 
-/// A compressed file: its content is mutated first and the compressed bytes afterwards, or only one of them.
+/// Compresses a file: its content is mutated first and the compressed bytes afterwards, or only one of them.
 fn packed(draw: &mut Xoshiro256PlusPlus, text: &[u8]) -> Vec<u8> {
     match draw.random_range(0..12) {
         0 => {

@@ -19,7 +19,7 @@ fn csv(lines: &[(u64, char, u64, u64)]) -> String {
 
 #[test]
 fn everything_together_in_order() {
-    // A zero size comes first: it must become neither the start nor the kept one of a duplicate.
+    // A request of size 0 comes first: it must become neither the start nor the kept one of two duplicates.
     let content = "0,0,0,r,0.5\n0,8,4096,r,1.0\n0,8,4096,r,1.04\n0,8,4096,w,1.05\n0,16,4096,r,0.9\n0,8,4096,r,1.08\n0,24,4096,r,9.0\n";
     let options = Options {
         dedup_ns: 50_000_000,
@@ -128,7 +128,7 @@ fn locate_names_file_and_line() {
     assert_eq!(source.locate(&records[1]), format!("{path}:3"));
 }
 
-/// These, one after another.
+/// Returns these chunks, one after another.
 fn handed_over(chunks: Vec<Result<Chunk, SourceError>>) -> Chunks {
     let mut chunks = chunks.into_iter();
     Box::new(move |chunk| {
@@ -179,9 +179,8 @@ fn chunks_go_the_same_way() {
     }
 }
 
-/// FUA applies only to a write; a flush asked for before a request precedes it, and is not a repeat if that
-/// one is not.
-/// A recording of a client that waited, replayed by its times, turned the verdict, and nothing said so.
+/// Regression: a recording of a client that waited, replayed by its times, reversed the verdict, and nothing
+/// warned of it.
 #[test]
 fn a_recording_of_clients_that_waited_is_doubted() {
     let recording = |outstanding: fn(u64) -> u64| {
@@ -205,10 +204,12 @@ fn a_recording_of_clients_that_waited_is_doubted() {
     let folder = Folder::new();
     let info = info(&folder.file("a.csv", &steady), &Options::default()).unwrap();
     assert_eq!(info.notes, ["recorded with 15.4 requests under way on average, 16 at most"]);
-    // Work that comes by itself, now and then a lot at once.
+    // Work that arrives by itself, now and then a lot at once.
     assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), false).is_empty());
 }
 
+/// FUA applies only to a write; a flush requested before a request precedes it, and is not a repeat if the
+/// request is not.
 #[test]
 fn flags_of_chunks() {
     let make = || -> ftlab_trace::MakeChunks {

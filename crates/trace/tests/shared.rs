@@ -38,7 +38,7 @@ fn telegram_without_repeats_and_gaps() {
     assert_eq!(info.requests + info.dropped["duplicate"], 251_879);
     // "Many requests logged twice": as many as a dictionary in another language drops.
     assert_eq!(info.dropped["duplicate"], 66_472);
-    // It has no longer gap; the recording of another day has.
+    // It has no longer gap; the recording of another day has one.
     assert_eq!(info.span_ns, 7_474_114_590_000);
     let Some(info) = figures("pixel6a-pubg-exec.csv.gz", &options) else { return };
     assert!(info.span_ns < 527_750_210_109_000 / 20, "{}", info.span_ns);
@@ -48,7 +48,7 @@ fn telegram_without_repeats_and_gaps() {
 fn cloudphysics() {
     let Some(info) = figures("cloudphysics-sample.csv.gz", &Options::default()) else { return };
     assert_eq!((info.format, info.requests, info.reads), ("cloudphysics-csv", 113_872, 46_974));
-    // Two hours in whole seconds, the last second's requests spread over it.
+    // Two hours in whole seconds, with the last second's requests spread over it.
     assert!((7_200_000_000_000..7_201_000_000_000).contains(&info.span_ns), "{}", info.span_ns);
     assert!(info.notes.iter().any(|note| note.contains("whole seconds")), "{:?}", info.notes);
 }
@@ -64,7 +64,7 @@ fn financial1_in_two_layouts() {
     let all = drain(&mut *open(&ssdsim, &with("ssdsim")).unwrap()).unwrap();
     assert_eq!((spc.len(), all.len()), (949, 10_000));
     for (a, b) in spc.iter().zip(&all) {
-        // The one has microseconds; the other passed through single-precision floats.
+        // One file has microseconds; the other passed through single-precision floats.
         assert!(a.time_ns.abs_diff(b.time_ns) < 2000, "{a:?} {b:?}");
         assert_eq!((a.op, a.offset, a.size, a.line), (b.op, b.offset, b.size, b.line));
     }
@@ -103,8 +103,8 @@ fn sqlitewal() {
 #[test]
 fn ycsb() {
     let Some(info) = figures("ycsb-f2fs.blkparse.txt", &Options::default()) else { return };
-    // blkparse's own summary says the same of dispatches: 4722 reads of 524,572 KiB, 1005 writes of
-    // 429,540 KiB.
+    // blkparse's own summary gives the same for dispatches: 4722 reads of 524,572 KiB, 1005 writes of 429,540
+    // KiB.
     assert_eq!((info.format, info.reads, info.writes), ("blkparse", 4_722, 1_005));
     assert_eq!((info.bytes_read >> 10, info.bytes_written >> 10), (524_572, 429_540));
     assert_eq!(

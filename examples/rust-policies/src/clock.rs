@@ -1,5 +1,5 @@
-//! Clock: a hand goes round the entries, spares each one that was accessed since it last came by, and takes
-//! the first that was not.
+//! Clock: a hand goes round the entries, spares each one that was accessed since it last came by, and evicts
+//! the first one that was not.
 
 use std::collections::{HashMap, VecDeque};
 

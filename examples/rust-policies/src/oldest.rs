@@ -1,4 +1,4 @@
-//! The block that was closed first, of those whose collection gains a page.
+//! Chooses the block that was closed first, among those whose collection gains a page.
 
 use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::util::Stat;
@@ -9,7 +9,7 @@ pub struct OldestGainful {
     /// Closed blocks of each LUN, in the order of closing.
     closed: Vec<Vec<u32>>,
     space: Space,
-    /// Blocks that were older than the victim, and gave nothing back.
+    /// Number of blocks that were older than the victim, but would have gained nothing.
     passed_over: u64,
 }
 

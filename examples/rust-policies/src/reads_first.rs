@@ -1,4 +1,5 @@
-//! Reads first: with the LUNs idle, a read issues before all writes that wait, each in the order of arrival.
+//! Reads first: while the LUNs are idle, a read issues before all waiting writes, each in the order of
+//! arrival.
 
 use ftlab_core::device::Array;
 use ftlab_core::device::sched::{Keys, Scheduler, Space};

@@ -1,4 +1,4 @@
-//! Each policy through the suite of its kind, and all four through a run in check mode.
+//! Each policy passes the suite of its kind, and all four run in check mode.
 
 use ftlab_conformance::{bursts, checked, device_scheduler, host_scheduler, replacement_of, small, victims};
 use ftlab_core::ftl::map::dftl::Replacement as _;

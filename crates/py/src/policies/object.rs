@@ -53,7 +53,7 @@ impl Object {
         called.unwrap_or_else(|error| self.fail(py, method, of, &error))
     }
 
-    /// Figures of its own.
+    /// Returns the object's own figures.
     pub fn stats(&self) -> Vec<Stat> {
         Python::attach(|py| {
             let given = self.call(py, "stats", None, ());
@@ -72,7 +72,7 @@ impl Object {
         })
     }
 
-    /// Ends the run: an exception was raised.
+    /// Ends the run because an exception was raised.
     pub fn fail(&self, py: Python<'_>, method: &str, of: Option<u64>, error: &PyErr) -> ! {
         if error.is_instance_of::<PyKeyboardInterrupt>(py) {
             end(Fault::Python(error.clone_ref(py)));
@@ -90,7 +90,7 @@ impl Object {
         end(Fault::Python(raised));
     }
 
-    /// Ends the run: a method returned something impossible.
+    /// Ends the run because a method returned something impossible.
     pub fn wrong(&self, method: &str, what: &str) -> ! {
         end(Fault::User(format!("{}: {method}() at {} ns: {what}", self.name, self.now_ns)));
     }

@@ -22,9 +22,9 @@ pub struct Request {
     arrival_ns: u64,
     /// First logical page; `None` for a request without pages.
     lpn: Option<u32>,
-    /// Logical pages.
+    /// Number of logical pages.
     pages: u32,
-    /// All its mappings are cached, as far as the host knows.
+    /// Whether all its mappings are cached, as far as the host knows.
     hit: bool,
     /// Translation page of the first logical page; `None` for a request without pages.
     translation_page: Option<u32>,

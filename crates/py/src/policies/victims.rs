@@ -28,7 +28,7 @@ struct Victims {
     /// Closed blocks of each LUN, in the order in which they reached their present number of valid pages.
     luns: Vec<BTreeMap<u64, u32>>,
     changes: u64,
-    /// The counter value of the block that was closed last: no two blocks have the same.
+    /// The counter value of the block that was closed last; no two blocks have the same value.
     last_closed: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Alibaba Cloud block traces (Li et al., IISWC 2020): `device_id,opcode,offset,length,timestamp`;
-//! offset and length in bytes, stamps in microseconds.
+//! Alibaba Cloud block traces (Li et al., IISWC 2020): `device_id,opcode,offset,length,timestamp`; offset and
+//! length are in bytes, stamps in microseconds.
 
 use super::{added_header, read_or_write};
 use crate::devices::Devices;

@@ -2,9 +2,9 @@
 //! in seconds (generated, process start, submitted, finished), separated by tabs.
 //!
 //! Flags: bit 0 write, bit 2 did not wait. The authors' notes say that a size should be a multiple of 8
-//! sectors, that the eMMC driver adds a sector to some, and that this has to be cleaned; in recordings it is
-//! always one sector, on writes (the header of a packed command). So sizes are rounded down to whole 4 KiB,
-//! but not below one.
+//! sectors, that the eMMC driver adds a sector to some requests, and that this has to be cleaned up; in
+//! recordings it is always one sector, on writes (the header of a packed command). So sizes are rounded down
+//! to multiples of 4 KiB, but not below 4 KiB.
 
 use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};
 use crate::number::unit;

@@ -19,7 +19,7 @@ pub(crate) struct Blkparse {
     devices: Devices,
 }
 
-/// `8,16`.
+/// Whether a text is a device number such as `8,16`.
 fn is_device(text: &[u8]) -> bool {
     let mut parts = text.split(|byte| *byte == b',');
     let number =
@@ -27,7 +27,7 @@ fn is_device(text: &[u8]) -> bool {
     number(parts.next()) && number(parts.next()) && parts.next().is_none()
 }
 
-/// Recognises the first line of the summary that blkparse appends, per CPU or for several devices.
+/// Whether a line is the first of the summary that blkparse appends, per CPU or for several devices.
 fn is_summary(line: &[u8]) -> bool {
     (line.starts_with(b"CPU") && line.contains(&b'(') && line.ends_with(b":"))
         || line.starts_with(b"Total (")
@@ -75,8 +75,8 @@ impl Parser for Blkparse {
         let flags = fields.need("rwbs")?;
         let rwbs =
             rwbs::parse(flags).ok_or_else(|| unexpected("rwbs", flags, "flags such as R, WS or FWFS"))?;
-        // A flush has no sector; the others have "sector + n", except a SCSI command of another kind, which
-        // has its bytes in parentheses.
+        // A flush has no sector; other requests have "sector + n", except SCSI commands of another kind,
+        // which have their bytes in parentheses.
         let start = fields.next().filter(|text| text.first().is_some_and(u8::is_ascii_digit));
         let range = match (start, fields.next()) {
             (Some(start), Some(b"+")) => Some((

@@ -1,7 +1,7 @@
 //! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): one file for each
 //! CPU, or all of them in one stream.
 //!
-//! As of blkparse's text, one action is counted ([`Counted`]).
+//! As in blkparse's text, one action is counted ([`Counted`]).
 
 use super::Stamps;
 use crate::actions::Counted;
@@ -25,13 +25,13 @@ const NOTIFY: u32 = 1 << 10;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
 
-/// Makes the reader.
+/// The reader.
 pub(crate) struct Blktrace {
     big_endian: bool,
     counted: Counted,
     flagged: Flagged,
     devices: Devices,
-    /// Finds the other files of the same trace by their names.
+    /// Whether the file's name shows that the trace has other files too.
     one_of_several: bool,
 }
 
@@ -57,7 +57,8 @@ impl Fields<'_> {
         if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
-    /// What happened, as blkparse's letter, 0 for others: the lower half, without the flag of control groups.
+    /// Returns what happened, as blkparse's letter, 0 for other actions: the lower half, without the flag of
+    /// control groups.
     fn action(&self) -> u8 {
         let action = self.u32(28) as u8;
         LETTERS.iter().find(|(number, _)| *number == action).map_or(0, |&(_, letter)| letter)

@@ -1,5 +1,5 @@
 //! The four look-alikes: `arrival device address size op`, separated by blanks, in different units. Nothing
-//! in such a file tells them apart, so they are never guessed.
+//! in such a file distinguishes them, so they are never guessed.
 
 use super::{Recognised, digit_op};
 use crate::devices::Devices;
@@ -10,15 +10,15 @@ use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 use std::marker::PhantomData;
 
-/// Units of one of them.
+/// Units of one of these layouts.
 pub(crate) trait Layout: Send + 'static {
     /// Reads the arrival, as ns.
     fn arrival(text: &[u8]) -> Result<u64, Trouble>;
-    /// Some lines of it.
+    /// Some lines of the layout.
     const SAMPLE: &'static str;
     /// Bytes of the unit of address and size.
     const BYTES: u64;
-    /// Reads the last field.
+    /// Reads the operation, the last field.
     fn op(text: &[u8]) -> Result<Op, Trouble>;
 }
 
@@ -72,7 +72,7 @@ impl Layout for DisksimUnits {
     }
 }
 
-/// The replayer's: ms with decimals, bytes, 1 = read.
+/// The replayer: ms with decimals, bytes, 1 = read.
 pub(crate) enum ReplayerUnits {}
 impl Layout for ReplayerUnits {
     const SAMPLE: &'static str = "0.5 0 8 16 1\n1.5 0 4096 8 0\n";

@@ -1,6 +1,6 @@
-//! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and
-//! `size`, in any order, and may name `outstanding`; other columns are passed over. Offsets and sizes in bytes. Op WF is a write with
-//! FUA.
+//! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and `size`, in any
+//! order, and may name `outstanding`; other columns are ignored. Offsets and sizes are in bytes. Op WF is a
+//! write with FUA.
 
 use super::{Recognised, Stamps};
 use crate::depth::{self, Depth};
@@ -32,7 +32,7 @@ pub(crate) struct Csv {
     depth: Depth,
 }
 
-/// Returns whether a line names the required columns.
+/// Whether a line names the required columns.
 fn is_header(line: &[u8]) -> bool {
     Csv::default().read_header(line).is_ok()
 }

@@ -1,8 +1,8 @@
 //! fio's I/O log, version 2 (`file action offset length`, waits in microseconds) and version 3
 //! (`time file action offset length`).
 //!
-//! Version 3 counts time in microseconds (older fio) or nanoseconds, and nothing in the file tells which, so
-//! an option does.
+//! Version 3 counts time in microseconds (older fio) or nanoseconds; nothing in the file shows which, so an
+//! option has to say it.
 
 use super::Recognised;
 use crate::devices::Devices;
@@ -13,7 +13,7 @@ use ftlab_core::workload::Op;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Returns whether a line begins such a log.
+/// Whether a line begins such a log.
 fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"fio version ")
 }

@@ -11,7 +11,7 @@ use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 use memchr::memrchr;
 
-/// Returns whether a line is the header.
+/// Whether a line is the header.
 fn is_header(line: &[u8]) -> bool {
     let rest = ["device", "rw_flag", "sector", "size", "timestamp"];
     ["proces", "process"].iter().any(|first| {

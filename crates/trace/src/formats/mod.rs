@@ -8,13 +8,13 @@ use crate::text::{Parser, Row, Rows, TextRows, Trouble};
 /// The meaning of a layout's stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamps {
-    /// Simulation time already: kept as they are.
+    /// Simulation time already: stamps are kept as they are.
     Own,
     /// A clock of the trace's own: the first kept arrival becomes 0.
     Clock,
     /// The same in whole seconds: the requests of a second are spread evenly over it.
     Seconds,
-    /// None.
+    /// There are no stamps.
     Absent,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Recognised {
     HeaderOrLines(fn(&[u8]) -> bool),
     /// By its lines.
     Lines,
-    /// By neither: it resembles others, and has to be named.
+    /// Not at all: it resembles others and has to be named.
     Never,
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) stamps: Stamps,
     pub(crate) recognised: Recognised,
-    /// Some lines of it.
+    /// Some lines of the layout.
     pub(crate) sample: &'static str,
     /// Rows of an opened file.
     pub(crate) rows: fn(&str, Lines, &Options) -> Box<dyn Rows>,
-    /// How many of these lines (none of them blank) parse, and how many do not.
+    /// Counts how many of these lines (none of them blank) parse, and how many do not.
     pub(crate) probe: fn(&[&[u8]], &Options) -> Probe,
 }
 
@@ -103,7 +103,7 @@ macro_rules! binary_readers {
 }
 ftlab_core::binary_trace_formats!(binary_readers);
 
-/// Name and sample of layouts: some lines of every text layout, and small files of Parquet.
+/// Returns the name and a sample of each layout: some lines of every text layout, and small files of Parquet.
 pub fn samples() -> impl Iterator<Item = (&'static str, &'static [u8])> {
     let texts = FORMATS.iter().map(|format| (format.name, format.sample.as_bytes()));
     texts.chain(crate::parquet::SAMPLES.iter().map(|sample| ("parquet", *sample)))
@@ -115,8 +115,8 @@ pub(crate) fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().chain(binaries).find(|format| format.name == name)
 }
 
-/// Returns whether a line is a header of these names, in any case, ignoring surrounding blanks; what follows
-/// the last name (after a comma or a blank) is free.
+/// Whether a line is a header of these names, in any case, ignoring surrounding blanks; anything may follow
+/// the last name after a comma or a blank.
 fn header_is(line: &[u8], names: &[&str]) -> bool {
     let mut fields = crate::fields::Commas::of(line);
     let (last, first) = names.split_last().expect("a header has names");
@@ -127,9 +127,9 @@ fn header_is(line: &[u8], names: &[&str]) -> bool {
         })
 }
 
-/// Returns whether a first line is a header that begins with one of these names.
+/// Whether a first line is a header that begins with one of these names.
 ///
-/// Layouts without a header may have one added, where somebody loaded and saved them.
+/// A layout without a header may have gained one when somebody loaded and saved the file.
 fn added_header(line: &[u8], first_names: &[&str]) -> bool {
     let field = crate::fields::Commas::of(line).next().unwrap_or_default();
     first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))

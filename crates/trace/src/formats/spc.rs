@@ -1,5 +1,5 @@
-//! SPC: `ASU,LBA,Size,Opcode,Timestamp[,...]`; LBA in sectors within its ASU, size in bytes (0 and
-//! odd values occur), opcode in any case, stamp in seconds, blanks after the commas.
+//! SPC: `ASU,LBA,Size,Opcode,Timestamp[,...]`; LBA in sectors within its ASU, size in bytes (0 and odd values
+//! occur), opcode in any case, stamp in seconds, blanks after the commas.
 
 use super::{added_header, read_or_write};
 use crate::devices::Devices;

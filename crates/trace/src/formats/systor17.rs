@@ -1,6 +1,6 @@
 //! SYSTOR '17 (Lee et al., enterprise VDI): `Timestamp,Response,IOType,LUN,Offset,Size` with a header; stamps
-//! in seconds, offset and size in bytes. IOType may be blank: such a row is not known to be a read or a
-//! write, and is dropped (`other_op`).
+//! in seconds, offset and size in bytes. IOType may be blank: such a row may be a read or a write, and is
+//! dropped (`other_op`).
 
 use super::{Recognised, header_is, read_or_write};
 use crate::devices::Devices;
@@ -32,7 +32,7 @@ impl Parser for Systor17 {
         }
         let mut fields = Commas::of(line);
         let time_ns = time(fields.need("Timestamp")?, "Timestamp", unit::S)?;
-        // The real device's response time; it may be blank as well.
+        // The real device's response time, which may be blank as well.
         fields.need("Response")?;
         let io_type = fields.need("IOType")?;
         if io_type.is_empty() {

@@ -17,7 +17,7 @@ const RLE_DICTIONARY: i64 = 8;
 /// The next values of a page.
 #[derive(Clone, Copy)]
 enum Values {
-    /// The first byte.
+    /// The first byte of the next value.
     Plain(usize),
     /// Indices into the dictionary.
     Dictionary(Hybrid),
@@ -26,17 +26,17 @@ enum Values {
 
 /// Reads a column.
 pub(super) struct Column {
-    /// Its numbers have four bytes.
+    /// Whether its numbers have four bytes.
     short: bool,
-    /// Its numbers are unsigned; those beyond 2^63 come out negative.
+    /// Whether its numbers are unsigned; those beyond 2^63 come out negative.
     pub(super) unsigned: bool,
     optional: bool,
     pages: Pages,
     dictionary: Vec<i64>,
-    /// Rows left of the page, and where it ends.
+    /// Rows left in the page, and where the page ends.
     left: usize,
     end: usize,
-    /// 1 for each row that has a value, 0 for the others.
+    /// 1 for each row that has a value, 0 for all others.
     levels: Option<Hybrid>,
     values: Values,
     /// Levels of some rows; indices of their values in the dictionary.
@@ -69,7 +69,7 @@ impl Column {
         self.left = 0;
     }
 
-    /// Reads the next rows, as many as `out` takes; returns the first that has no value (it reads as 0),
+    /// Reads the next rows, as many as `out` takes; returns the first row without a value (it reads as 0),
     /// counted from 0.
     pub(super) fn read(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
         let (mut done, mut lacking) = (0, None);
@@ -88,7 +88,7 @@ impl Column {
         Ok(lacking)
     }
 
-    /// Rows of one page.
+    /// Reads rows of one page.
     fn read_page(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
         let Some(levels) = &mut self.levels else {
             self.decode(out)?;

@@ -11,7 +11,7 @@ pub(super) struct Hybrid {
     /// Where the next run begins, and where the data ends.
     at: usize,
     end: usize,
-    /// Numbers left of the run.
+    /// Numbers left in the run.
     left: usize,
     run: Run,
 }
@@ -19,7 +19,7 @@ pub(super) struct Hybrid {
 #[derive(Clone, Copy, Debug)]
 enum Run {
     Same(u32),
-    /// First bit of the next one.
+    /// First bit of the next number.
     Packed(usize),
 }
 
@@ -59,7 +59,7 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Skips `count` numbers, if the run says that all of them have this value.
+    /// Skips `count` numbers, if the run shows that all of them have this value.
     pub(super) fn pass(&mut self, data: &[u8], count: usize, number: u32) -> Result<bool, String> {
         while self.left == 0 {
             self.next_run(data)?;
@@ -95,23 +95,23 @@ impl Hybrid {
     }
 }
 
-/// Differences, in blocks of groups that each have a width ("DELTA_BINARY_PACKED").
+/// Differences, in blocks of groups, each group with its own width ("DELTA_BINARY_PACKED").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delta {
     /// Where the next block begins, and where the data ends.
     at: usize,
     end: usize,
-    /// Groups of a block, and numbers of a group.
+    /// Number of groups in a block, and of numbers in a group.
     groups: usize,
     length: usize,
     /// The next group of this block, and where the widths of its groups are.
     group: usize,
     widths: usize,
-    /// Numbers left of the group, their width in bits, and the next one's first bit.
+    /// Numbers left in the group, their width in bits, and the first bit of the next one.
     left: usize,
     bits: usize,
     bit: usize,
-    /// The least difference of the block.
+    /// The least difference in the block.
     least: i64,
     /// The next number, and how many are left including it.
     next: i64,
@@ -185,14 +185,14 @@ impl Delta {
     }
 }
 
-/// Returns the bits from this one on, at least 57 of them.
+/// Returns the bits starting at this one, at least 57 of them.
 #[inline]
 fn word(data: &[u8], bit: usize) -> u64 {
     let bytes = data[bit / 8..bit / 8 + 8].try_into().expect("eight bytes");
     u64::from_le_bytes(bytes) >> (bit % 8)
 }
 
-/// Returns this many bits, at most 32.
+/// Returns a mask of this many bits, at most 32.
 fn mask(bits: usize) -> u64 {
     (1 << bits) - 1
 }

@@ -10,7 +10,7 @@ pub(super) struct Column {
     pub(super) leaf: usize,
     /// What it holds.
     pub(super) holds: Holds,
-    /// Rows may lack a value.
+    /// Whether rows may lack a value.
     pub(super) optional: bool,
 }
 
@@ -19,9 +19,9 @@ pub(super) struct Column {
 pub(super) enum Holds {
     /// Whole numbers.
     Whole {
-        /// Four bytes each instead of eight.
+        /// Whether they have four bytes each instead of eight.
         short: bool,
-        /// They are unsigned.
+        /// Whether they are unsigned.
         unsigned: bool,
     },
     /// Anything else, by its name.
@@ -32,7 +32,7 @@ pub(super) enum Holds {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) rows: u64,
-    /// In the order in which the columns were asked for.
+    /// The parts, in the order in which the columns were asked for.
     pub(super) parts: Vec<Part>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Part {
     pub(super) end: u64,
 }
 
-/// The columns at the top of the schema, in order.
+/// Returns the columns at the top of the schema, in order.
 pub(super) fn columns(footer: &[u8]) -> Result<Vec<Column>, String> {
     let mut thrift = Thrift::new(footer);
     let (mut last, mut columns, mut leaves) = (0, Vec::new(), 0);
@@ -116,7 +116,7 @@ fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
     Ok(group)
 }
 
-/// Where a column's data is, if that is stated.
+/// Returns where a column's data is, if that is stated.
 fn part(thrift: &mut Thrift) -> Result<Option<Part>, String> {
     let (mut last, mut part) = (0, None);
     while let Some((id, kind)) = thrift.field(&mut last)? {
@@ -209,7 +209,7 @@ impl Element {
     }
 }
 
-/// The number of the logical type, and whether that has a sign.
+/// Returns the number of the logical type, and whether that type has a sign.
 fn logical(thrift: &mut Thrift) -> Result<Option<(i64, bool)>, String> {
     let (mut last, mut found) = (0, None);
     while let Some((id, kind)) = thrift.field(&mut last)? {

@@ -1,8 +1,8 @@
 //! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags` and `outstanding`, found by
 //! name.
 //!
-//! A file is read a few rows at a time, and one page of each column, so that neither its length nor that of
-//! its row groups sets the memory used. Only the part of the format that columns of whole numbers need is
+//! A file is read a few rows at a time, and one page of each column, so that memory depends neither on its
+//! length nor on that of its row groups. Only the part of the format that columns of whole numbers need is
 //! read. No length in a file is trusted: what is allocated for it is bounded.
 
 mod column;
@@ -28,9 +28,9 @@ const MAGIC: &[u8; 4] = b"PAR1";
 /// Bytes of the longest footer that is read.
 const LONGEST_FOOTER: u64 = 64 << 20;
 const COLUMNS: [&str; 4] = ["ts_ns", "op", "offset", "size"];
-/// The index of op.
+/// Index of the column op.
 const OP: usize = 1;
-/// Columns that need not be there.
+/// Optional columns.
 const FURTHER: [&str; 2] = ["flags", crate::depth::NAME];
 
 /// Files with pages of version 1 and 2 that use every encoding and compression
@@ -41,7 +41,7 @@ pub(crate) const SAMPLES: [&[u8]; 2] =
 /// Returns whether the file begins as a Parquet file does; false if it cannot be read.
 pub(crate) fn is_one(path: &str) -> bool {
     let mut magic = [0; 4];
-    // A look at a pipe must not consume its beginning.
+    // Checking a pipe must not consume its beginning.
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
         && File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
         && magic == *MAGIC
@@ -88,7 +88,7 @@ pub(crate) fn open(path: &str, options: &Options) -> Result<MakeChunks, SourceEr
     }))
 }
 
-/// The footer's bytes.
+/// Returns the footer's bytes.
 fn footer(mut file: &File, length: u64) -> Result<Vec<u8>, String> {
     let mut ends = [0; 12];
     let tail = length.checked_sub(8).filter(|&tail| tail >= 4).ok_or("it is too short")?;
@@ -109,7 +109,7 @@ fn footer(mut file: &File, length: u64) -> Result<Vec<u8>, String> {
     Ok(footer)
 }
 
-/// The columns of a trace, in the order of [`COLUMNS`], and those of [`FURTHER`] that are there.
+/// Returns the columns of a trace, in the order of [`COLUMNS`], and those of [`FURTHER`] that exist.
 fn chosen(columns: &[footer::Column]) -> Result<Vec<footer::Column>, String> {
     let of = |name: &str| columns.iter().find(|column| column.name == name);
     let missing: Vec<_> = COLUMNS.into_iter().filter(|name| of(name).is_none()).collect();

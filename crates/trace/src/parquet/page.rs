@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// Bytes of the largest page: a bound on what a damaged header can ask for. Writers make pages of about 1 MiB.
+/// Bytes of the largest page that is accepted: a bound on what a damaged header can ask for. Writers make
+/// pages of about 1 MiB.
 const MOST: u64 = 64 << 20;
 /// Bytes after a page that a reader of words may touch.
 pub(super) const SLACK: usize = 16;
@@ -32,7 +33,7 @@ pub(super) struct Page {
     pub(super) values: usize,
     /// How they are encoded, by Parquet's number.
     pub(super) encoding: i64,
-    /// The same of version 1's levels.
+    /// The same for the levels of version 1.
     pub(super) level_encoding: i64,
     /// Its bytes, uncompressed.
     pub(super) length: usize,
@@ -49,7 +50,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// No pages have been read yet.
+    /// Makes it without a page; [`Pages::start`] comes first.
     pub(super) fn new(file: Arc<File>) -> Pages {
         Pages { file, part: Part::default(), packed: Vec::new(), data: Vec::new(), zstd: Default::default() }
     }
@@ -91,7 +92,7 @@ impl Pages {
 
     /// Returns the header that begins here, and its length.
     fn header(&mut self) -> Result<(Header, usize), String> {
-        /// Enough for most; then enough for statistics of any numbers.
+        /// Enough for most headers; then enough for statistics of any numbers.
         const LENGTHS: [u64; 2] = [256, 64 << 10];
         let rest = self.part.end - self.part.start;
         self.read(self.part.start, LENGTHS[0].min(rest) as usize)?;

@@ -1,6 +1,6 @@
 //! Thrift's compact protocol: what Parquet's footer and page headers are written in.
 
-/// A value that a reader skips may be nested this deep.
+/// How deep a value may be nested that a reader skips.
 const DEEPEST: u32 = 16;
 
 /// The kind of a value, from its first bits: see [`Thrift::skip`].
@@ -113,7 +113,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// In a list a boolean has a byte, so that each element takes at least one.
+    /// Skips an element of a list, in which a boolean has a byte, so that each element takes at least one.
     fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
         self.skip_at(if kind <= 2 { 3 } else { kind }, depth + 1)
     }

@@ -40,7 +40,7 @@ impl Message {
     /// Adds a message inside this one; `fill` writes its fields.
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.varint(u64::from(field) << 3 | 2);
-        // Nearly all lengths fit the one byte that is kept free for them.
+        // Almost all lengths fit into the one byte that is kept free for them.
         let start = self.bytes.len();
         self.bytes.push(0);
         fill(self);

@@ -23,8 +23,8 @@ pub use window::Window;
 /// Number of events (slices and counter changes) after which a timeline without a window stops.
 pub const MOST_EVENTS: u64 = 1_000_000;
 
-/// Number of requests that are drawn side by side from their arrival; if more wait at a time, further ones
-/// are drawn from their dispatch.
+/// Number of requests that are drawn next to each other from their arrival; if more wait at a time, the
+/// others are drawn from their dispatch.
 const MOST_LANES: u64 = 1024;
 
 const HOST: u64 = 1;
@@ -48,8 +48,8 @@ struct Open {
     slices: u32,
 }
 
-/// Writes a timeline during a run. Memory is set by the outstanding requests, never by the length of the run.
-/// The file appears in [`Timeline::finish`].
+/// Writes a timeline during a run. Memory depends on the outstanding requests, never on the length of the
+/// run. The file appears in [`Timeline::finish`].
 #[derive(Debug)]
 pub struct Timeline {
     path: PathBuf,
@@ -110,12 +110,12 @@ impl Timeline {
         Ok(self.drawn)
     }
 
-    /// Returns whether the file could not be written, so that the run need not continue.
+    /// Whether the file could not be written, so that the run need not continue.
     pub fn failed(&self) -> bool {
         self.error.is_some()
     }
 
-    /// A chip or a bus has worked.
+    /// Draws the work of a chip or a bus.
     pub fn activity(&mut self, activity: &Activity) {
         let Activity { lun, channel, part, begin_ns, end_ns, .. } = *activity;
         self.bound(end_ns);
@@ -151,7 +151,7 @@ impl Timeline {
         self.write();
     }
 
-    /// A request completed.
+    /// Draws the completion of a request.
     pub fn complete(&mut self, completion: &Completion) {
         let c = completion;
         self.bound(c.complete_ns);
@@ -189,7 +189,7 @@ impl Timeline {
         self.write();
     }
 
-    /// This many requests are in the pending queue from `now_ns` on.
+    /// Notes that this many requests are in the pending queue from `now_ns` on.
     pub fn pending(&mut self, now_ns: u64, requests: u32) {
         if self.pending != Some(requests) && self.window.clip(now_ns, now_ns).is_some() {
             self.pending = Some(requests);
@@ -208,7 +208,7 @@ impl Timeline {
     }
 
     /// Draws a request that is not drawn yet, starting at its arrival: its wait and, unless it was dispatched
-    /// after the window, the beginning of its access. It existed at least until `now_ns`.
+    /// after the window, the beginning of its access. The request existed at least until `now_ns`.
     fn begin_request(&mut self, request: &Dispatch, now_ns: u64) {
         let Dispatch { id, arrival_ns, dispatch_ns, .. } = *request;
         let inside = self.window.clip(arrival_ns, now_ns).is_some();
@@ -285,7 +285,7 @@ impl Timeline {
         FIRST + u64::from(self.tracks.channels) + channel
     }
 
-    /// Returns the track of a LUN, or of its transfers, if they may overlap with its cells' work.
+    /// Returns the track of a LUN, or of its transfers, if those may overlap with the work of its cells.
     fn lun_track(&self, lun: u64, part: Part) -> u64 {
         let data = self.tracks.overlap && part != Part::Cells;
         let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
@@ -327,15 +327,15 @@ fn describe(activity: &Activity, args: &mut Args) {
 /// Tracks for requests: requests that overlap in time are on different ones.
 #[derive(Debug, Default)]
 struct Lanes {
-    /// Since when each free lane has been free.
+    /// When each free lane became free.
     free: BTreeSet<(u64, u64)>,
     count: u64,
     announced: u64,
 }
 
 impl Lanes {
-    /// Returns a lane that is free from `from_ns` on, the one freed last; a new one if there are fewer than
-    /// `most`.
+    /// Returns a lane that is free from `from_ns` on: the one freed last, or a new one if there are fewer
+    /// than `most`.
     fn take(&mut self, from_ns: u64, most: u64) -> Option<u64> {
         if let Some(&slot) = self.free.range(..=(from_ns, u64::MAX)).next_back() {
             self.free.remove(&slot);

@@ -90,7 +90,7 @@ impl Name {
     const OPS: u64 = 4;
     const CELLS: u64 = Name::OPS + 5;
 
-    /// Number of the name; 0 means none.
+    /// Returns the number of the name; 0 means none.
     fn iid(self) -> u64 {
         match self {
             Name::Request(op) => 1 + op as u64,
@@ -193,9 +193,9 @@ pub enum Arg {
     WholeNs,
     /// Arrival at the host, ns.
     ArrivalNs,
-    /// From arrival to dispatch, ns.
+    /// Time from arrival to dispatch, ns.
     WaitNs,
-    /// From arrival to completion, ns.
+    /// Time from arrival to completion, ns.
     LatencyNs,
     /// Mapping-cache misses.
     MappingMisses,
@@ -302,7 +302,7 @@ pub struct Track<'a> {
     pub name: &'a str,
     /// Its place among its siblings.
     pub rank: u64,
-    /// It holds values, not slices.
+    /// Whether it holds values instead of slices.
     pub counter: bool,
 }
 

@@ -43,7 +43,7 @@ impl Window {
     }
 }
 
-/// Parses a time, or returns `open` if there is none.
+/// Parses a time; returns `open` if the text is empty.
 fn time(text: &str, open: u64) -> Result<u64, String> {
     let text = text.trim();
     if text.is_empty() {

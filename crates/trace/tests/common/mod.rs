@@ -84,7 +84,7 @@ pub fn failure(content: impl AsRef<[u8]>, options: &Options) -> String {
     }
 }
 
-/// An error is short, says where in its first line, and has no prefix of its own.
+/// Checks that an error is short, says in its first line where it is, and has no prefix of its own.
 pub fn check_form(text: &str) {
     assert!(text.lines().count() <= 12, "{text}");
     assert!(!text.starts_with("error"), "{text}");
@@ -92,7 +92,7 @@ pub fn check_form(text: &str) {
     assert!(text.lines().all(|line| line.len() <= 400), "{text}");
 }
 
-/// Returns a recording of the shared folder; `None`, with a message, if it is absent.
+/// Returns the path of a recording in the shared folder; `None`, with a message, if it is absent.
 pub fn shared(name: &str) -> Option<String> {
     let folder = std::env::var_os("FTLAB_TRACES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
@@ -105,7 +105,8 @@ pub fn shared(name: &str) -> Option<String> {
     }
 }
 
-/// The number of cases, or what PROPTEST_CASES says; failing seeds are kept next to the test.
+/// Returns the settings for this number of cases, or for what PROPTEST_CASES says; failing seeds are kept
+/// next to the test.
 pub fn cases(count: u32) -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, FileFailurePersistence};
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };

@@ -1,4 +1,4 @@
-//! Good inputs, to be changed.
+//! Valid inputs, to be changed.
 
 /// Configurations: every kind of value, tables nested and dotted.
 pub const TOMLS: &[&str] = &[
