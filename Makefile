@@ -13,7 +13,7 @@ MAN := ftlab._core.data
 OUT := out
 DIST := dist
 TRACE := traces/phone-mix.csv.gz
-# Recorded traces that are not the project's to ship.
+# Recorded traces that the project may not ship.
 TRACES := $(or $(FTLAB_TRACES),../shared/traces)
 RUST_VERSION := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 RUST := Cargo.toml Cargo.lock pyproject.toml \
@@ -92,7 +92,7 @@ format: $(VENV)/.deps
 bench: | require-cargo
 	cargo run --locked --release --package ftlab-bench
 
-# The C library: its name carries the version of its binary interface, its file that of ftlab as well.
+# The C library: its name carries the version of its binary interface, its file also the version of ftlab.
 PREFIX ?= /usr/local
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 ABI := $(shell sed -n 's/^const ABI: u32 = \(.*\);/\1/p' crates/capi/build.rs)
@@ -109,26 +109,26 @@ install-lib: lib
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' crates/capi/ftlab.pc.in \
 	  > '$(DESTDIR)$(PREFIX)/lib/pkgconfig/ftlab.pc'
 
-# A test compares it with the source.
+# A test compares the header with the source.
 header: | require-cargo
 	FTLAB_HEADER=write cargo test --locked --package ftlab-capi --test header
 
-# A change of structure changes none of them; `scripts/pin.py --write` pins what is meant to change.
+# A change of structure changes none of the pins; `scripts/pin.py --write` pins what is meant to change.
 pins: $(VENV)/.built
 	$(BIN)/python scripts/pin.py --check tests/pins.txt
 
-# Each test of crash.rs and hybrid_crash.rs cuts so many times per FTL and device.
+# Each test of crash.rs and hybrid_crash.rs makes this many cuts per FTL and device.
 crash: | require-cargo
 	FTLAB_CUTS=10000 cargo test --locked --package ftlab-core --test crash --test hybrid_crash -- --nocapture
 	FTLAB_CUTS=10000 cargo test --locked --package ftlab-files --test crash -- --nocapture
 
-# N=0: all of them, for days; a run that is stopped goes on.
+# N=0: all of them, for days; a run that is stopped continues next time.
 N ?= 200
 mutants: | require-python require-cargo
 	$(PYTHON) tests/mutants/run.py --sample $(N)
 
-# Long forms of the campaigns of which `make test` has the short ones. Each goes on where it stopped
-# (out/campaigns), up to so many cases; FTLAB_CAMPAIGN_SECONDS ends each earlier.
+# Long forms of the campaigns that `make test` runs in short forms. Each continues where it stopped
+# (out/campaigns), up to the given number of cases; FTLAB_CAMPAIGN_SECONDS ends each earlier.
 fuzz: fuzz-rust fuzz-python
 
 fuzz-rust: | require-cargo
@@ -158,14 +158,14 @@ soak-live: $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k 'outlasts or programs'
 	FTLAB_CAMPAIGN=100 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k ext4
 
-# Licences always; advisories where there is data for them, and it says where there is none.
+# Licences always; advisories where there is data for them, and a message where there is none.
 audit: $(VENV)/.deps
 	$(BIN)/python scripts/audit.py
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
 
-# Rows of recorded traces need them; a figure out of its bound is an error.
+# The rows of recorded traces need them; a figure out of its bounds is an error.
 validation: $(VENV)/.built
 	FTLAB_TRACES=$(TRACES) $(BIN)/python scripts/validation.py --write docs/validation.md
 
@@ -197,12 +197,12 @@ workloads: $(VENV)/.built
 	    --out workloads/msftl/pixel6a-$$app.toml || exit; \
 	done
 
-# `make test` checks three of vios, whose conflicts take a device of 128 GiB.
+# `make test` checks three of those of vios, whose conflicts require a device of 128 GiB.
 check-workloads: $(VENV)/.built
 	FTLAB_WORKLOADS=all $(BIN)/python -m pytest -q tests/python/test_workloads.py
 
-# uv resolves for every Python and system at once, with the hashes of all files that pip may choose from; a tool
-# for this alone, so not in the lock. The two others keep the versions of the first.
+# uv resolves for every Python and system at once, with the hashes of all files that pip may choose from; as
+# it is only needed here, it is not in the lock. The other two files keep the versions of the first.
 define locked
 	{ sed '/^[^#]/,$$d' $(1); \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra $(2) --no-annotate --no-header \
@@ -216,9 +216,9 @@ lock: $(VENV)/.deps
 	$(call locked,requirements-docs.lock,docs,--constraint requirements.lock)
 	$(call locked,requirements-dist.lock,dist,--constraint requirements.lock)
 
-# Wheels are built from what the source distribution holds, so that it is known to be whole. Zig links against
-# the C library of the systems that manylinux names, whatever this one has. A wheel for a processor takes
-# Rust's standard library for it.
+# Wheels are built from what the source distribution holds, so that it is known to be complete. Zig links
+# against the C library of the systems that manylinux names, whatever this system has. A wheel for a processor
+# needs Rust's standard library for it.
 TARGETS ?= $(foreach cpu,x86_64 aarch64,$(cpu)-unknown-linux-gnu)
 
 dist: $(VENV)/.dist $(VENV)/.built $(VEGA)
@@ -244,8 +244,8 @@ clean:
 	rm -f python/ftlab/*.so $(VEGA)
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
-# The environment: made anew whenever the versions change.
-# Cargo is looked for first, so that nobody waits for the packages and then lacks it.
+# The environment: made anew whenever the versions change. Cargo is checked first, so that nobody waits for
+# the packages only to find that it is missing.
 $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@echo '==> Python packages into $(VENV)'
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
@@ -253,13 +253,13 @@ $(VENV)/.deps: requirements.lock | require-python require-cargo
 	@$(ALIVE) 'Python packages' $(BIN)/python -m pip install --require-hashes --requirement requirements.lock
 	@touch $@
 
-# What the site needs beside them.
+# What the site needs in addition.
 $(VENV)/.docs: requirements-docs.lock $(VENV)/.deps
 	@echo '==> Packages of the site into $(VENV)'
 	@$(ALIVE) 'packages of the site' $(BIN)/python -m pip install --require-hashes --requirement requirements-docs.lock
 	@touch $@
 
-# What links a wheel for older systems and other processors: a compiler of some 400 MB.
+# What links a wheel for older systems and other processors: a compiler of about 400 MB.
 $(VENV)/.dist: requirements-dist.lock $(VENV)/.deps
 	@echo '==> Packages of the distribution into $(VENV)'
 	@$(ALIVE) 'packages of the wheels' $(BIN)/python -m pip install --require-hashes --requirement requirements-dist.lock

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command, and says every eight seconds that it is still at work: alive.sh WHAT COMMAND...
-# A pipe that closes with this shell ends the one who says so; the command stays in front, so that an interrupt is its own.
+# Runs a command, and says every eight seconds that it is still at work: alive.sh WHAT COMMAND... A pipe that
+# closes with this shell ends the background process; the command stays in the foreground, so that it gets an
+# interrupt.
 what=$1
 shift
 line=''

@@ -5,10 +5,10 @@ Those are Cargo.lock and requirements.lock.
 Licences come from the packages themselves and are checked against ALLOWED; that needs no network except what
 cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks PyPI's own
 service; for crates, cargo-deny reads RustSec's database, which is a repository. Each is run if it is
-installed, and the date of its data is printed; if there is none this says so, since nothing checked is not
-nothing found.
+installed, and the date of its data is printed; if one is missing, the output says so, since "not checked" is
+not "nothing found".
 
-Exit status: 1 for a licence that is not allowed or an advisory that holds.
+Exit status: 1 for a licence that is not allowed or an advisory that applies.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
 
 
 def allowed(expression: str) -> bool:
-    """Returns whether an SPDX expression can be met with what is allowed."""
+    """Whether an SPDX expression can be met with what is allowed."""
     terms = re.sub(
         r"\b(?!AND\b|OR\b)[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.+-]+)?",
         lambda found: str(found[0] in ALLOWED),
-        # Cargo's old way to say OR.
+        # Cargo's old way of saying OR.
         expression.replace("/", " OR "),
     )
     terms = terms.replace("AND", "and").replace("OR", "or")
@@ -73,7 +73,7 @@ def allowed(expression: str) -> bool:
 
 
 def crates() -> Iterator[tuple[str, str]]:
-    """Name with version, and licence, of every crate of the lock file."""
+    """Returns name with version, and licence, of every crate of the lock file."""
     call = ["cargo", "metadata", "--locked", "--format-version", "1"]
     done = subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     for package in json.loads(done.stdout)["packages"]:
@@ -81,7 +81,7 @@ def crates() -> Iterator[tuple[str, str]]:
 
 
 def distributions() -> Iterator[tuple[str, str]]:
-    """The same of every Python package of the lock file that is installed here."""
+    """Returns the same for every Python package of the lock file that is installed here."""
     for line in (ROOT / "requirements.lock").read_text().splitlines():
         if not line or line.startswith(("#", " ")):
             continue
@@ -115,7 +115,7 @@ def licences() -> int:
 
 
 def python_advisories() -> int:
-    """Prints what pip-audit finds; returns how many advisories hold."""
+    """Prints what pip-audit finds; returns how many advisories apply."""
     program = shutil.which("pip-audit")
     if program is None:
         print(
@@ -142,7 +142,7 @@ def python_advisories() -> int:
 
 
 def crate_advisories() -> int:
-    """Prints what cargo-deny finds; returns 1 if an advisory holds."""
+    """Prints what cargo-deny finds; returns 1 if an advisory applies."""
     if shutil.which("cargo-deny") is None:
         print("advisories of crates: NOT CHECKED, cargo-deny is not installed (cargo install cargo-deny)")
         return 0

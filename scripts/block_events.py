@@ -1,4 +1,4 @@
-"""From the kernel's block events, as tracefs prints them, to ftlab's own csv.
+"""Converts the kernel's block events, as tracefs prints them, to ftlab's own csv.
 
 Requests are taken where they are inserted into the I/O scheduler's queue
 (``block_rq_insert``; ``block_rq_merge`` where the scheduler found a waiting
@@ -41,7 +41,7 @@ class EventError(Exception):
 
 
 def operation(flags: str) -> str:
-    """R, W, T or F from the kernel's flags (``WSM``, ``RA``, ``DS``, ``FF``, ``FWFS``).
+    """Returns R, W, T or F for the kernel's flags (``WSM``, ``RA``, ``DS``, ``FF``, ``FWFS``).
 
     The first F is a flush before the operation; FF alone is a flush.
     """
@@ -64,21 +64,21 @@ class Account:
     """Pieces that were never inserted: (time, op, first sector, sectors)."""
 
     def submit(self, time_ns: int, op: str, sector: int, sectors: int) -> None:
-        """A piece is submitted; one before it in the same place has joined a waiting request."""
+        """Notes that a piece is submitted; one before it in the same place has joined a waiting request."""
         before = self.waiting.pop((op, sector), None)
         if before is not None:
             self.joined.append((before[0], op, sector, before[1]))
         self.waiting[op, sector] = (time_ns, sectors)
 
     def insert(self, op: str, sector: int, end: int) -> bool:
-        """A request is inserted: it takes the pieces that it is made of; False if one is unknown."""
+        """Notes that a request is inserted and takes its pieces; returns False if one is unknown."""
         while sector < end:
             piece = self.waiting.pop((op, sector), None)
             if piece is None:
                 return False
             time_ns, sectors = piece
             if sector + sectors > end:
-                # A large piece was split; its rest comes in another request.
+                # A large piece was split; its remainder comes in another request.
                 self.waiting[op, end] = (time_ns, sector + sectors - end)
             sector += sectors
         return True
@@ -137,14 +137,14 @@ def parse(lines: Iterable[str]) -> Recording:
 
 
 def write_csv(recording: Recording, file: TextIO) -> None:
-    """Write ftlab's own csv to a text file."""
+    """Writes ftlab's own csv to a text file."""
     file.write("time_ns,op,offset,size\n")
     for request in recording.requests:
         file.write(",".join(map(str, request)) + "\n")
 
 
 def pages(requests: Iterable[Request], ops: str) -> set[int]:
-    """The 4 KiB pages that requests of these operations touch."""
+    """Returns the 4 KiB pages that requests of these operations touch."""
     touched: set[int] = set()
     for _, op, offset, size in requests:
         if op in ops:
@@ -153,7 +153,7 @@ def pages(requests: Iterable[Request], ops: str) -> set[int]:
 
 
 def facts(recording: Recording) -> dict[str, object]:
-    """What describes the recording, by name, for people."""
+    """Returns what describes the recording, by name, for people."""
     requests = recording.requests
     of = {op: [request for request in requests if request[1] == op] for op in "RWTF"}
     size = {op: sum(request[3] for request in of[op]) for op in "RWT"}

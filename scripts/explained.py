@@ -1,7 +1,7 @@
-"""The pictures of the pages that explain: ``python scripts/explained.py [NAME...]``, or `make picture`.
+"""Draws the pictures of the explaining pages: ``python scripts/explained.py [NAME...]``, or `make picture`.
 
-Each is drawn from runs of seconds, of a trace or a configuration that stands on its page. They are SVG on a
-white ground, which suits both themes of the site, and narrow, so that a telephone leaves their text legible.
+Each is drawn from runs that take seconds, of a trace or a configuration that is on its page. They are SVG on
+a white ground, which suits both themes of the site, and narrow, so that their text is legible on a telephone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Box:
 
 
 def saved(folder: Path, page: str) -> Path:
-    """The file that a page shows, as its readers save it."""
+    """Returns the file that a page shows, as its readers save it."""
     ((name, text),) = files(DOCS / page).items()
     file = folder / name
     file.write_text(text)
@@ -56,14 +56,14 @@ def saved(folder: Path, page: str) -> Path:
 
 
 def timeline(folder: Path, config: str | Path, window: str | None = None, **options: Any) -> Trace:
-    """What each chip did in a run."""
+    """Returns what each chip did in a run."""
     out = folder / "run.pftrace"
     ftlab.run(config, timeline=out, timeline_window=window, **options)
     return Trace(out)
 
 
 def steps(trace: Trace, chips: Iterable[int]) -> list[tuple[str, Slice]]:
-    """The operations of the chips' cells, by chip and time."""
+    """Returns the operations of the chips' cells, by chip and time."""
     names = [f"chip {chip}" for chip in chips]
     return [(name, one) for name in names for one in trace.on(name) if one.category != "bus"]
 
@@ -85,7 +85,7 @@ def boxes_drawn(
     font: int = 11,
     gap: float = 0.7,
 ) -> alt.LayerChart:
-    """Boxes on rows, over time; without a unit, without an axis of it."""
+    """Draws boxes on rows, over time; without a unit, without a time axis."""
     rows, kinds = list(dict.fromkeys(box.row for box in boxes)), list(colours)
     limits = domain or (0, max(box.end for box in boxes))
     labels = alt.Axis(title=None, domain=False, ticks=False, labelPadding=6)
@@ -116,7 +116,7 @@ def boxes_drawn(
 
 
 def map_plus(folder: Path) -> alt.TopLevelMixin:
-    """Twelve reads that arrive together, under four schedulers."""
+    """Draws twelve reads that arrive together, under four schedulers."""
     file = saved(folder, "how-map-plus-works.md")
     translation, hits, *batches = colours = {
         "translation page read": CAUSES["map"],
@@ -154,7 +154,7 @@ SPEEDS = {
 
 
 def vios(folder: Path) -> alt.TopLevelMixin:
-    """The programs of four chips, long and short, without and with VIOS."""
+    """Draws the programs of four chips, long and short, without and with VIOS."""
     file = saved(folder, "how-vios-works.md")
     colours = {name: colour for name, (_, colour) in SPEEDS.items()}
     panels = []
@@ -176,7 +176,7 @@ FILE = range(94, 222)
 
 
 def coop(folder: Path) -> alt.TopLevelMixin:
-    """Which blocks of a file are written when, and which of these writes meet a merge.
+    """Draws which blocks of a file are written when, and which of these writes meet a merge.
 
     The copies of a merge have the page of the write that needs it.
     """
@@ -197,7 +197,7 @@ def coop(folder: Path) -> alt.TopLevelMixin:
             begin, end = one.begin / 1e9 - BEGIN, one.end / 1e9 - BEGIN
             if not areas or areas[-1]["block"] != number - FILE.start:
                 areas.append({"block": number - FILE.start, "begin": begin, "kind": host})
-            # Pages that the host writes amid the copies of a merge are part of what takes the time.
+            # Pages that the host writes amid the copies of a merge are part of its time.
             if one.args["cause"] == "merge":
                 areas[-1]["kind"] = merge
             # Large enough to be seen: three blocks, and a pixel and a half.
@@ -224,7 +224,7 @@ FLUSH = (34.0, 80.0)
 
 
 def msftl(folder: Path) -> alt.TopLevelMixin:
-    """What four chips do for a flush, and after it."""
+    """Draws what four chips do for a flush, and after it."""
     file = saved(folder, "how-msftl-works.md")
     data, read, program = colours = {
         "program of data": CAUSES["host"],
@@ -248,7 +248,7 @@ def msftl(folder: Path) -> alt.TopLevelMixin:
 
 
 def time(folder: Path) -> alt.TopLevelMixin:
-    """Four requests in the host, on the bus and on two chips."""
+    """Draws four requests in the host, on the bus and on two chips."""
     file = saved(folder, "how-time-is-kept.md")
     keys = {
         "host.scheduler": "noop",
@@ -293,7 +293,7 @@ PICTURES: dict[str, Callable[[Path], alt.TopLevelMixin]] = {
 
 
 def svg(chart: Any) -> str:
-    """A chart as a file's text."""
+    """Returns a chart as a file's text."""
     chart = (
         chart.configure(font="DejaVu Sans, Arial, sans-serif", background="white", padding=12)
         .configure_view(stroke=None)
@@ -305,7 +305,7 @@ def svg(chart: Any) -> str:
 
 
 def main(names: Sequence[str]) -> None:
-    """Draws the pictures of these names, or all."""
+    """Draws the pictures of these names, or all pictures."""
     for name in names or PICTURES:
         with tempfile.TemporaryDirectory() as folder:
             text = svg(PICTURES[name](Path(folder)))

@@ -1,4 +1,4 @@
-"""Targets and what fits reached, as the tables of docs/fit-a-generator.md.
+"""Prints targets and what fits reached, as the tables of docs/fit-a-generator.md.
 
     ftlab trace fit workloads/map-plus/targets.toml --out workloads/map-plus --json map-plus.json
     python scripts/fit_tables.py map-plus.json
@@ -22,7 +22,7 @@ HIDDEN = ("requests", "reads", "writes", "trims", "read_size_mix", "write_size_m
 
 
 def cell(name: str, found: dict[str, Any]) -> str:
-    """``reached (target)`` with its mark."""
+    """Returns ``reached (target)`` with its mark."""
 
     def shown(value: float) -> str:
         if name.endswith(RATIOS):
@@ -38,7 +38,7 @@ def cell(name: str, found: dict[str, Any]) -> str:
 
 
 def table(fits: list[dict[str, Any]]) -> list[str]:
-    """The table in Markdown."""
+    """Returns the table in Markdown."""
     names = dict.fromkeys(name for fit in fits for name in fit["characteristics"] if name not in HIDDEN)
     lines = ["| " + " | ".join(["model", *(name.removesuffix("_ns") for name in names)]) + " |"]
     lines.append("|---" * (len(names) + 1) + "|")

@@ -1,9 +1,9 @@
 """Times of the live device compared with nbdkit's, with the same fio jobs (Debian: fio, nbdkit).
 
 `python scripts/live_bench.py` measures both in turn, several times, and prints medians and spread. Flash that
-takes no time is compared with nbdkit's memory plugin; reads of 1 ms and programs of 3 ms on one chip with its
-delay filter, which counts in milliseconds. Reads of 100 us and programs of 300 us have no counterpart. Other
-load on the machine affects all of them.
+takes no time is compared with nbdkit's memory plugin; reads of 1 ms and programs of 3 ms on one chip are
+compared with its delay filter, which counts in milliseconds. Reads of 100 us and programs of 300 us have no
+counterpart. Other load on the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WAIT_S = 30.0
 
 @contextmanager
 def serving(command: list[str], path: Path) -> Iterator[None]:
-    """A server on a Unix socket."""
+    """Starts a server on a Unix socket."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         end = time.monotonic() + WAIT_S
         while not path.exists():
@@ -58,7 +58,7 @@ def serving(command: list[str], path: Path) -> Iterator[None]:
 
 
 def fio(path: Path, operation: str, depth: int, seconds: float) -> dict[str, float]:
-    """IOPS, and the median and the 99th percentile of the completion latency, us."""
+    """Returns IOPS, and the median and the 99th percentile of the completion latency, us."""
     job = ["fio", "--name=job", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={path}", f"--rw={operation}"]
     size = ["--bs=4k", f"--iodepth={depth}", f"--size={SIZE}", "--time_based", f"--runtime={seconds}"]
     done = subprocess.run([*job, *size, "--output-format=json"], capture_output=True, text=True, check=True)
@@ -76,7 +76,7 @@ def compare(
     for operation, depth in jobs:
         measured: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
         for number in range(options.pairs):
-            # The machine may be warmer for whichever comes second.
+            # The machine may be warmer for the one that comes second.
             for name in sorted(servers, reverse=number % 2 == 1):
                 measured[name].append(fio(servers[name], operation, depth, options.seconds))
         for name, runs in measured.items():
@@ -116,7 +116,7 @@ def main() -> None:
                 fio(path, "randwrite", 1, 2)
             depths = [("randread", depth) for depth in (1, 16, 64)]
             compare("flash of no time, nbdkit memory", servers, [*depths, ("randwrite", 1)], options)
-        # nbdkit leaves its socket.
+        # nbdkit leaves its socket behind.
         other.unlink(missing_ok=True)
         jobs = [("randwrite", 1), ("randread", 1)]
         delay = ["--filter=delay", "memory", str(SIZE), "delay-read=1ms", "delay-write=3ms"]

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """What six phone applications do to one file system at the same time.
 
-``prepare DIR`` lays out their data, ``run DIR`` uses it: each application is a
-process that thinks, then works in a burst of parallel jobs, as applications do
-when somebody looks at them. Inside a burst the jobs are paced by networks,
-decoders and fingers: short random pauses. Databases are SQLite's, with both
-kinds of journal and Android's small write-ahead log; every commit is
-synchronous; readers find their files dropped from the page cache, so that reads
-reach the device. What was used lately and what is popular is used again.
+``prepare DIR`` lays out their data, ``run DIR`` uses it: each application is a process that thinks, then
+works in a burst of parallel jobs, as applications do when somebody looks at them. Inside a burst the jobs are
+paced by networks, decoders and fingers: short random pauses. Databases are SQLite's, with both kinds of
+journal and Android's small write-ahead log; every commit is synchronous; readers find their files dropped
+from the page cache, so that reads reach the device. Recent and popular data is used again.
 
 Everything random comes from one seed, so two runs issue the same operations;
 their interleaving, and so the block trace, differs from run to run. File
@@ -35,7 +33,7 @@ MIB = 1024 * KIB
 
 
 def drop_from_page_cache(path: Path) -> None:
-    """Forget the clean cached pages of a file, so that reading it reaches the device."""
+    """Forgets the clean cached pages of a file, so that reading it reaches the device."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -44,12 +42,12 @@ def drop_from_page_cache(path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a whole file and leave it to the kernel when it reaches the device."""
+    """Writes a whole file and leaves it to the kernel when it reaches the device."""
     path.write_bytes(data)
 
 
 def read_cold(path: Path) -> None:
-    """Read a whole file from the device."""
+    """Reads a whole file from the device."""
     drop_from_page_cache(path)
     with path.open("rb", buffering=0) as file:
         while file.read(256 * KIB):
@@ -57,18 +55,18 @@ def read_cold(path: Path) -> None:
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
-    """A size between low and high whose logarithm is uniform: many small, few large."""
+    """Returns a size between low and high whose logarithm is uniform: many small, few large."""
     ratio: float = high / low
     return int(low * ratio ** rng.random())
 
 
 def popular(rng: random.Random, count: int) -> int:
-    """A number below count; small numbers are popular (an eighth of them draws half)."""
+    """Returns a number below count; small numbers are popular (an eighth of them draws half)."""
     return int(count * rng.random() ** 3)
 
 
 def at_once(*jobs: Callable[[], object]) -> None:
-    """Run the jobs in parallel threads and pass on the first failure."""
+    """Runs the jobs in parallel threads and passes on the first failure."""
     failures: list[BaseException] = []
 
     def guarded(job: Callable[[], object]) -> None:
@@ -96,38 +94,38 @@ class Application:
     """Mean pause before a burst, seconds."""
 
     def __init__(self, root: Path, seed: str) -> None:
-        """Live in a folder of the file system mounted at root."""
+        """Makes the application in a folder of the file system mounted at root."""
         self.folder = root / self.name
         self.rng = random.Random(f"{seed}/{self.name}")
-        # Apart, since parallel jobs pause: what they do must not depend on who pauses first.
+        # Separate, since parallel jobs pause: what they do must not depend on who pauses first.
         self.pauses = random.Random(f"{seed}/{self.name}/pauses")
 
     def pause(self, mean_ms: float) -> None:
-        """Wait for a network, a decoder or a finger: exponential."""
+        """Waits for a network, a decoder or a finger: exponential."""
         time.sleep(self.pauses.expovariate(1000 / mean_ms))
 
     def prepare(self) -> None:
-        """Lay out the data that the application has from earlier days."""
+        """Lays out the data that the application has from earlier days."""
         raise NotImplementedError
 
     def burst(self) -> None:
-        """Do what one look at the application makes it do."""
+        """Does what the application does when somebody looks at it once."""
         raise NotImplementedError
 
     def database(self, journal: str) -> contextlib.closing[sqlite3.Connection]:
-        """A connection to the application's database; every commit reaches the device."""
+        """Returns a connection to the application's database; every commit reaches the device."""
         connection = sqlite3.connect(
             self.folder / "app.db", isolation_level=None, timeout=60, check_same_thread=False
         )
         connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA wal_autocheckpoint = 100")
-        # Small, as on a phone: what is read twice far apart is read from the file twice.
+        # Small, as on a phone: data read twice, far apart in time, is read from the file twice.
         connection.execute("PRAGMA cache_size = -512")
         return contextlib.closing(connection)
 
     def query_cold(self, journal: str, sql: str, keys: Iterable[int], pause_ms: float) -> None:
-        """Run one query per key on a fresh connection to a database that is not cached."""
+        """Runs one query per key on a fresh connection to a database that is not cached."""
         drop_from_page_cache(self.folder / "app.db")
         with self.database(journal) as database:
             for key in keys:
@@ -135,7 +133,7 @@ class Application:
                 self.pause(pause_ms)
 
     def write_paced(self, path: Path, pieces: Iterable[bytes], pause_ms: float) -> None:
-        """Write a file piece by piece, as a camera or a download does, and fsync it."""
+        """Writes a file piece by piece, as a camera or a download does, and syncs it."""
         with path.open("wb", buffering=0) as file:
             for piece in pieces:
                 file.write(piece)
@@ -145,7 +143,7 @@ class Application:
 
 
 class Messenger(Application):
-    """WAL: messages arrive one by one, each a commit; the open chat is read beside them."""
+    """WAL: messages arrive one by one, each a commit; the open chat is read meanwhile."""
 
     name = "messenger"
     bursts = 58
@@ -230,7 +228,7 @@ class Feed(Application):
 
 
 class Search(Application):
-    """Reads alone: point queries through an index and short scans, by several threads."""
+    """Only reads: point queries through an index and short scans, by several threads."""
 
     name = "search"
     bursts = 29
@@ -256,7 +254,7 @@ class Search(Application):
 
 
 class Photos(Application):
-    """Pictures taken: files of some MiB with thumbnails and an index; pictures looked at."""
+    """Pictures taken: files of some MiB with thumbnails and an index; pictures viewed."""
 
     name = "photos"
     bursts = 28
@@ -347,7 +345,7 @@ class Browser(Application):
 
 
 class Copying(Application):
-    """A file manager: a file is copied and synced, the copy before the last one is deleted."""
+    """A file manager: a file is copied and synced, and the copy before the last one deleted."""
 
     name = "copying"
     bursts = 14
@@ -374,13 +372,13 @@ APPLICATIONS: list[type[Application]] = [Messenger, Feed, Search, Photos, Browse
 
 
 def free_bytes(root: Path) -> int:
-    """Bytes that the file system still takes."""
+    """Returns the bytes that the file system can still take."""
     status = os.statvfs(root)
     return status.f_bavail * status.f_frsize
 
 
 def age(root: Path, seed: str, free: int) -> None:
-    """Fill the file system with files and delete some of them: free space in many small holes."""
+    """Fills the file system with files and deletes some: free space in many small holes."""
     rng = random.Random(f"{seed}/age")
     folder = root / "old"
     folder.mkdir()
@@ -396,7 +394,7 @@ def age(root: Path, seed: str, free: int) -> None:
 
 
 def prepare(root: Path, seed: str) -> None:
-    """Lay out the data of every application below root, on a file system in long use."""
+    """Lays out the data of every application below root, on a file system long in use."""
     for kind in APPLICATIONS:
         application = kind(root, seed)
         application.folder.mkdir()
@@ -407,7 +405,7 @@ def prepare(root: Path, seed: str) -> None:
 
 
 def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
-    """The life of one application's process: think, burst, think, burst."""
+    """Lives the life of one application's process: think, burst, think, burst."""
     application = kind(root, f"{seed}/run")
     for _ in range(max(1, round(application.bursts * share))):
         time.sleep(application.think_s * application.rng.uniform(0.5, 1.5))
@@ -415,7 +413,7 @@ def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
 
 
 def run(root: Path, seed: str, share: float) -> int:
-    """Run all applications at once; the number of those that failed."""
+    """Runs all applications at once; returns the number of those that failed."""
     # Started by fork: the processes share nothing but their code.
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=use, args=(kind, root, seed, share)) for kind in APPLICATIONS]
@@ -433,7 +431,7 @@ def run(root: Path, seed: str, share: float) -> int:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("verb", choices=["prepare", "run"])
     parser.add_argument("root", type=Path, help="a folder on the file system to work on")

@@ -26,7 +26,7 @@ DEVICE = {
 
 
 def chips(number: int) -> dict[str, object]:
-    """The same blocks on so many chips that work at the same time."""
+    """Returns the settings for the same blocks on this many chips that work in parallel."""
     return {
         "flash.chips_per_channel": number,
         "flash.blocks_per_plane": BLOCKS // number,
@@ -80,24 +80,24 @@ FLOORS = {"host": 0, "device": 6, "flash": 4}
 
 
 def measured(keys: dict[str, object]) -> float:
-    """Mean latency of reads and writes, ms."""
+    """Returns the mean latency of reads and writes, ms."""
     return ftlab.run("map-plus", trace=TRACE, set={**DEVICE, **keys}).latency.all.mean_ns / 1e6
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
-    """Words at a place."""
+    """Returns words at a place."""
     return f'<text x="{x:.4g}" y="{y:.4g}" class="{style}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def across(value: float) -> float:
-    """Where a latency is on the axis."""
+    """Returns where a latency is on the axis."""
     return LEFT + (RIGHT - LEFT) * value / MOST
 
 
 def row(
     at: int, name: str, floor: str, means: dict[str, float], labelled: tuple[str, ...], base: float
 ) -> list[str]:
-    """A layer of the stack and its values; what lies beyond the axis is named at its end."""
+    """Draws a layer of the stack and its values; values beyond the axis are named at its end."""
     y = TOP + at * STEP
     parts = [
         f'<rect x="10" y="{y}" width="150" height="{STEP - 18}" rx="5" class="box {floor}"/>',
@@ -123,7 +123,7 @@ def row(
 
 
 def style() -> str:
-    """Colours in both themes, and fonts."""
+    """Returns the colours in both themes, and fonts."""
 
     def rules(theme: str) -> str:
         tone, colours = palette.NEUTRAL[theme], palette.COLOURS[theme]
@@ -141,7 +141,7 @@ def style() -> str:
 
 
 def drawn() -> str:
-    """The picture, of runs made now."""
+    """Returns the picture, of runs made now."""
     means = [{label: measured(keys) for label, keys in row[2].items()} for row in ROWS]
     base = next(iter(means[0].values()))
     end = TOP + len(ROWS) * STEP

@@ -2,17 +2,17 @@
 
     python scripts/pin.py --check tests/pins.txt                   # what differs, and in which field first
     python scripts/pin.py --check tests/pins.txt --short           # every eighth case, for CI
-    python scripts/pin.py --check tests/pins.txt --against PYTHON  # beside another ftlab: both values
+    python scripts/pin.py --check tests/pins.txt --against PYTHON  # next to another ftlab: both values
     python scripts/pin.py --write tests/pins.txt                   # hash all cases anew
     python scripts/pin.py --write tests/pins.txt --more            # and add cases for values that are new
     python scripts/pin.py --show "kind=dftl workload=zipf"         # the JSON of one case
 
-A case is a line: its settings by name (AXES below, registered parts by their own names; what is not
-named has the first value), a hash of the result's JSON without `engine` and `config` (four digits for each
-field at the top), one of the per-request columns, one of the timeline. Writing keeps the cases that are
-in the file, so that a difference shows in the line of its case; --more adds some until each pair of values
-that can go together stands in one of them. Only the commands' and the package's contract is used: the script
-also runs with the interpreter of an older tree.
+A case is a line: its settings by name (AXES below, registered parts by their own names; what is not named has
+the first value), a hash of the result's JSON without `engine` and `config` (four digits for each field at the
+top), one of the per-request columns, one of the timeline. Writing keeps the cases that are in the file, so
+that a difference shows in the line of its case; --more adds cases until each pair of values that can go
+together is in one of them. The script uses only the contract of commands and package, so it also runs with
+the interpreter of an older tree.
 """
 
 from __future__ import annotations
@@ -66,30 +66,30 @@ BASE: Settings = {
 
 
 def switch(key: str, *values: str) -> dict[str, Settings]:
-    """An axis of one key; its values are their own names."""
+    """Returns an axis of one key; its values are their own names."""
     return {value: {key: value} for value in values}
 
 
 def registered(key: str) -> dict[str, Settings]:
-    """An axis of all parts of a registry."""
+    """Returns an axis of all parts of a registry."""
     table, name = key.split(".")
     names = ftlab.schema()["properties"][table]["properties"][name]["enum"]
     return switch(key, *names)
 
 
 def synthetic(**keys: str) -> Settings:
-    """A generated workload."""
+    """Returns a generated workload."""
     keys = {"requests": "3000", "interarrival": "200us", **keys}
     return {f"workload.synthetic.{key}": value for key, value in keys.items()}
 
 
 def benchmark(**keys: str) -> Settings:
-    """A benchmark through the page cache."""
+    """Returns a benchmark through the page cache."""
     return {"host.page_cache": "1MiB", **{f"workload.benchmark.{key}": value for key, value in keys.items()}}
 
 
 def workloads(folder: Path) -> dict[str, Settings]:
-    """The workloads that are no recorded trace."""
+    """Returns the workloads that are not recorded traces."""
     bursts = synthetic(pattern="hot-cold", arrival="bursts", burst_ops="single", read_share="60%")
     direct, buffered = folder / "direct.fio", folder / "buffered.fio"
     return {
@@ -117,7 +117,7 @@ def workloads(folder: Path) -> dict[str, Settings]:
 
 
 def axes(folder: Path) -> dict[str, dict[str, Settings]]:
-    """What the cases are made up of: axis, value, settings."""
+    """Returns what the cases are made up of: axis, value, settings."""
     worn = {"flash.endurance": "40", "flash.pe_cycles": "30", "ftl.spare_blocks": "2"}
     unequal = {"flash.variation.model": "ispp", "flash.pe_cycles": "12000"}
     slowest = {"device.scheduler": "vios", "device.unhurried": "slowest", **unequal}
@@ -222,7 +222,7 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
 
 
 def recorded() -> dict[str, Settings]:
-    """The recorded traces, by file."""
+    """Returns the recorded traces, by file."""
     phone = {"workload.dedup": "50ms", "workload.max_gap": "60s"}
     closed = {"workload.replay": "closed"}
     files: dict[str, Settings] = {
@@ -256,7 +256,9 @@ REPLAYS = [
 
 
 def write_inputs(folder: Path) -> None:
-    """The files that workloads name: a trace with flushes, FUA and trims, the first of ours, fio's jobs."""
+    """Writes the files that workloads name: a trace with flushes, FUA and trims, the first of ours, fio's
+    jobs.
+    """
     draw = random.Random(12)
     lines, now = ["time_ns,op,offset,size"], 0
     for _ in range(2500):
@@ -280,22 +282,22 @@ class Pins:
     """The cases and what runs them."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` takes inputs and outputs."""
+        """Makes it; ``folder`` takes inputs and outputs."""
         write_inputs(folder)
         self.folder = folder
         self.axes = axes(folder)
 
     def case(self, values: dict[str, str]) -> Case:
-        """A case of these values."""
+        """Returns a case of these values."""
         named = {axis: values[axis] for axis in self.axes if axis in values}
         return tuple((axis, value) for axis, value in named.items() if value != next(iter(self.axes[axis])))
 
     def parse(self, text: str) -> Case:
-        """A case from its name."""
+        """Returns the case of a name."""
         return self.case(dict(part.split("=", 1) for part in text.split()))
 
     def settings(self, case: Case) -> Settings:
-        """What a case sets."""
+        """Returns what a case sets."""
         values = dict(case)
         chosen = [
             settings[values.get(axis, next(iter(settings)))]
@@ -314,7 +316,7 @@ class Pins:
         return merged
 
     def outcome(self, case: Case) -> tuple[dict[str, Any], list[str]]:
-        """The result's JSON, without `engine` and `config`, and hashes of the other outputs.
+        """Returns the result's JSON, without `engine` and `config`, and hashes of the other outputs.
 
         Raises:
             ftlab.UserError: the values cannot go together.
@@ -357,7 +359,7 @@ class Pins:
         return stripped(json.loads(done.stdout))
 
     def pin(self, case: Case) -> str:
-        """The hashes of a case, or why there are none."""
+        """Returns the hashes of a case, or why there are none."""
         try:
             result, digests = self.outcome(case)
         except (ftlab.UserError, ftlab.InternalError) as error:
@@ -370,7 +372,7 @@ class Pins:
         return name is not None and not (RECORDED / name).exists()
 
     def complete(self, cases: list[Case]) -> Iterator[Case]:
-        """Cases until each pair of values that can go together is in one, and `LEAST` of them."""
+        """Adds cases until each pair of values that can go together is in one, and there are `LEAST`."""
         draw = random.Random(12)
         free = {axis: list(values) for axis, values in self.axes.items() if axis != "recorded"}
         pairs = {
@@ -417,7 +419,7 @@ class Pins:
             values[changed[0]] = free[changed[0]][0]
 
     def runs(self, case: Case) -> bool:
-        """Returns whether the values fit together; power cuts take a trace or make their own requests."""
+        """Whether the values fit together; power cuts take a trace or make their own requests."""
         if dict(case).get("mode") == "crash" and dict(case).get("workload") in LIVE:
             return False
         try:
@@ -427,29 +429,29 @@ class Pins:
         return not self.pin(case).startswith("!")
 
     def pairs(self, case: Case, free: dict[str, list[str]]) -> set[Any]:
-        """The pairs of values in a case."""
+        """Returns the pairs of values in a case."""
         values = {axis: names[0] for axis, names in free.items()} | dict(case)
         return set(itertools.combinations([(axis, values[axis]) for axis in free], 2))
 
 
 def name_of(case: Case) -> str:
-    """A case as its line begins."""
+    """Returns a case as its line begins."""
     return " ".join(f"{axis}={value}" for axis, value in case) or "mode=run"
 
 
 def stripped(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without what says how it was computed and from which files."""
+    """Returns a result without how it was computed and from which files."""
     return {key: value for key, value in result.items() if key not in ("engine", "config")}
 
 
 def fields_hash(result: dict[str, Any]) -> str:
-    """Four digits for each field at the top."""
+    """Returns four digits for each field at the top."""
     texts = [json.dumps([key, value], sort_keys=True) for key, value in result.items()]
     return "".join(hashlib.sha256(text.encode()).hexdigest()[:4] for text in texts)
 
 
 def columns_hash(result: ftlab.Result) -> str:
-    """A hash of the per-request columns."""
+    """Returns a hash of the per-request columns."""
     digest = hashlib.sha256()
     for name in REQUEST_COLUMNS:
         column = result.column(name)
@@ -458,7 +460,7 @@ def columns_hash(result: ftlab.Result) -> str:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The fields of a JSON value, with their paths."""
+    """Returns the fields of a JSON value, with their paths."""
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         items = value.items()
@@ -471,14 +473,14 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def read_pins(path: Path, pins: Pins) -> dict[Case, str]:
-    """Cases and their hashes."""
+    """Returns cases and their hashes."""
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     split = [line.split(": ", 1) for line in lines]
     return {pins.parse(name): hashes for name, hashes in split}
 
 
 def difference(pins: Pins, case: Case, pinned: str, against: str | None) -> str:
-    """Where a case first differs from what is pinned, or from another ftlab."""
+    """Returns where a case first differs from what is pinned, or from another ftlab."""
     try:
         result, _ = pins.outcome(case)
     except (ftlab.UserError, ftlab.InternalError) as error:

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Record the block requests of a real workload into a trace that ftlab ships.
+"""Records the block requests of a real workload into a trace that ftlab ships.
 
-Makes an ext4 file system in a temporary file, mounts it over a loop device,
-runs phone_workload.py on it, records the kernel's block events of that loop
-device from tracefs, and writes ftlab's own csv, compressed, beside a file that
-says where it came from. Needs root, loop devices, tracefs and mkfs.ext4; needs
-neither blktrace nor anything outside Python's standard library. Whatever it
-sets up it takes down again, also when it fails or is interrupted.
+Makes an ext4 file system in a temporary file, mounts it over a loop device, runs phone_workload.py on it,
+records the kernel's block events of that loop device from tracefs, and writes ftlab's own csv, compressed,
+next to a file that says where it came from. Needs root, loop devices, tracefs and mkfs.ext4; needs neither
+blktrace nor anything outside Python's standard library. Whatever it sets up it takes down again, even when it
+fails or is interrupted.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ import block_events
 HERE = Path(__file__).resolve().parent
 TRACEFS = Path("/sys/kernel/tracing")
 LOOP_MAJOR = 7
-# What the loop device's queue is set to: a scheduler, so that requests are
-# inserted into one; read-ahead and largest request as on phones.
+# What the loop device's queue is set to: a scheduler, so that requests are inserted into one; read-ahead and
+# the largest request are as on phones.
 QUEUE = {
     "scheduler": "mq-deadline",
     "read_ahead_kb": "128",
@@ -63,7 +62,7 @@ def command(*words: str) -> str:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Refuse, before anything is set up, where the recording cannot work."""
+    """Refuses, before anything is set up, if the recording cannot work."""
     if not arguments.out.parent.is_dir():
         raise RefusalError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
     if arguments.image_mib < SMALLEST_IMAGE_MIB:
@@ -80,7 +79,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def mounted_tracefs(stack: contextlib.ExitStack) -> None:
-    """Mount tracefs for as long as the stack lives, unless it is mounted."""
+    """Mounts tracefs for as long as the stack lives, unless it is mounted."""
     if not (TRACEFS / "events").is_dir():
         if not TRACEFS.is_dir():
             raise RefusalError("this kernel has no tracefs (/sys/kernel/tracing is missing)")
@@ -92,7 +91,7 @@ def mounted_tracefs(stack: contextlib.ExitStack) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmount, patiently: something may still look at the new file system."""
+    """Unmounts, patiently: another process may still be examining the new file system."""
     for _ in range(20):
         if not folder.is_mount():
             return
@@ -103,7 +102,7 @@ def unmount(folder: Path) -> None:
 
 
 def loop_device(stack: contextlib.ExitStack, image: Path) -> tuple[str, bool]:
-    """Attach the image to a free loop device and set its queue; the device's path and direct I/O."""
+    """Attaches the image to a free loop device and sets its queue; returns its path and direct I/O."""
     direct = True
     try:
         device = command("losetup", "--find", "--show", "--direct-io=on", str(image))
@@ -121,7 +120,7 @@ def loop_device(stack: contextlib.ExitStack, image: Path) -> tuple[str, bool]:
 
 
 def drain(pipe: int, raw_file: BinaryIO, stop: threading.Event) -> None:
-    """Copy trace_pipe into raw_file until it is empty after stop was set."""
+    """Copies trace_pipe into raw_file until it is empty after stop was set."""
     while True:
         stopping = stop.is_set()
         try:
@@ -134,7 +133,7 @@ def drain(pipe: int, raw_file: BinaryIO, stop: threading.Event) -> None:
 
 @contextlib.contextmanager
 def tracing(device: str, raw_file: BinaryIO, buffer_kib: int) -> Iterator[None]:
-    """Record the device's block events into raw_file, in a tracing instance of our own."""
+    """Records the device's block events into raw_file, in a tracing instance of our own."""
     instance = TRACEFS / "instances" / f"ftlab-{os.getpid()}"
     minor = int(Path(device).name.removeprefix("loop"))
     with contextlib.ExitStack() as stack:
@@ -158,7 +157,7 @@ def tracing(device: str, raw_file: BinaryIO, buffer_kib: int) -> Iterator[None]:
 
 
 def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
-    """Run one verb of the workload as its own process."""
+    """Runs one verb of the workload as its own process."""
     words = [sys.executable, str(HERE / "phone_workload.py"), verb, str(folder)]
     words += ["--seed", str(arguments.seed), "--share", str(arguments.share)]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -172,7 +171,7 @@ def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]:
-    """Set up, run and record; the recording and how the device was set up."""
+    """Sets up, runs and records; returns the recording and how the device was set up."""
     with contextlib.ExitStack() as stack:
         mounted_tracefs(stack)
         temporary = tempfile.TemporaryDirectory(prefix="ftlab-record-", dir=arguments.dir)
@@ -187,7 +186,7 @@ def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]
         stack.callback(unmount, mounted)
         say("laying out the applications' data")
         workload("prepare", mounted, arguments)
-        # Mounted anew, nothing of the file system is in the page cache.
+        # After a fresh mount nothing of the file system is in the page cache.
         unmount(mounted)
         command("mount", "-o", MOUNT_OPTIONS, device, str(mounted))
         raw = stack.enter_context(tempfile.TemporaryFile(dir=folder))
@@ -195,7 +194,7 @@ def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]
         with tracing(device, raw, arguments.buffer_kib):
             workload("run", mounted, arguments)
             os.sync()
-            # The last journal commit, and the discards it sets off.
+            # Time for the last journal commit, and the discards that it causes.
             time.sleep(7)
         raw.seek(0)
         recording = block_events.parse(io.TextIOWrapper(raw, "ascii", errors="replace"))
@@ -203,12 +202,12 @@ def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]
 
 
 def say(text: str) -> None:
-    """Progress goes to standard error."""
+    """Prints progress to standard error."""
     print(f"record_trace: {text}", file=sys.stderr, flush=True)
 
 
 def compressed(recording: block_events.Recording) -> bytes:
-    """The csv, gzipped: the same recording gives the same bytes."""
+    """Returns the csv, gzipped: the same recording gives the same bytes."""
     text = io.StringIO()
     block_events.write_csv(recording, text)
     return gzip.compress(text.getvalue().encode("ascii"), compresslevel=9, mtime=0)
@@ -217,7 +216,7 @@ def compressed(recording: block_events.Recording) -> bytes:
 def provenance(
     recording: block_events.Recording, direct: bool, arguments: argparse.Namespace, data: bytes
 ) -> str:
-    """The text that tells where the trace came from."""
+    """Returns the text that says where the trace came from."""
     # The release up to its first dash: the rest names somebody's build.
     kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
     version = subprocess.run(["mkfs.ext4", "-V"], check=False, capture_output=True, text=True)
@@ -248,7 +247,7 @@ def provenance(
 
 
 def write_by_rename(path: Path, data: bytes) -> None:
-    """Put a file in place whole or not at all."""
+    """Puts a file in place completely or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -258,7 +257,7 @@ def write_by_rename(path: Path, data: bytes) -> None:
 
 
 def interrupted(signal_number: int, _frame: object) -> NoReturn:
-    """Turn a request to stop into an exception, so that everything is taken down."""
+    """Turns a request to stop into an exception, so that everything is taken down."""
     for number in STOPPING:
         # Taking down must not be interrupted in turn.
         signal.signal(number, signal.SIG_IGN)
@@ -266,7 +265,7 @@ def interrupted(signal_number: int, _frame: object) -> NoReturn:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     default = HERE.parent / "traces" / "phone-mix.csv.gz"
     add = parser.add_argument
@@ -280,7 +279,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Record, convert, write; exit status 2 with one message where it cannot be done."""
+    """Records, converts, writes; exit status 2 with one message if that is impossible."""
     arguments = parse_arguments()
     for number in STOPPING:
         signal.signal(number, interrupted)

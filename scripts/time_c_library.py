@@ -1,11 +1,11 @@
-"""CPU time of the C library against `ftlab run` on the same records, in pairs.
+"""Compares the CPU time of the C library with `ftlab run` on the same records, in pairs.
 
     make install-lib PREFIX=$PWD/out/lib
     gcc -O2 -Iout/lib/include examples/c/replay.c -Lout/lib/lib -lftlab -Wl,-rpath,$PWD/out/lib/lib -o replay
     python scripts/time_c_library.py map-plus trace.csv --replay ./replay --set flash.blocks_per_plane=4096
 
 The trace is in ftlab's own layout, uncompressed. The time that each program takes for the first record alone
-is taken off: starting, preconditioning, ending. Printed are medians, of the ratios with their range.
+is subtracted: starting, preconditioning, ending. It prints medians, and for the ratios also the range.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 def cpu_s(command: list[str]) -> float:
-    """User and system time of a command."""
+    """Returns the user and system time of a command."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

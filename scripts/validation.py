@@ -5,7 +5,7 @@
     python scripts/validation.py --only ssdsim-waf-1.28
 
 The models and the facts are those of tests/oracle. Exit status 1 if a figure differs from its model's or is
-out of its bound; the page is written all the same, and its rows say so.
+out of its bounds; the page is written all the same, and its rows say so.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ TAIL = """
 
 
 def table(header: str, rows: Iterable[str]) -> str:
-    """A table in Markdown; its columns are parted by commas in the header."""
+    """Returns a table in Markdown; commas separate its columns in the header."""
     names = header.split(", ")
     return "\n".join([line(names), line(["---"] * len(names)), *rows]) + "\n"
 
 
 def line(cells: Iterable[str]) -> str:
-    """A row of a table."""
+    """Returns a row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -129,7 +129,7 @@ class Equality:
     test: str
 
     def row(self) -> str:
-        """Its line."""
+        """Returns its line."""
         command = f"`python -m pytest {self.test}`"
         return line([self.what, self.on, f"{self.compared:,}", str(self.unequal), command])
 
@@ -139,7 +139,7 @@ MODEL_REQUESTS = {1: 8000, 16: 2000}
 
 
 def completions() -> Iterator[Equality]:
-    """Requests against the event model."""
+    """Compares requests with the event model."""
     for geometry, array in arrays.GEOMETRIES.items():
         for load, share in arrays.LOADS.items():
             compared = unequal = 0
@@ -152,7 +152,7 @@ def completions() -> Iterator[Equality]:
 
 
 def counters() -> Iterator[Equality]:
-    """Counters against plain counts."""
+    """Compares counters with plain counts."""
     test = "tests/python/test_counts.py"
     for name in ("phone-mix", *traces.RECORDED):
         if name in traces.RECORDED and not (engine.shared_traces() / traces.RECORDED[name]).is_file():
@@ -178,7 +178,7 @@ def differ(have: list[int], wanted: list[int]) -> int:
 
 
 def timing_rows() -> Iterator[tuple[str, bool]]:
-    """A line for each preset, and whether it is as it should be."""
+    """Returns a line for each preset, and whether it is as it should be."""
     for preset, timing in timings.PRESETS.items():
         have, wanted = timings.alone(preset)
         cells, good = [preset], have == wanted
@@ -193,12 +193,12 @@ def timing_rows() -> Iterator[tuple[str, bool]]:
 
 
 def shown(value: float, digits: int) -> str:
-    """A figure with its digits."""
+    """Returns a figure with its digits."""
     return f"{value:,.{digits}f}"
 
 
 def fact_row(fact: facts.Fact) -> tuple[str, bool]:
-    """A fact's line, and whether ftlab is within its bound."""
+    """Returns a fact's line, and whether ftlab is within its bounds."""
     again = fact.rerun is not None and fact.available()
     value = fact.rerun() if fact.rerun is not None and again else fact.then
     away = (round(value, fact.digits) - fact.theirs) / fact.theirs if fact.theirs else value
@@ -233,7 +233,7 @@ BUS_REQUESTS = 5000
 
 
 def order_rows() -> Iterator[str]:
-    """Means under each order on the bus, from the model alone."""
+    """Returns means under each order on the bus, from the model alone."""
     array = arrays.GEOMETRIES["1x8"]
     for load, share in [("half loaded", 0.5), ("nine tenths", 0.9)]:
         requests = arrays.load(array, share, 1, BUS_REQUESTS, seed=13)
@@ -247,7 +247,7 @@ def order_rows() -> Iterator[str]:
 
 
 def page() -> tuple[str, list[str]]:
-    """The page, and what is not as it should be."""
+    """Returns the page, and what is not as it should be."""
     equalities = [*completions(), *counters()]
     times = list(timing_rows())
     rows = [fact_row(fact) for fact in facts.FACTS]
@@ -278,7 +278,7 @@ def page() -> tuple[str, list[str]]:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

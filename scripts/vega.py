@@ -2,8 +2,8 @@
 
 Bundling takes seconds of processor time, which each report would otherwise spend again; so the bundle is left
 in the package, as a file that is not in the repository. ``--licences`` writes the licences of its contents,
-which each report includes: to be run after another version of vl-convert. They come from the npm packages of
-the versions inside it, so that needs npm and its registry.
+which each report includes: run it after a change of vl-convert's version. They come from the npm packages of
+the versions inside it, so this needs npm and its registry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_BUNDLED = ("yargs", "commander", "iconv-lite", "rw", "vega-typings", "@types
 
 
 def licences(modules: Path) -> str:
-    """Which packages are inside, and the text of each licence, said once."""
+    """Returns which packages are inside, and the text of each licence, once."""
     texts: dict[str, list[str]] = {}
     waiting, seen = ["vega-embed", "vega", "vega-lite", "lodash.debounce"], set(NOT_BUNDLED)
     while waiting:
@@ -42,7 +42,7 @@ def licences(modules: Path) -> str:
 
 
 def write_licences() -> None:
-    """Takes them from the packages."""
+    """Takes the licences from the packages and writes them."""
     wanted = {
         "vega": vl_convert.get_vega_version(),
         "vega-embed": vl_convert.get_vega_embed_version(),

@@ -1,6 +1,6 @@
 """Runs the tests of core and file host against mutants of both: `make mutants`.
 
-A copy of the workspace below OUT gets a switch around each place of the two that can be mutated
+A copy of the workspace below OUT gets a switch around each place in the two that can be mutated
 (ftlab-mutants, in this folder), and is built once. One run of every test on its own shows which mutants it
 reaches and how long it takes. Then each mutant of the sample is switched on for the tests that reach it,
 quickest first, until one fails: it is caught. A mutant that survives needs a reason in survivors.toml, by its
@@ -95,7 +95,7 @@ def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
     environment = os.environ | {
         "CARGO_TARGET_DIR": str(tree.parent / "target"),
         "RUSTFLAGS": "-Awarnings",
-        # Building it takes no longer than running it.
+        # With this, building takes no longer than running.
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "0",
         "CARGO_PROFILE_DEV_DEBUG": "0",
@@ -185,7 +185,7 @@ def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tup
 
 
 def run_test(test: Test, switch: str, seconds: float) -> bool:
-    """Returns whether a test passes in time with this switch. Random cases are always the same."""
+    """Whether a test passes in time with this switch. Random cases are always the same."""
     environment = os.environ | {
         "FTLAB_MUTANT": switch,
         "PROPTEST_RNG_SEED": "1",
@@ -216,7 +216,7 @@ def run_test(test: Test, switch: str, seconds: float) -> bool:
 
 
 def build_tests(out: Path) -> list[Test]:
-    """The tests of the copy, built."""
+    """Returns the tests of the copy, built."""
     chosen = [part for package in PACKAGES for part in ("--package", f"ftlab-{package}")] + ["--lib"]
     for package in PACKAGES:
         names = sorted(path.stem for path in (out / "tree/crates" / package / "tests").glob("*.rs"))
@@ -262,7 +262,7 @@ def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
 
 
 def try_mutant(mutant: Mutant, tests: list[Test], budget: float) -> Record:
-    """Returns whether a test fails with a mutant on, among those that take this many seconds in all."""
+    """Tries a mutant with tests that take this many seconds in all; returns whether one fails."""
     start = time.monotonic()
     reaching = [test for test in tests if mutant.number in test.reached]
     by = None
@@ -298,7 +298,7 @@ def arguments() -> argparse.Namespace:
 
 
 def earlier(outcomes: Path, stamp: str, again: bool) -> dict[str, Record]:
-    """Outcomes of runs before, by name."""
+    """Returns the outcomes of earlier runs, by name."""
     if not outcomes.exists():
         return {}
     known: dict[str, Record] = {}

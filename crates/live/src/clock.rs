@@ -1,8 +1,8 @@
 //! Which thread wakes when something is due.
 //!
 //! The clock's thread can always do it. A connection that waits for its client does it better: the reply then
-//! needs no other thread, and wakes the client from the processor that both used last. Only one connection at
-//! a time keeps the time in this way, and the clock's thread backs it up.
+//! needs no other thread and wakes the client from the processor that both used last. Only one connection at
+//! a time keeps the time in this way, with the clock's thread as a backup.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,14 +23,14 @@ const RESERVE: Duration = Duration::from_millis(2);
 const LONGEST: Duration = crate::connection::LOOK;
 /// How long the clock's thread sleeps while nothing is due.
 const IDLE: Duration = Duration::from_secs(1);
-/// No connection keeps the time.
+/// Value for: no connection keeps the time.
 const NOBODY: u64 = u64::MAX;
 
-/// When threads wake, ns since `start`. Both change only while the engine is locked, or to make others look
-/// at it.
+/// When threads wake, ns since `start`. Both change only while the engine is locked, or to make others check
+/// it.
 pub struct Clock {
     start: Instant,
-    /// The clock's thread sleeps on it.
+    /// The clock's thread sleeps on this.
     changed: Condvar,
     /// When the clock's thread wakes on its own; 0 while it is awake.
     wakes_ns: AtomicU64,
@@ -39,7 +39,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Nothing is due.
+    /// Makes it with nothing due.
     pub fn new() -> Clock {
         let (wakes_ns, kept_ns) = (AtomicU64::new(0), AtomicU64::new(NOBODY));
         Clock { start: Instant::now(), changed: Condvar::new(), wakes_ns, kept_ns }

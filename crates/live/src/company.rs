@@ -1,9 +1,9 @@
 //! Keeps awake the processors that a client and its connection leave free.
 //!
-//! A client that waits for each reply and the connection that answers it wake one another. They are fastest
-//! on one processor. But the system moves whatever is woken to a free processor, and a halted one takes 40 us
-//! to wake. While such a client is served, threads of the lowest priority leave no processor free; they give
-//! way to any other work.
+//! A client that waits for each reply and the connection that answers it wake each other. They are fastest on
+//! one processor. But the system moves each thread that wakes to a free processor, and a halted processor
+//! takes 40 us to wake. While such a client is served, threads of the lowest priority leave no processor
+//! free; they give way to any other work.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::server::Shared;
 
-/// With more processors, too many would have to be kept awake.
+/// The most processors; with more, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
-/// How long company is kept after a message, and how soon the next one counts as prompt.
+/// How long company is kept after a message, and how soon the next message counts as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
 /// The lowest priority.
 const NICE: i32 = 19;
@@ -23,13 +23,13 @@ const NICE: i32 = 19;
 /// How long the threads stay awake.
 pub struct Company {
     start: Instant,
-    /// ns since `start`.
+    /// Until when, ns since `start`.
     until_ns: AtomicU64,
     threads: OnceLock<Vec<Thread>>,
 }
 
 impl Company {
-    /// Nobody is awake.
+    /// Makes it with nobody awake.
     pub fn new() -> Company {
         Company { start: Instant::now(), until_ns: AtomicU64::new(0), threads: OnceLock::new() }
     }
@@ -53,7 +53,7 @@ impl Company {
     }
 }
 
-/// Starts a thread for each processor but one.
+/// Starts a thread for each processor except one.
 pub fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
     let processors = available_parallelism().map_or(1, usize::from);
     let count = if processors > MOST_PROCESSORS { 0 } else { processors - 1 };

@@ -1,4 +1,4 @@
-//! One client: bytes in, requests to the engine.
+//! One client: bytes come in, requests go to the engine.
 
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
@@ -20,17 +20,17 @@ const CHUNK: usize = 256 << 10;
 const BATCH: usize = 128 << 10;
 /// How often a thread that waits for a client checks whether it should go on.
 pub const LOOK: Duration = Duration::from_millis(500);
-/// Waits in which waking a processor probably takes most of the time: it may take ten times as long as
-/// answering, while a wait on a processor that is awake takes less.
+/// Lengths of waits in which waking a processor probably takes most of the time: that may take ten times as
+/// long as answering, while a wait on a processor that is awake takes less.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
-/// Number of messages after such a wait that a thread awaits without sleeping, before it sleeps again to
+/// Number of messages after such a wait that a thread awaits without sleeping; then it sleeps again to
 /// measure how long that takes.
 const AWAKE: u32 = 64;
 /// Number of such requests after which a client counts as one that sends no request before it has the last
 /// reply.
 const PROMPT: u32 = 32;
 
-/// What has arrived and has not been processed.
+/// Bytes that have arrived and have not been processed.
 struct Inbox {
     bytes: Vec<u8>,
     start: usize,
@@ -69,18 +69,18 @@ pub struct Connection {
     sink: Arc<dyn Sink>,
     inbox: Inbox,
     session: Session,
-    /// Messages still to be awaited without sleeping: see [`WAKING`].
+    /// Number of messages still to be awaited without sleeping: see [`WAKING`].
     awake: u32,
     /// How long it has waited for input since it had no reply left to send.
     waited: Duration,
-    /// How many times in a row the only client has sent one request as soon as it had the reply to the last.
+    /// How many times in a row the only client has sent one request as soon as it had the last reply.
     prompt: u32,
     /// What it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
     kept: Option<Instant>,
 }
 
 impl Connection {
-    /// Greets the client.
+    /// Makes the connection and greets the client.
     pub fn new(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) -> Connection {
         let mut greeting = Vec::new();
         let session = Session::new(&mut greeting);
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// Serves the client until it disconnects, makes an error, or the server stops.
+    /// Serves the client until it disconnects or makes an error, or the server stops.
     pub fn run(mut self) {
         sleep_exactly();
         let mut needed = 1;
@@ -200,7 +200,7 @@ impl Connection {
         outcome
     }
 
-    /// Processes what has arrived; returns the bytes needed to go on, or `None` at the end.
+    /// Processes what has arrived; returns the number of bytes needed to continue, or `None` at the end.
     fn take_in(&mut self) -> Option<usize> {
         let mut said = Vec::new();
         let mut more = None;
@@ -224,7 +224,7 @@ impl Connection {
         if more.is_some() { more } else { self.requests() }
     }
 
-    /// Hands requests that have arrived to the engine; as [`Connection::take_in`].
+    /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
         let structured = session.structured;
@@ -275,7 +275,7 @@ impl Connection {
     }
 }
 
-/// Bytes of data or of reply.
+/// Returns the bytes of data or of the reply.
 fn size(request: &Request) -> usize {
     match request.command {
         Command::Read | Command::Write => request.length as usize,
@@ -283,7 +283,7 @@ fn size(request: &Request) -> usize {
     }
 }
 
-/// The times of a connection's socket.
+/// Sets the timeouts of a connection's socket.
 pub fn prepare(stream: &Stream, patience: Duration) -> std::io::Result<()> {
     stream.set_timeouts(LOOK, patience)
 }

@@ -1,4 +1,4 @@
-//! The control socket: one command a line, one answer a line, in JSON.
+//! The control socket: one command per line, one answer per line, in JSON.
 //!
 //! `stats`: the result so far. `flush`: answered when everything written is durable. `trim-all`: trims all
 //! user data. `cut [OPS [SEED]]`: cuts the power, now or in the OPS-th program or erase from now. `stop`:
@@ -21,7 +21,7 @@ use crate::server::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest command.
 const MOST_BYTES: u64 = 4096;
-/// Bytes that one of the trims of `trim-all` takes.
+/// Bytes of each trim of `trim-all`.
 const TRIM_BYTES: u64 = 1 << 30;
 
 /// Makes the result so far from what the device knows.
@@ -30,7 +30,7 @@ pub type Describe = dyn Fn(&Report, &Live, u64) -> Value + Send + Sync;
 /// Waits for replies.
 #[derive(Default)]
 struct Replies {
-    /// How many replies have come, the first error, and whether power was cut.
+    /// The number of replies so far, the first error, and whether power was cut.
     come: Mutex<(usize, u32, bool)>,
     changed: Condvar,
 }

@@ -28,14 +28,14 @@ use crate::nbd::{self, Command, Flags};
 use crate::server::Shared;
 use answer::{Answer, Pending, State};
 
-/// How long attributes are valid: they never change.
+/// How long attributes stay valid: they never change.
 const FOREVER: Duration = Duration::from_secs(3600);
 /// Number of requests that the kernel sends at a time while nobody waits for them: what a loop device keeps
 /// in flight.
 const MOST_BACKGROUND: u16 = 128;
 /// Bytes of each of the requests that make up a longer fallocate.
 const PART_BYTES: u64 = 1 << 30;
-/// How long the end waits for an unmount.
+/// How long the device waits at its end for an unmount.
 const UNMOUNT: Duration = Duration::from_secs(1);
 
 /// What the directory holds, by inode number from 2 on.
@@ -113,7 +113,7 @@ impl Files {
             engine.go()
         });
         answered.iter().for_each(|other| other.kick());
-        // What is refused has not gone through the simulation.
+        // Requests that are refused have not gone through the simulation.
         pending.kick();
     }
 
@@ -145,7 +145,7 @@ impl Filesystem for Files {
         Ok(())
     }
 
-    /// Unmounting the directory ends the device.
+    /// Ends the device: the directory was unmounted.
     fn destroy(&mut self) {
         self.shared.asked_to_stop.store(true, Ordering::Relaxed);
     }
@@ -161,7 +161,7 @@ impl Filesystem for Files {
         reply.attr(&FOREVER, &self.attributes(inode.0));
     }
 
-    /// Times may be set and are not stored; everything else stays as it is.
+    /// Sets attributes: times may be set and are not stored; everything else stays as it is.
     fn setattr(
         &self,
         _: &Request,
@@ -279,7 +279,7 @@ impl Filesystem for Files {
         let flags = match FallocateFlags::from_bits_retain(mode as u32) - FallocateFlags::KEEP_SIZE {
             FallocateFlags::PUNCH_HOLE => 0,
             FallocateFlags::ZERO_RANGE => NO_HOLE,
-            // The whole device is there already.
+            // The whole device exists already.
             flags if flags.is_empty() && offset.saturating_add(length) <= self.shared.export.size => {
                 return reply.ok();
             }
@@ -313,7 +313,7 @@ impl Mounted {
     /// Mounts the device at a directory.
     ///
     /// # Errors
-    /// [`LiveError::User`]: the directory, or the system's refusal.
+    /// [`LiveError::User`] if the directory is at fault or the system refuses.
     pub fn mount(
         directory: &Path,
         shared: Arc<Shared>,

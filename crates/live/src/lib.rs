@@ -10,7 +10,7 @@
 //! - [`metrics`]: answers to Prometheus.
 //! - [`outbox`], [`connection`], [`listen`], [`server`]: sockets and threads.
 //!
-//! The protocol knows nothing of FTLs, the engine nothing of sockets.
+//! The protocol knows nothing about FTLs, the engine nothing about sockets.
 
 pub mod address;
 mod clock;

@@ -12,13 +12,13 @@ use crate::outbox::Outbox;
 use crate::server::Shared;
 use crate::socket::{Listener, Stream};
 
-/// The most connections at a time; further ones are closed at once.
+/// The most connections at a time; any more are closed at once.
 const MOST_CONNECTIONS: usize = 256;
-/// How long to wait if no connection can be accepted: for example no file descriptor is left, and others may
-/// be closed.
+/// How long to wait if no connection can be accepted, for example because no file descriptor is left; others
+/// may be closed meanwhile.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Serves whoever connects.
+/// Serves each client that connects.
 pub fn take_connections(listener: &Listener, shared: &Arc<Shared>, threads: &Mutex<Vec<JoinHandle<()>>>) {
     take(listener, shared, |stream| {
         let mut clients = shared.clients();
@@ -61,12 +61,12 @@ fn take(listener: &Listener, shared: &Shared, mut serve: impl FnMut(Stream)) {
     }
 }
 
-/// Serves one client to its end.
+/// Serves one client until it ends.
 fn serve(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) {
     let sender = outbox.clone();
     let sends = spawn(move || sender.run());
     Connection::new(shared.clone(), stream.clone(), outbox.clone()).run();
-    // It ended with the connection.
+    // That thread ended with the connection.
     let _ = sends.join();
     shared.clients().retain(|other| !Arc::ptr_eq(other, &stream));
 }

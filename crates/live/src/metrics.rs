@@ -1,5 +1,5 @@
-//! What the device measures, for Prometheus: the text that its client library would make of the report at
-//! each query.
+//! What the device measures, for Prometheus: at each query, the text that its client library makes of the
+//! report.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,8 +21,8 @@ use crate::server::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest query.
 const MOST_BYTES: u64 = 16 << 10;
-/// Upper bounds of the buckets are powers of two of a nanosecond, like the bins of the histograms: from 1 us
-/// to 17 s.
+/// Exponents of the upper bounds of the buckets: powers of two of a nanosecond, like the bins of the
+/// histograms, from 1 us to 17 s.
 const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 
 /// Everything to be reported at one moment.
@@ -39,7 +39,7 @@ pub struct Scrape {
 }
 
 impl Scrape {
-    /// The text, in the OpenMetrics form.
+    /// Returns the text, in the OpenMetrics form.
     ///
     /// # Errors
     /// Never: a string accepts everything.
@@ -63,7 +63,7 @@ type Labels<'a> = [(&'a str, &'a str)];
 struct Page<'a>(DescriptorEncoder<'a>);
 
 impl Page<'_> {
-    /// A counter: its values, each with its labels.
+    /// Writes a counter: its values, each with its labels.
     fn counter<'v, V: EncodeCounterValue>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
@@ -76,7 +76,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A gauge, in the same way.
+    /// Writes a gauge, in the same way.
     fn gauge<'v, V: EncodeGaugeValue>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
@@ -89,7 +89,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Distributions of times.
+    /// Writes distributions of times.
     fn times<'v>(
         &mut self,
         (name, help): (&str, &str),
@@ -106,7 +106,7 @@ impl Page<'_> {
     }
 }
 
-/// Upper bound in seconds and count of each bucket.
+/// Returns the upper bound in seconds and the count of each bucket.
 fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
     let mut bins = histogram.bins().peekable();
     let bound = |power| (1u64 << power, (1u64 << power) as f64 / 1e9);
@@ -190,7 +190,7 @@ impl Scrape {
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
     }
 
-    /// What parts report of their own.
+    /// Writes what parts report themselves.
     fn own(&self, page: &mut Page) -> fmt::Result {
         let (own, legend) = (self.report.own.as_ref(), self.report.own_legend.iter().flatten());
         for line in legend {
@@ -248,7 +248,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A value lies below the bound of its bucket, and every value is in some bucket.
+    /// A value is below the bound of its bucket, and every value is in some bucket.
     #[test]
     fn buckets_hold_all_values() {
         let mut histogram = Histogram::default();

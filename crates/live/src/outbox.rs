@@ -1,5 +1,5 @@
-//! Replies on their way to one client. Whoever has replies sends what the socket takes at once; a thread of
-//! the connection sends the rest, so that a client that does not read delays nobody else.
+//! Replies on their way to one client. A thread that has replies sends what the socket takes at once; a
+//! thread of the connection sends the rest, so that a client that does not read delays nobody else.
 
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use crate::socket::Stream;
 const MOST_BYTES: usize = 64 << 20;
 /// Memory that is kept for the next replies.
 const KEPT_BYTES: usize = 256 << 10;
-/// What a request counts in addition to its data.
+/// Bytes that a request counts in addition to its data.
 const REQUEST_BYTES: usize = 4096;
 
-/// The fate of replies.
+/// Who sends the replies.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Full {
     /// The socket took everything.
@@ -32,17 +32,17 @@ struct Waiting {
     bytes: Vec<u8>,
     /// Bytes of them that have been sent.
     sent: usize,
-    /// Requests that have not been answered.
+    /// Number of requests that have not been answered.
     open: usize,
     /// The bytes charged for them and for replies that have not been sent.
     charged: usize,
     /// Whether the socket took no more, and who waits for it.
     full: Full,
-    /// Somebody waits until everything is answered and sent.
+    /// Whether somebody waits until everything is answered and sent.
     ending: bool,
-    /// No more will come.
+    /// Whether no more will come.
     ended: bool,
-    /// The client has gone, or should not be waited for.
+    /// Whether the client has gone, or should not be waited for.
     dead: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Outbox {
     stream: Arc<Stream>,
     waiting: Mutex<Waiting>,
     changed: Condvar,
-    /// For readers that only query it.
+    /// The same as [`Waiting::dead`], for readers that only query it.
     dead: AtomicBool,
 }
 
@@ -65,8 +65,8 @@ impl Outbox {
         self.waiting.lock().expect("no panic while replies are put")
     }
 
-    /// A request of this many bytes, of data or of reply, was taken; returns what is charged until it is
-    /// answered.
+    /// Charges a request of this many bytes, of data or of reply, that was taken; returns the charge until it
+    /// is answered.
     pub fn charge(&self, bytes: usize) -> usize {
         let mut waiting = self.open();
         waiting.open += 1;

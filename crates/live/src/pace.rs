@@ -23,12 +23,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Simulated time 0 is now.
+    /// Starts both times now, with simulated time at 0.
     pub fn new(time: Time) -> Pace {
         Pace { time, start: Instant::now() }
     }
 
-    /// How time passes.
+    /// Returns how time passes.
     pub fn time(&self) -> Time {
         self.time
     }

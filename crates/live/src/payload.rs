@@ -1,6 +1,6 @@
 //! The bytes of the device, which are stored by the physical page that holds them.
 //!
-//! A slot keeps what was programmed into it until its block is erased, whatever the FTL thinks of it. A copy
+//! A slot keeps what was programmed into it until its block is erased, whatever the FTL makes of it. A copy
 //! within the flash shares the bytes; nothing is stored for what was never written.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub struct Payload {
     contents: Vec<Box<[u8]>>,
     held: Vec<u32>,
     free: Vec<Content>,
-    /// Slots programmed, with their new content, until somebody takes them.
+    /// Slots programmed, with their new content, until they are taken.
     programmed: Option<VecDeque<(u32, Content)>>,
 }
 
@@ -27,7 +27,7 @@ impl Payload {
     pub fn new(slots: usize, page_bytes: u32) -> Payload {
         Payload {
             page_bytes: page_bytes as usize,
-            // The system zeroes it: until touched, it takes no memory.
+            // The system zeroes it; it takes no memory until it is touched.
             slots: vec![0; slots],
             contents: vec![Box::default()],
             held: vec![0],
@@ -36,12 +36,12 @@ impl Payload {
         }
     }
 
-    /// From now on, keeps what every program puts into its slot, for [`Payload::take_programmed`].
+    /// Keeps from now on what every program puts into its slot, for [`Payload::take_programmed`].
     pub fn keep_programmed(&mut self) {
         self.programmed.get_or_insert_default();
     }
 
-    /// Takes what the earliest unclaimed program of a slot put there; to be released.
+    /// Takes what the earliest unclaimed program of a slot put there; the caller must release it.
     pub fn take_programmed(&mut self, slot: u32) -> Content {
         let Some(programmed) = &mut self.programmed else { return 0 };
         let at = programmed.iter().position(|&(other, _)| other == slot);
@@ -53,7 +53,7 @@ impl Payload {
         self.slots.len() as u32
     }
 
-    /// Bytes of a logical page.
+    /// Returns the bytes of a logical page.
     pub fn page_bytes(&self) -> usize {
         self.page_bytes
     }
@@ -150,7 +150,8 @@ impl Payload {
 mod tests {
     use super::*;
 
-    /// Copies share, partial writes keep the rest of a page, and an erasure frees what no other slot holds.
+    /// Copies share bytes, partial writes keep the rest of a page, and an erasure frees what no other slot
+    /// holds.
     #[test]
     fn bytes_live_until_the_last_slot_that_holds_them_is_erased() {
         let mut payload = Payload::new(8, 4);

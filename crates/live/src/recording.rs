@@ -27,7 +27,7 @@ impl Recording {
         Ok(Recording { path: path.into(), out, failed })
     }
 
-    /// Adds a request; `outstanding`: of clients' requests so many are under way, its own among them.
+    /// Adds a request; `outstanding` is the number of client requests under way, including this one.
     pub fn push(&mut self, record: &Record, outstanding: usize) {
         if self.failed.is_none() {
             let Record { time_ns, op, offset, size, flags, .. } = record;

@@ -38,13 +38,13 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// How time passes.
     pub time: Time,
-    /// Writes are refused.
+    /// Whether writes are refused.
     pub read_only: bool,
     /// Trace of all requests.
     pub record: Option<PathBuf>,
     /// The export's description of itself.
     pub description: String,
-    /// How long a client may be silent within a message, and not read.
+    /// How long a client may be silent within a message, or not read.
     pub patience: Duration,
 }
 
@@ -55,36 +55,36 @@ pub struct Shared {
     pub clock: Clock,
     /// Who keeps processors awake.
     pub company: Company,
-    /// A command has asked the device to stop.
+    /// Whether a command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
-    /// No more clients are accepted.
+    /// Whether no more clients are accepted.
     pub closing: AtomicBool,
-    /// No more requests are accepted, and none is in flight.
+    /// Whether no more requests are accepted, and none is in flight.
     pub stopping: AtomicBool,
-    /// The simulation can no longer be used.
+    /// Why the simulation can no longer be used, if it cannot.
     failed: Mutex<Option<RunError>>,
     /// What is exported.
     pub export: Export,
     /// See [`Options::patience`].
     pub patience: Duration,
     clients: Mutex<Vec<Arc<Stream>>>,
-    /// Clients so far.
+    /// Number of clients so far.
     pub connections: AtomicU64,
 }
 
 impl Shared {
-    /// The clients that are connected.
+    /// Returns the clients that are connected.
     pub fn clients(&self) -> MutexGuard<'_, Vec<Arc<Stream>>> {
         self.clients.lock().expect("no panic while clients are listed")
     }
 
-    /// The engine, locked.
+    /// Locks and returns the engine.
     pub fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().expect("no panic in the engine")
     }
 
-    /// Works with the engine, and collects whoever then has replies to send; returns false if it can no
-    /// longer be used.
+    /// Works with the engine, and collects the clients that then have replies to send; returns false if it
+    /// can no longer be used.
     pub fn with_engine(
         &self,
         answered: &mut Vec<Arc<dyn Sink>>,
@@ -102,20 +102,20 @@ impl Shared {
         outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
     }
 
-    /// Power is off: clients are disconnected, and the process ends.
+    /// Disconnects clients and ends the process: power is off.
     fn cut_off(&self) {
         self.asked_to_stop.store(true, Ordering::Relaxed);
         let clients = self.clients.lock().expect("no panic while clients are listed");
         clients.iter().for_each(|stream| stream.shut(Shutdown::Both));
     }
 
-    /// The result so far.
+    /// Returns the result so far.
     pub fn describe(&self, describe: &Describe) -> serde_json::Value {
         let (report, live) = self.engine().report();
         describe(&report, &live, self.connections.load(Ordering::Relaxed))
     }
 
-    /// What is reported to Prometheus.
+    /// Returns what is reported to Prometheus.
     pub fn scrape(&self) -> Scrape {
         let engine = self.engine();
         let (report, live) = engine.report();
@@ -147,7 +147,7 @@ impl Server {
     /// `describe` makes the answers of the control socket.
     ///
     /// # Errors
-    /// [`LiveError::User`]: an address, or the recording.
+    /// [`LiveError::User`] if an address or the recording is at fault.
     pub fn start(
         settings: &Settings,
         device: (Prepared, Option<Stored>),
@@ -221,7 +221,7 @@ impl Server {
         self.shared.asked_to_stop.load(Ordering::Relaxed)
     }
 
-    /// Whether it is still running.
+    /// Checks that it is still running.
     ///
     /// # Errors
     /// Returns what ended it: the simulation's error, or a fault.
@@ -246,7 +246,7 @@ impl Server {
     }
 
     /// Stops cleanly: requests in flight complete, the recording ends, a flash in a file is left with its
-    /// checkpoint. Returns the result, which says under `media` if that failed.
+    /// checkpoint. Returns the result, which says under `media` whether that failed.
     ///
     /// # Errors
     /// The simulation's error, the recording's, or a fault.

@@ -54,7 +54,8 @@ impl Stream {
         company: bool,
     ) -> Option<io::Result<usize>> {
         let left = moment.saturating_duration_since(Instant::now());
-        // A thread that never slept would keep the processor that its client used and should be woken on.
+        // A thread that never slept would occupy the processor that its client used and on which it should be
+        // woken.
         let awake = moment - if company { SPIN_IN_COMPANY.min(left) } else { SPIN.min(left / 2) };
         loop {
             let left = awake.saturating_duration_since(Instant::now());
@@ -166,7 +167,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Address::Unix(path) = &self.address {
-            // Somebody else may have removed it.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -183,7 +184,7 @@ pub fn knock(address: &Address) {
 /// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
-/// [`LiveError::User`] if somebody does, or something else has the name.
+/// [`LiveError::User`] if a process does, or something else has the name.
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

@@ -1,5 +1,5 @@
 //! What a device has in its file after a cut, a kill or a clean stop: everything that a flush or FUA
-//! promised; of everything else either the old or the new data, never torn below a sector.
+//! promised, and for everything else either the old or the new data, never torn below a sector.
 
 mod common;
 
@@ -22,12 +22,12 @@ const SECTOR: usize = 512;
 /// NBD's error of a device that accepts no more writes.
 const EIO: u32 = 5;
 
-/// Cycles for each device: `FTLAB_CUTS`, else a few.
+/// Returns the cycles for each device: `FTLAB_CUTS`, else a few.
 fn cycles() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(20, |count| count.parse().unwrap())
 }
 
-/// The device in a file, made or found.
+/// Opens the device in a file, which is made if it does not exist.
 fn open(resolved: &Resolved, path: &Path, time: Time) -> Result<(Engine, Opened), LiveError> {
     let (settings, identity) = (&resolved.settings, resolved.state_identity());
     let (prepared, stored) = match Found::read(path, settings, &identity)? {
@@ -57,9 +57,9 @@ struct Account {
     /// Sectors, and positions in their lists, that the next flush makes durable.
     acknowledged: Vec<(usize, usize)>,
     next: u64,
-    /// The device has blocks that wear out.
+    /// Whether the device has blocks that wear out.
     wears_out: bool,
-    /// The device is worn out and has refused a write, whose first pages may be there.
+    /// Whether the device is worn out and has refused a write, whose first pages may be there.
     refused: bool,
 }
 
@@ -112,7 +112,7 @@ impl Client {
         engine.ask(&Asked { request, data, structured: false, sink: &self.sink, charged: 0 });
     }
 
-    /// Everything the device holds.
+    /// Reads everything the device holds.
     fn read(&self, engine: &mut Engine, bytes: usize) -> Vec<u8> {
         let length = bytes as u32;
         self.ask(
@@ -125,7 +125,7 @@ impl Client {
         self.kept.take().pop().unwrap().split_off(16)
     }
 
-    /// A few requests that do not overlap, then the replies.
+    /// Sends a few requests that do not overlap, then checks the replies.
     fn batch(
         &self,
         engine: &mut Engine,
@@ -253,7 +253,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
                 engine.drain().unwrap();
                 client.kept.take();
                 assert_eq!(engine.end_media().unwrap(), None);
-                // It is all there.
+                // Everything is there.
                 for list in account.since.values_mut().filter(|_| !account.refused) {
                     let last = list.pop().unwrap();
                     *list = vec![Content { durable: true, ..last }];
@@ -268,7 +268,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     println!("{keys:?}: {devices} devices, {loaded} checkpoints, at the end {opened:?}");
 }
 
-/// Regression: a checksum that was compared the wrong way round survived the mutants.
+/// Regression: a checksum compared the wrong way round survived the mutants.
 #[test]
 fn damage_is_told_and_what_is_whole_is_taken() {
     let (resolved, _) = common::device(&[("ftl.power_safe", "true"), ("ftl.kind", "page")]);

@@ -56,7 +56,7 @@ fn mutated_messages_are_dealt_with_by_the_protocol() {
     campaign("nbd-protocol", 20_000, Duration::from_secs(10), |number, _| judge(number));
 }
 
-/// The export of the device served here.
+/// Returns the export of the device served here.
 fn export() -> Export {
     let (resolved, _) = common::device(&[("ftl.kind", "page")]);
     let size = resolved.settings.user_bytes();
@@ -68,7 +68,7 @@ fn serve(name: &str) -> (Server, PathBuf) {
     serve_in(Time::Free, name, &[])
 }
 
-/// In real time the thread of one client keeps the time for all.
+/// Serves a device. In real time the thread of one client keeps the time for all.
 fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) {
     let (resolved, prepared) = common::device(&[&[("ftl.kind", "page")], keys].concat());
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
@@ -109,7 +109,7 @@ impl Good {
 
     fn ask(&mut self, number: u64) -> std::io::Result<()> {
         let page = vec![number as u8; 4096];
-        // After the area that the hostile clients write, which ends 20,000 bytes after 2 MiB, except for a
+        // Beyond the area that the hostile clients write, which ends 20,000 bytes after 2 MiB, except for a
         // rare mutant.
         let at = (2 << 20) + (32 << 10);
         self.0.write_all(&request(0, 1, number, at, 4096, &page))?;
@@ -124,7 +124,7 @@ impl Good {
     }
 }
 
-/// Memory of the process that is not shared, bytes.
+/// Returns the memory of the process that is not shared, bytes.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
@@ -229,10 +229,10 @@ fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPl
     end(&bad);
 }
 
-/// Regression: offset and length of a flush, which are reserved, were added up, and a server built with overflow
-/// checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and for a sum beyond 2^64
-/// two mutations had to meet in both halves of the offset of one flush, which one session in some sixty million
-/// has. Offsets and lengths at the edges are drawn now.
+/// Regression: offset and length of a flush, which are reserved, were added up, and a server built with
+/// overflow checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum
+/// beyond 2^64 required two mutations in the two halves of one flush's offset, which happens in one of some
+/// sixty million sessions. Offsets and lengths at the edges are now drawn too.
 #[test]
 fn a_flush_of_a_range_is_refused() {
     let (server, path) = serve("flush");
@@ -264,7 +264,7 @@ fn a_client_that_haggles_without_end_is_let_go() {
     server.stop().unwrap();
 }
 
-/// Half a message does not keep a connection open; an idle client does.
+/// Half a message does not keep a connection open; being idle between messages does.
 #[test]
 fn a_client_that_stops_amid_a_message_is_let_go() {
     let (server, path) = serve("half");

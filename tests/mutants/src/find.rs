@@ -28,7 +28,7 @@ pub struct Edit {
     pub mutants: Vec<(String, String)>,
 }
 
-/// All places of a module.
+/// Returns all places of a module.
 ///
 /// # Errors
 /// If it is not Rust.

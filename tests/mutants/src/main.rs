@@ -1,11 +1,11 @@
-//! Puts switchable mutants into a copy of the source of core and what stands on it: one build, and an environment
-//! variable says which of them is on.
+//! Puts switchable mutants into a copy of the source of core and what is built on it: one build, and an
+//! environment variable says which of them is on.
 //!
 //!     ftlab-mutants SOURCE COPY CHOSEN
 //!
 //! Reads every module below SOURCE (core/src and files/src) and writes it below COPY with a switch around
-//! each place whose mutants are CHOSEN, a file of their numbers, one a line. The list of all mutants goes to
-//! stdout as JSON. `run.py` in the same folder does the rest.
+//! each place whose mutants are CHOSEN, a file of their numbers, one per line. The list of all mutants goes
+//! to stdout as JSON. `run.py` in the same folder does the rest.
 
 mod find;
 mod render;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::find::{Edit, Shape};
 
-/// A mutant as it stands in the copy.
+/// A mutant as it is in the copy.
 pub struct Placed {
     /// Function it is in.
     pub function: String,
@@ -13,7 +13,7 @@ pub struct Placed {
     pub what: String,
     /// Bytes of the copy that only this mutant runs.
     pub branch: Range<usize>,
-    /// Bytes of the copy that the switch around its place takes.
+    /// Bytes of the copy that the switch around its place takes up.
     pub whole: Range<usize>,
 }
 

@@ -14,7 +14,7 @@ use super::power::Ran;
 use crate::nbd::{Errno, reply};
 use crate::payload::Payload;
 
-/// Collects completions until the engine looks at them.
+/// Collects completions until the engine examines them.
 #[derive(Default)]
 pub(super) struct Heard {
     pub answers: Vec<(u64, bool, u64)>,
@@ -51,10 +51,10 @@ pub(super) struct Ticket {
     /// The reply to a read, and where its data begins.
     pub reply: Vec<u8>,
     pub data_at: usize,
-    /// Submissions that have not completed.
+    /// Number of submissions that have not completed.
     pub parts: u32,
     pub failed: bool,
-    /// A flush follows them.
+    /// Whether a flush follows them.
     pub flush: bool,
 }
 
@@ -78,7 +78,7 @@ impl Ticket {
     }
 }
 
-/// All of them, by place.
+/// All tickets, by place.
 #[derive(Default)]
 pub(super) struct Tickets {
     places: Vec<Option<Ticket>>,
@@ -90,7 +90,7 @@ impl Tickets {
         self.count() == 0
     }
 
-    /// How many are under way.
+    /// Returns how many are under way.
     pub fn count(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -109,7 +109,7 @@ impl Tickets {
         self.places[place].take().expect("it is open")
     }
 
-    /// Closes all.
+    /// Closes and returns all tickets.
     pub fn drain(&mut self) -> impl Iterator<Item = Ticket> {
         self.free.clear();
         std::mem::take(&mut self.places).into_iter().flatten()
@@ -141,7 +141,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Returns the part of it that lies in a page which begins at `start`.
+    /// Returns the part of it that is in the page that begins at `start`.
     fn within(&self, start: u64, page_bytes: usize) -> Option<(u64, u64)> {
         let (from, to) = (self.offset.max(start), self.end.min(start + page_bytes as u64));
         (from < to).then_some((from, to))
@@ -151,19 +151,19 @@ impl Flight {
 /// All submissions in flight, by number.
 #[derive(Default)]
 pub(super) struct Flights {
-    /// Number of the first in the queue.
+    /// Number of the first submission in the queue.
     first: u64,
     queue: VecDeque<Option<Flight>>,
     /// If requests merge: the submissions that make up each request.
     behind: HashMap<u64, Vec<u64>>,
-    /// The submissions whose request issues now.
+    /// The submissions whose request is issuing now.
     issuing: Vec<u64>,
-    /// Slot that the next program takes its data from, and whether that data is overwritten.
+    /// Slot from which the next program takes its data, and whether that data is overwritten.
     source: (u32, bool),
 }
 
 impl Flights {
-    /// A submission was handed over.
+    /// Notes that a submission was handed over.
     pub fn begin(&mut self, number: u64, flight: Flight) {
         if self.queue.is_empty() {
             self.first = number;
@@ -176,7 +176,7 @@ impl Flights {
         self.queue.get(number.checked_sub(self.first)? as usize)?.as_ref()
     }
 
-    /// A submission has completed.
+    /// Notes that a submission has completed, and returns it.
     pub fn end(&mut self, number: u64) -> Flight {
         let flight = self.queue[(number - self.first) as usize].take().expect("it is under way");
         while let Some(None) = self.queue.front() {
@@ -186,7 +186,7 @@ impl Flights {
         flight
     }
 
-    /// A request, which may consist of several submissions, has completed.
+    /// Notes that a request, which may consist of several submissions, has completed.
     pub fn forget(&mut self, request: u64) {
         self.behind.remove(&request);
     }

@@ -30,11 +30,11 @@ pub use status::{Live, OPERATIONS};
 
 /// Where replies go.
 pub trait Sink: Send + Sync {
-    /// Takes a reply to a request with its [`Asked::charged`]; must not block.
+    /// Takes a reply to a request, which was charged [`Asked::charged`]; must not block.
     fn put(&self, reply: Vec<u8>, charged: usize);
     /// Sends what was put in; must not block. It is called not by the engine, but by whoever held it.
     fn kick(&self);
-    /// The device has lost its power: no reply will come, and the client is cut off.
+    /// Called when the device has lost its power: no reply will come, and the client is cut off.
     fn lose(&self);
 }
 
@@ -44,7 +44,7 @@ pub struct Asked<'a> {
     pub request: Request,
     /// Data of a write.
     pub data: &'a [u8],
-    /// The client reads replies in chunks.
+    /// Whether the client reads replies in chunks.
     pub structured: bool,
     /// The client.
     pub sink: &'a Arc<dyn Sink>,
@@ -136,7 +136,7 @@ impl Engine {
         let refused = match command {
             Command::Unknown(_) => Some(Errno::Inval),
             command if flags.foreign(command) => Some(Errno::Inval),
-            // Reserved: a flush is of the whole device.
+            // Reserved: a flush covers the whole device.
             Command::Flush if offset != 0 || length != 0 => Some(Errno::Inval),
             _ if writes && self.read_only => Some(Errno::Perm),
             _ if ranged && end.is_none() => {
@@ -147,7 +147,7 @@ impl Engine {
                 })
             }
             Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
-            // Its answer has at least one extent.
+            // The answer has at least one extent.
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
@@ -201,12 +201,12 @@ impl Engine {
             Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
             _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
         }
-        // Only writes have a mark that says so.
+        // Only writes have a mark for this.
         self.tickets[ticket].flush =
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
     }
 
-    /// Zeroes are written by a trim of the whole pages, and by writes at both ends.
+    /// Writes zeroes: by a trim of the whole pages, and by writes at both ends.
     fn zero(&mut self, ticket: usize, offset: u64, end: u64) {
         let page = self.payload.page_bytes() as u64;
         let (first, last) = (offset.next_multiple_of(page), end / page * page);
@@ -223,8 +223,8 @@ impl Engine {
         zeroes(self, last, end);
     }
 
-    /// Makes one submission of a request. What comes while time stands at t, after the decisions at t,
-    /// arrives at t + 1, so that a replay of the recording takes the same decisions.
+    /// Makes one submission of a request. What comes while the time is t, after the decisions at t, arrives
+    /// at t + 1, so that a replay of the recording makes the same decisions.
     fn enter(
         &mut self,
         ticket: usize,
@@ -244,7 +244,7 @@ impl Engine {
                 self.tickets[ticket].parts += 1;
                 self.flights.begin(number, Flight { ticket, op, offset, end, data });
             }
-            // The range was checked before, so this means that time has come to its end.
+            // The range was checked before, so this means that simulated time has reached its end.
             Err(_) => self.tickets[ticket].failed = true,
         }
     }
@@ -352,7 +352,7 @@ impl Engine {
         }
     }
 
-    /// A submission has completed.
+    /// Notes that a submission has completed.
     fn arrived(&mut self, number: u64, failed: bool, at_ns: u64) {
         let flight = self.flights.end(number);
         let full = self.supply.as_ref().is_some_and(Supply::is_full) && flight.op != Op::Read;

@@ -3,7 +3,7 @@
 //!
 //! The FTL decides a change of the flash when a request issues, the device performs it later, and only what
 //! has finished is in the file. The reply to a request is sent after that. So whatever ends the process, the
-//! file is the flash of a device that lost its power at that moment; a cut also tears what is in service.
+//! file holds the flash of a device that lost its power at that moment; a cut also tears what is in service.
 
 use std::collections::VecDeque;
 use std::io;
@@ -33,7 +33,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// The part of an activity that concerns the flash's contents.
+    /// Returns the part of an activity that concerns the flash's contents.
     pub fn of(activity: &Activity) -> Option<Ran> {
         let cells = activity.part == ftlab_core::device::Part::Cells && activity.operation != Operation::Read;
         let number = activity.number.filter(|_| cells)?;
@@ -70,7 +70,7 @@ pub(super) struct Supply {
     says: Says,
     identity: Identity,
     settings: Settings,
-    /// Number of the first in the queue.
+    /// Number of the first operation in the queue.
     first: u32,
     queue: VecDeque<Option<Pending>>,
     /// Operations that have ended and are not in the file: number and time.
@@ -83,7 +83,7 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// Makes it for a device that was stored, or is made for a file.
+    /// Makes it for a device that was stored, or that is being made for a file.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();
@@ -114,8 +114,8 @@ impl Supply {
         self.status.error.is_some()
     }
 
-    /// Takes in what was decided and what has run so far; returns when power is to be cut, if that falls into
-    /// it. Replies have been sent up to `since_ns`.
+    /// Takes in what was decided and what has run so far; returns when power is to be cut, if that is within
+    /// this time. Replies have been sent up to `since_ns`.
     fn take(&mut self, ran: &mut Vec<Ran>, payload: &mut Payload, since_ns: u64) -> Option<(u64, u64)> {
         for change in self.tape.take_changes() {
             let stuff = self.stuff(&change, payload);
@@ -134,7 +134,7 @@ impl Supply {
             self.ended.push_back((number, end_ns));
             self.status.operations += 1;
             if let Some((_, seed)) = self.planned.take_if(|(at, _)| *at == self.status.operations) {
-                // A moment in which it was in service and after which no reply has been sent.
+                // A moment in which the operation was in service and after which no reply has been sent.
                 let from_ns = begin_ns.max(since_ns);
                 let within = below(stream(seed, "moment").next_u64(), (end_ns - from_ns).max(1));
                 due = Some((from_ns + 1 + within, seed));
@@ -143,7 +143,7 @@ impl Supply {
         due
     }
 
-    /// What a program puts into its slots.
+    /// Returns what a program puts into its slots.
     fn stuff(&mut self, change: &Change, payload: &mut Payload) -> Vec<Stuff> {
         let Change::Program { page, kind, spares } = change else { return Vec::new() };
         let first = page * spares.len() as u32;
@@ -246,7 +246,7 @@ impl Engine {
         self.supply.as_ref().is_some_and(Supply::is_off)
     }
 
-    /// Follows on their way to the flash the operations of the simulation since `since_ns`; returns when
+    /// Follows the operations of the simulation since `since_ns` on their way to the flash; returns when
     /// power was cut, if it was.
     pub(super) fn follow_flash(&mut self, since_ns: u64) -> Option<u64> {
         let supply = self.supply.as_mut()?;
@@ -282,19 +282,19 @@ impl Engine {
         self.supply = Some(supply);
     }
 
-    /// Clients whose requests are in flight lose them, and their connections.
+    /// Gives up requests in flight: their clients lose them, and their connections.
     pub(super) fn give_up(&mut self) {
         self.tickets.drain().for_each(|ticket| ticket.sink.lose());
     }
 
-    /// Whether writes have to be refused: the file accepts nothing.
+    /// Whether writes have to be refused because the file accepts nothing.
     pub(super) fn is_full(&mut self) -> bool {
         let Some(supply) = self.supply.as_mut().filter(|supply| supply.is_full()) else { return false };
         supply.settle(u64::MAX, &mut self.payload);
         supply.is_full()
     }
 
-    /// Returns the result at the time of the cut, else so far; and what the simulation does not know.
+    /// Returns the result at the time of the cut, or else so far, and what the simulation does not know.
     pub fn report(&self) -> (Report, Live) {
         let live = Live::new(self);
         let Some(supply) = &self.supply else { return (self.simulation.report(), live) };
@@ -334,10 +334,10 @@ impl Engine {
         Ok(self.supply.as_ref().and_then(|supply| supply.status.error.clone()))
     }
 
-    /// The FTL's state, if loading it gives the same device.
+    /// Returns the FTL's state, if loading it gives the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
-        // What those keep besides is not saved.
+        // What those keep in addition is not saved.
         if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
             return None;
         }

@@ -19,9 +19,9 @@ pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 pub struct Live {
     /// `real` or `free`.
     pub time: &'static str,
-    /// Simulated time for wall time; under free time 1.
+    /// Simulated time over wall time; 1 in free time.
     pub speed: f64,
-    /// How much later than due replies were sent, wall time, ns; empty in free time.
+    /// How late replies were sent, wall time, ns; empty in free time.
     pub lateness: Summary,
     /// Bytes of data kept.
     pub payload_bytes: u64,
@@ -31,7 +31,7 @@ pub struct Live {
     pub queues: [u32; 2],
     /// Erased blocks that belong to no log.
     pub free_blocks: u64,
-    /// Present for a device whose flash is in a file.
+    /// The state of the media, for a device whose flash is in a file.
     pub media: Option<MediaStatus>,
 }
 
@@ -57,8 +57,8 @@ impl Live {
 }
 
 impl Engine {
-    /// Simulated time from arrival to completion, ns, by operation, without failures; and how much later than
-    /// due replies were sent, wall time, ns.
+    /// Returns the simulated time from arrival to completion, ns, by operation, without failures; and how
+    /// late replies were sent, wall time, ns.
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
     }

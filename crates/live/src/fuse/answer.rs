@@ -22,7 +22,7 @@ pub(super) struct Pending(pub Mutex<State>);
 
 /// The outcome so far.
 pub(super) struct State {
-    /// Replies to come.
+    /// Number of replies still to come.
     pub left: usize,
     /// The first error.
     pub error: u32,

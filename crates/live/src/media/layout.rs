@@ -1,14 +1,14 @@
 //! Where things are in a media file, and the form of its records. docs/live.md describes them.
 //!
-//! Every record is sealed with a checksum (XXH3, 64 bits) and lies within one page of the system's cache, so
-//! a process that is killed leaves either the old or the new record.
+//! Every record is sealed with a checksum (XXH3, 64 bits) and is within one page of the system's cache, so a
+//! process that is killed leaves either the old or the new record.
 
 use ftlab_core::flash::media::{Kind, Spare};
 use ftlab_core::settings::Settings;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-/// First bytes of the file. The last two are not text, and a transfer in text mode damages them.
+/// First bytes of the file. The last two are not text, so that a transfer in text mode damages them.
 pub const MAGIC: [u8; 8] = *b"ftlnnd\r\n";
 /// Number of the layout.
 pub const VERSION: u32 = 1;
@@ -24,7 +24,7 @@ const SLOT: usize = 16;
 /// The parts begin at multiples of this.
 const ALIGN: u64 = 4096;
 
-/// The checksum used everywhere.
+/// Returns the checksum that is used everywhere.
 pub fn sum(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
@@ -43,7 +43,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A device whose translation pages hold up to this many units.
+    /// Makes it for a device whose translation pages hold up to this many units.
     pub fn new(settings: &Settings, units_per_page: u32) -> Shape {
         let flash = &settings.flash;
         let slots = (flash.page_bytes / settings.ftl.logical_page_bytes).max(units_per_page) as usize;
@@ -57,32 +57,32 @@ impl Shape {
         }
     }
 
-    /// Pages.
+    /// Returns the number of pages.
     pub fn pages(&self) -> u64 {
         u64::from(self.blocks) * u64::from(self.pages_per_block)
     }
 
-    /// The record of how the file was left.
+    /// Returns where the record of how the file was left begins.
     pub fn left(&self) -> u64 {
         HEAD
     }
 
-    /// A block's record.
+    /// Returns where a block's record begins.
     pub fn block(&self, block: u32) -> u64 {
         HEAD + LEFT + u64::from(block) * BLOCK as u64
     }
 
-    /// The record of a page's spare area.
+    /// Returns where the record of a page's spare area begins.
     pub fn spare(&self, page: u64) -> u64 {
         self.block(self.blocks).next_multiple_of(ALIGN) + page * u64::from(self.spare_bytes)
     }
 
-    /// A page's payload.
+    /// Returns where a page's payload begins.
     pub fn payload(&self, page: u64) -> u64 {
         self.spare(self.pages()).next_multiple_of(ALIGN) + page * u64::from(self.page_bytes)
     }
 
-    /// The checkpoint, the last part.
+    /// Returns where the checkpoint begins, the last part.
     pub fn checkpoint(&self) -> u64 {
         self.payload(self.pages()).next_multiple_of(ALIGN)
     }
@@ -101,7 +101,7 @@ impl Left {
     /// Bytes of the record.
     pub const BYTES: usize = 24;
 
-    /// The record.
+    /// Returns the record.
     pub fn encode(&self) -> Vec<u8> {
         seal([self.bytes.to_le_bytes(), self.sum.to_le_bytes()].concat())
     }
@@ -120,12 +120,12 @@ pub struct Block {
     pub number: u64,
     /// Number of erasures.
     pub erases: u32,
-    /// The block's last erase was cut.
+    /// Whether the block's last erase was cut.
     pub torn: bool,
 }
 
 impl Block {
-    /// The record.
+    /// Returns the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.number.to_le_bytes().to_vec();
         out.extend(self.erases.to_le_bytes());
@@ -170,7 +170,7 @@ const KINDS: [Kind; 5] = [Kind::Data, Kind::Map, Kind::Log, Kind::Shared, Kind::
 const TORN: u32 = 0xff;
 
 impl Page {
-    /// The record.
+    /// Returns the record.
     pub fn encode(&self) -> Vec<u8> {
         let kind = self.kind.map_or(TORN, |kind| {
             KINDS.iter().position(|&other| other == kind).expect("all are listed") as u32
@@ -236,7 +236,7 @@ impl Fields<'_> {
 mod tests {
     use super::*;
 
-    /// Records are read back unchanged, and one changed byte anywhere is noticed.
+    /// Records are read back unchanged, and a change of any single byte is noticed.
     #[test]
     fn records_are_sealed() {
         let slot = |owner, bytes| Slot { spare: Spare { owner, seq: 7 << 40 }, bytes };

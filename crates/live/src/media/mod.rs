@@ -2,9 +2,9 @@
 //! that ends.
 //!
 //! Each change of a page or a block is one record, written after the payload that it describes: a page counts
-//! as programmed once its record is complete. An erase is the record of its block: what was programmed before
-//! it is void. So a process that is killed leaves the flash as it was between two operations, never in the
-//! middle of one.
+//! as programmed once its record is complete. An erase is the record of its block: everything programmed
+//! before is void. So a process that is killed leaves the flash as it was between two operations, never in
+//! the middle of one.
 
 mod layout;
 mod open;
@@ -111,7 +111,7 @@ impl Nand {
         Ok(Stored { nand, tape: power.tape, says, payload, identity: identity.clone(), opened: Opened::Made })
     }
 
-    /// Its path.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -188,7 +188,7 @@ impl Nand {
         let pages = u64::from(self.shape.pages_per_block);
         let first = u64::from(block) * pages;
         let from = self.shape.payload(first);
-        // Void data takes no room, if the file system can do that.
+        // Void data takes no room, if the file system supports that.
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.file, how, from, self.shape.payload(first + pages) - from);
         Ok(())
@@ -199,7 +199,7 @@ impl Nand {
         self.file.write_all_at(&left.encode(), self.shape.left())
     }
 
-    /// From here on only the flash counts.
+    /// Declares the checkpoint void: from here on only the flash counts.
     ///
     /// # Errors
     /// The system's error.
@@ -208,8 +208,8 @@ impl Nand {
         self.file.set_len(self.shape.checkpoint())
     }
 
-    /// Closes the file, with the FTL's state if it is known. Others can then use it, even if it is still open
-    /// somewhere.
+    /// Closes the file, with the FTL's state if it is known. Other processes can then use it, even if it is
+    /// still open somewhere.
     ///
     /// # Errors
     /// The system's error; the flash is complete all the same.
@@ -246,12 +246,12 @@ fn fill(part: &mut [u8], stuff: &Stuff, payload: &Payload) -> io::Result<u32> {
     }
 }
 
-/// Slots for user data.
+/// Returns the number of slots for user data.
 fn slots(settings: &Settings) -> usize {
     (settings.flash.raw_bytes() / u64::from(settings.ftl.logical_page_bytes)) as usize
 }
 
-/// The name of a file that is being written.
+/// Returns the name of a file that is being written.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -262,7 +262,7 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> LiveError {
     LiveError::User(format!("{}: {what}: {}", path.display(), ftlab_trace::atomic::reason(error)))
 }
 
-/// Whoever has the file open has it exclusively.
+/// Locks the file: the process that has it open has it exclusively.
 fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
@@ -304,8 +304,8 @@ fn write_anew(
     Ok((nand.file, blocks, shape.pages()))
 }
 
-/// The contents of translation pages and pages of trims, for each the newest that was put on flash: a copy of
-/// it has the same content.
+/// The contents of translation pages and pages of trims: for each, the newest that was put on flash. A copy
+/// of it has the same content.
 #[derive(Default)]
 pub struct Says(HashMap<(Kind, u32), Version>);
 
@@ -313,7 +313,7 @@ pub struct Says(HashMap<(Kind, u32), Version>);
 type Version = (u64, Arc<[u32]>);
 
 impl Says {
-    /// What a slot is programmed with if it is not user data.
+    /// Returns what a slot is programmed with if it is not user data.
     pub fn of(&mut self, tape: &Tape, kind: Kind, Spare { owner, seq }: Spare) -> Stuff {
         if let Some(words) = tape.give(kind, owner, seq) {
             self.0.insert((kind, owner), (seq, words));

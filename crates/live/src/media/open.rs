@@ -142,7 +142,7 @@ impl Found {
         Ok((prepared, Stored { nand, tape, says, payload, identity, opened }))
     }
 
-    /// The flash in the simulation's form.
+    /// Returns the flash in the simulation's form.
     fn media(&self, settings: &Settings) -> Media {
         enum What<'a> {
             Erase(u32, bool),
@@ -222,7 +222,7 @@ pub(crate) fn is_data(kind: Kind, owner: u32, lpns: u64) -> bool {
     kind != Kind::Map && u64::from(owner) < lpns
 }
 
-/// Where recovery finds the bytes that it copies: a version has the same content wherever it lies.
+/// Where recovery finds the bytes that it copies: a version has the same content wherever it is.
 struct Copies<'a> {
     pages: &'a [(u32, Page)],
     lpns: u64,
@@ -256,7 +256,7 @@ impl Copies<'_> {
         stuff
     }
 
-    /// A slot that holds a version.
+    /// Returns a slot that holds a version.
     fn slot(&mut self, owner: u32, seq: u64) -> u32 {
         let found = self.found.get_or_insert_with(|| {
             let kept = self.pages.iter().filter(|(_, page)| page.kind.is_some_and(|kind| kind != Kind::Map));
@@ -370,12 +370,12 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     Ok((blocks, pages, (left.bytes > 0).then_some(checkpoint)))
 }
 
-/// Returns where the next bytes are that were ever written.
+/// Returns where the next bytes are that have ever been written.
 fn next_data(file: &File, from: u64) -> Option<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(from)) {
         Ok(at) => Some(at),
         Err(rustix::io::Errno::NXIO) => None,
-        // If the file system does not tell, everything is read.
+        // If the file system cannot say, everything is read.
         Err(_) => Some(from),
     }
 }

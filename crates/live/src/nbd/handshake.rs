@@ -23,7 +23,7 @@ const POLICY: u32 = 0x8000_0002;
 const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
 
-/// The one context of block status.
+/// The only context of block status.
 const ALLOCATION: &[u8] = b"base:allocation";
 /// The number under which it is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
@@ -33,7 +33,7 @@ pub(crate) const ALLOCATION_ID: u32 = 1;
 pub struct Export {
     /// Bytes.
     pub size: u64,
-    /// Writes are refused.
+    /// Whether writes are refused.
     pub read_only: bool,
     /// Preferred size of a request, bytes.
     pub preferred: u32,
@@ -85,9 +85,9 @@ pub struct Session {
     phase: Phase,
     no_zeroes: bool,
     options: u32,
-    /// Reads are answered in chunks.
+    /// Whether reads are answered in chunks.
     pub structured: bool,
-    /// Block status may be asked for.
+    /// Whether the client may ask for block status.
     pub block_status: bool,
 }
 
@@ -191,7 +191,7 @@ impl Session {
         Ok(())
     }
 
-    /// INFO and GO.
+    /// Answers INFO and GO.
     fn inform(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) {
         let Some((name, wanted)) = asked(data) else { return reply(out, option, INVALID, b"bad length") };
         if !name.is_empty() {
@@ -221,7 +221,7 @@ impl Session {
         }
     }
 
-    /// LIST_META_CONTEXT and SET_META_CONTEXT.
+    /// Answers LIST_META_CONTEXT and SET_META_CONTEXT.
     fn contexts(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {
         let Some((name, queries)) = contexts_asked(data) else {
             return reply(out, option, INVALID, b"bad length");
@@ -256,21 +256,21 @@ fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend_from_slice(data);
 }
 
-/// A length, that many bytes, and what follows them.
+/// Splits off a length and that many bytes; returns the bytes and what follows them.
 fn text(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = (data.len() >= 4).then(|| u32_at(data, 0) as usize)?;
     let end = length.checked_add(4).filter(|&end| end <= data.len())?;
     Some((&data[4..end], &data[end..]))
 }
 
-/// The name of an export and the kinds of information wanted.
+/// Returns the name of an export and the kinds of information requested.
 fn asked(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, rest) = text(data)?;
     let count = (rest.len() >= 2).then(|| usize::from(u16::from_be_bytes([rest[0], rest[1]])))?;
     (rest.len() == 2 + 2 * count).then(|| (name, &rest[2..]))
 }
 
-/// The name of an export and the requested contexts.
+/// Returns the name of an export and the requested contexts.
 fn contexts_asked(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let (name, mut rest) = text(data)?;
     let count = (rest.len() >= 4).then(|| u32_at(rest, 0))?;

@@ -1,7 +1,7 @@
 //! The NBD protocol (fixed newstyle), as a pure function of bytes.
 //!
 //! A [`Session`] is given the received bytes and interprets their beginning; what it answers itself (the
-//! handshake) it appends to a buffer. It knows no socket and no thread, so that it can be tested alone with
+//! handshake) it appends to a buffer. It uses no socket and no thread, so that it can be tested alone with
 //! hostile bytes. Source: the NetworkBlockDevice project's proto.md.
 
 mod handshake;
@@ -38,12 +38,12 @@ pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }
 
-/// As [`u16_at`].
+/// Does the same as [`u16_at`].
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// As [`u16_at`].
+/// Does the same as [`u16_at`].
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }

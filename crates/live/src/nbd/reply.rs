@@ -7,14 +7,14 @@ const STRUCTURED: u32 = 0x668e_33ef;
 /// Bytes before the data of a read: simple, and structured.
 const BEFORE_DATA: [usize; 2] = [16, 28];
 
-/// An answer without data: success or failure.
+/// Writes an answer without data: success or failure.
 pub fn plain(out: &mut Vec<u8>, cookie: u64, error: Option<Errno>) {
     out.extend_from_slice(&SIMPLE.to_be_bytes());
     out.extend_from_slice(&error.map_or(0, |error| error as u32).to_be_bytes());
     out.extend_from_slice(&cookie.to_be_bytes());
 }
 
-/// A failure where the client expects chunks.
+/// Writes a failure where the client expects chunks.
 pub fn failed(out: &mut Vec<u8>, cookie: u64, error: Errno) {
     chunk(out, 32_769, cookie, 6);
     out.extend_from_slice(&(error as u32).to_be_bytes());
@@ -42,7 +42,7 @@ pub fn read(cookie: u64, offset: u64, length: u32, structured: bool) -> (Vec<u8>
     (out, before)
 }
 
-/// Extents with their flags, for the context of this number.
+/// Writes extents with their flags, for the context of this number.
 pub fn block_status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u32, u32)]) {
     chunk(out, 5, cookie, 4 + 8 * extents.len() as u32);
     out.extend_from_slice(&context.to_be_bytes());

@@ -35,22 +35,22 @@ pub enum Command {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Force unit access.
+    /// Whether force unit access is requested.
     pub fn fua(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// Zeroes are to be written, not trimmed.
+    /// Whether zeroes are to be written, not trimmed.
     pub fn no_hole(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// One extent is enough.
+    /// Whether one extent is enough.
     pub fn one(self) -> bool {
         self.0 & 8 != 0
     }
 
-    /// Write zeroes only if that is faster than a write.
+    /// Whether zeroes are to be written only if that is faster than a write.
     pub fn fast_zero(self) -> bool {
         self.0 & 16 != 0
     }
@@ -87,7 +87,7 @@ pub struct Request {
 /// What a sequence of bytes begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// An incomplete request, to which at least this many bytes belong.
+    /// An incomplete request, which has at least this many bytes.
     Part(usize),
     /// A request; header and data end at this place.
     Whole(Request, usize),
@@ -123,7 +123,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         length: u32_at(bytes, 24),
     };
     let data = if command == Command::Write { request.length } else { 0 };
-    // After a write that is too long, its data cannot be told from what follows.
+    // After a write that is too long, its data cannot be distinguished from what follows.
     if data > MAX_PAYLOAD {
         return Parsed::Bad("a write is longer than the server allows");
     }

@@ -10,12 +10,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub const OPTION: &[u8] = b"IHAVEOPT";
 const MAGIC: u32 = 0x2560_9513;
 
-/// An option of the handshake.
+/// Makes an option of the handshake.
 pub fn option(number: u32, data: &[u8]) -> Vec<u8> {
     [OPTION, &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
 }
 
-/// A request with its data.
+/// Makes a request with its data.
 pub fn request(flags: u16, command: u16, cookie: u64, offset: u64, length: u32, data: &[u8]) -> Vec<u8> {
     let words = [flags.to_be_bytes(), command.to_be_bytes()].concat();
     [
@@ -29,7 +29,7 @@ pub fn request(flags: u16, command: u16, cookie: u64, offset: u64, length: u32, 
     .concat()
 }
 
-/// The client's side of a whole session: flags, options, GO, requests.
+/// Makes the client's side of a whole session: flags, options, GO, requests.
 pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     let go = [&0u32.to_be_bytes()[..], &1u16.to_be_bytes(), &3u16.to_be_bytes()].concat();
     let context = b"\0\0\0\0\0\0\0\x01\0\0\0\x0fbase:allocation";
@@ -154,7 +154,7 @@ impl Understood {
         let code = code.expect("the header is there");
         let (several, answered) =
             self.requests.get_mut(&cookie).ok_or(format!("nobody asked with cookie {cookie}"))?;
-        // Those with the same cookie may be answered in any order, and a failure does not say which one it
+        // Requests with the same cookie may be answered in any order, and a failure does not say which one it
         // answers.
         let fits = |request: &Request| match (magic, request.command) {
             (0, Command::Read) => !self.structured,
@@ -176,7 +176,7 @@ impl Understood {
         if *answered > several.len() {
             return Err(format!("more replies than requests with cookie {cookie}"));
         }
-        // A plain reply does not state its length: if different requests share a cookie, nobody can tell.
+        // A plain reply does not state its length: if different requests share a cookie, it is ambiguous.
         let alike = |other: &Request| (other.command, other.length) == (request.command, request.length);
         if magic == 0 && !several.iter().all(alike) {
             return Ok(None);

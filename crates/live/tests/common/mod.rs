@@ -6,7 +6,7 @@ use ftlab_config::{Base, Override, Resolved, resolve};
 use ftlab_core::sim::Prepared;
 use ftlab_live::engine::Sink;
 
-/// The device of a few MiB on which `ftlab crash` cuts the power, with these keys.
+/// Makes the device of a few MiB on which `ftlab crash` cuts the power, with these keys.
 pub fn device(keys: &[(&str, &str)]) -> (Resolved, Prepared) {
     let set = |&(key, value): &(&str, &str)| Override {
         origin: "test".into(),
@@ -25,7 +25,7 @@ pub fn device(keys: &[(&str, &str)]) -> (Resolved, Prepared) {
 pub struct Kept(Mutex<Vec<Vec<u8>>>);
 
 impl Kept {
-    /// The replies so far.
+    /// Returns the replies so far.
     #[allow(dead_code)] // not every test reads them
     pub fn take(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.0.lock().unwrap())
@@ -42,7 +42,7 @@ impl Sink for Kept {
     fn lose(&self) {}
 }
 
-/// A client as the engine sees it, and as the test does.
+/// Makes a client, as the engine sees it and as the test does.
 #[allow(dead_code)] // not every test has one
 pub fn client() -> (Arc<Kept>, Arc<dyn Sink>) {
     let kept = Arc::new(Kept::default());
