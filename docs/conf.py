@@ -20,7 +20,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 
-# Pages are written for a plain Markdown reader first; no other syntax than what the site needs.
+# Pages are written for a plain Markdown reader first, with no other syntax than the site needs.
 myst_heading_anchors = 3
 # A block without a language is output or a file, not Python.
 highlight_language = "text"
@@ -30,7 +30,7 @@ default_role = "code"
 python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-# Of the signatures, what is another package's and has no page here.
+# Names in signatures that belong to other packages and have no page here.
 nitpick_ignore_regex = [
     ("py:class", r"(np|alt|numpy|pl|polars|os|collections|pathlib|typing|click)\..*"),
     ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Frame|Mapping|Iterable|Progress|Preconditioning)"),
@@ -44,7 +44,7 @@ html_title = "ftlab"
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
-# Summaries are fetched, which browsers refuse for pages opened from a disk.
+# Summaries would be fetched, which browsers refuse for pages opened from a disk.
 html_show_search_summary = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
@@ -65,7 +65,7 @@ def _redirect(_app: Any, docname: str, source: list[str]) -> None:
 
 
 def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
-    """Options and commands in the help of commands stand as code, or `--` becomes a dash."""
+    """Marks options and commands in the help of commands as code, or `--` becomes a dash."""
     for number, line in enumerate(lines):
         if line.startswith("| ftlab"):
             lines[number] = f"| ``{line[2:]}``"
@@ -74,12 +74,12 @@ def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
 
 
 def _accessible(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """What readers without a mouse or a screen need and Sphinx and the theme leave out."""
+    """Adds what readers without a mouse or a screen need and Sphinx and the theme leave out."""
     if body := context.get("body"):
         # What scrolls takes the focus, so that arrow keys move it.
         body = re.sub(r"<pre(?= id| class|>)", '<pre tabindex="0"', body)
         body = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
-        # Lines of a signature are no list of terms.
+        # Lines of a signature are not a list of terms.
         context["body"] = re.sub(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>", _lines, body)
     if tree := context.get("furo_navigation_tree"):
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')

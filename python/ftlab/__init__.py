@@ -13,7 +13,7 @@ measured and compared::
     print(comparison)
 """
 
-# True for those who check types; `typing` would take longer to load than all else here.
+# True for type checkers; `typing` would take longer to load than everything else here.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ if not TYPE_CHECKING:
     # Type checkers know exactly the names imported above.
 
     def __getattr__(name: str) -> object:
-        """Loads a name's module."""
+        """Loads the module of a name."""
         from importlib import import_module
 
         if name not in _HOME:
@@ -82,5 +82,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """The public names, loaded or not."""
+    """Returns the public names, loaded or not."""
     return sorted({*globals(), *__all__})

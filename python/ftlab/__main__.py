@@ -16,7 +16,7 @@ def main() -> None:
             sys.stdout.flush()
             sys.exit(0)
         except OSError:
-            # The command line knows what to say.
+            # The command line reports it.
             pass
     from ftlab.cli import main as run
 

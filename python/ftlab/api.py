@@ -1,4 +1,4 @@
-"""Running one configuration, or several side by side."""
+"""Running one configuration, or several in parallel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _workload(arguments: Mapping[str, Any]) -> tuple[dict[str, Scalar], MakeChunks | None]:
-    """The short keywords among a function's arguments that were given, and the rows of a trace in memory."""
+    """Returns the short keywords that a call gave, and the rows of a trace in memory."""
     given = {name: arguments[name] for name in SHORTHANDS if arguments[name] is not None}
     trace = given.get("trace")
     if trace is None or isinstance(trace, (str, os.PathLike)):
@@ -71,7 +71,7 @@ def run(
         collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
         check: verify every invariant after every operation (slow).
         timeline: write what every channel, chip and die did to this file, for ui.perfetto.dev; what it
-            holds stands in `Result.timeline`.
+            holds is in `Result.timeline`.
         timeline_window: the stretch of simulated time it shows, ``"10ms:20ms"``; without it the
             beginning of the run, up to a million events.
         progress: called about every 50 ms with the requests done so far; False stops the run
@@ -80,7 +80,7 @@ def run(
             rounds and the write amplification of the last one (None before the first).
         save_state: file that takes the state of the device at time 0.
         load_state: file that such a state comes from, instead of preconditioning; the result is
-            the same, the engine apart.
+            the same except for the engine block.
         overrides: more of them; two underscores stand for the dot (``host__scheduler="map+"``).
 
     Raises:
@@ -135,7 +135,7 @@ def compare(
         collect: keep every request of every variant.
         check: verify every invariant after every operation (slow).
         jobs: variants at a time; all cores unless given.
-        progress: show on standard error how far the work is.
+        progress: show progress on standard error.
         load_state: as for `run`, for every variant.
         overrides: as for `run`.
 

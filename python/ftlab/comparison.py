@@ -1,4 +1,4 @@
-"""Variants side by side: the product of the varied keys, run in parallel, in a fixed order."""
+"""Variants next to each other: the product of the varied keys, run in parallel, in a fixed order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Plan:
     """Checked variants, not yet run."""
 
     def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[Run]) -> None:
-        """See `prepare`."""
+        """Makes it; see `prepare`."""
         self.base = base
         self.vary = vary
         self.variants = variants
@@ -127,7 +127,7 @@ class Comparison:
     """Finished variants in the order of the product; prints as a table."""
 
     def __init__(self, config: dict[str, Any], vary: dict[str, list[str]], variants: list[Variant]) -> None:
-        """``config`` is the resolved base, before any key was varied."""
+        """Makes it; ``config`` is the resolved base, before any key was varied."""
         self.config = config
         self.vary = vary
         self.variants = variants
@@ -142,8 +142,8 @@ class Comparison:
         ``comparison["map+, 8KiB"]``, ``comparison[-1]``, ``comparison[{"host.scheduler": "map+"}]``.
 
         Raises:
-            KeyError: no variant is called so, or several have these values.
-            IndexError: there are not so many.
+            KeyError: no variant has this name, or several have these values.
+            IndexError: there are fewer variants.
         """
         if isinstance(which, int):
             return self.variants[which].result
@@ -225,7 +225,7 @@ class Comparison:
         return chart(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the table."""
+        """Returns the table, for notebooks."""
         from ftlab.table import as_html
 
         return as_html(self)
@@ -287,7 +287,7 @@ def prepare(
 
 
 def _label(variant: Run) -> str:
-    """The varied values, joined by commas."""
+    """Returns the varied values, joined by commas."""
     return ", ".join(variant.labels)
 
 

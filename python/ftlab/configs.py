@@ -43,7 +43,7 @@ SHORTHANDS = {**{name: f"workload.{name}" for name in _NAMES}, "seed": "seed"}
 
 @cache
 def keys() -> dict[str, dict[str, Any]]:
-    """Every key of a configuration: its dotted name and its schema."""
+    """Returns every key of a configuration: its dotted name and its schema."""
 
     def gather(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, key in table["properties"].items():
@@ -135,10 +135,10 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """Reads a TOML file whose keys are not a configuration's, with its limits: 1 MiB, nested 80 deep.
 
-    ``what`` tells messages what the file should be.
+    Messages use ``what`` for what the file should be.
 
     Raises:
-        UserError: it cannot be read or is no TOML; says in which line.
+        UserError: it cannot be read or is not TOML; says in which line.
     """
     found: dict[str, Any] = json.loads(_core.read_toml(os.fspath(path), what))
     return found

@@ -1,7 +1,7 @@
 """The fields of a result, with their types: a checker finds a misspelt one, an editor completes it.
 
-They are those of the JSON; what each is stands in docs/glossary.md, with its formula. Times are
-nanoseconds, sizes bytes. A test holds these classes against real results, field by field.
+They are those of the JSON; docs/glossary.md says what each is, with its formula. Times are nanoseconds, sizes
+bytes. A test compares these classes with real results, field by field.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Section(Mapping[str, Any]):
     """A JSON object whose fields are attributes too: ``result.latency.read.mean_ns``."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        """``data`` is shared, not copied."""
+        """Makes it; ``data`` is shared, not copied."""
         self._data: Final = data
 
     def __getitem__(self, name: str) -> Any:
-        """The field ``name``; an object is a section again."""
+        """Returns the field ``name``; an object is a section again."""
         value = self._data[name]
         return _sections(type(self)).get(name, Section)(value) if isinstance(value, dict) else value
 
@@ -34,7 +34,7 @@ class Section(Mapping[str, Any]):
         # A checker knows the fields by their declarations, and no others.
 
         def __getattr__(self, name: str) -> Any:
-            """The field ``name``."""
+            """Returns the field ``name``."""
             if name.startswith("_"):
                 raise AttributeError(name)
             try:
@@ -45,35 +45,35 @@ class Section(Mapping[str, Any]):
                 raise AttributeError(f"no field {name!r}; there are: {', '.join(self._data)}") from None
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the fields, in their order."""
+        """Iterates over the names of the fields, in order."""
         return iter(self._data)
 
     def __len__(self) -> int:
-        """The number of fields."""
+        """Returns the number of fields."""
         return len(self._data)
 
     def __dir__(self) -> list[str]:
-        """Fields included, for completion."""
+        """Returns the attributes, including fields, for completion."""
         return [*super().__dir__(), *self._data]
 
     def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
-        """For pickle."""
+        """Supports pickle."""
         return type(self), (self._data,)
 
     def __repr__(self) -> str:
-        """The fields in a line, with units; objects by their names alone."""
+        """Returns the fields in a line, with units; objects by their names alone."""
         shown = ", ".join(f"{_plain(name)}={_shown(name, value)}" for name, value in self._data.items())
         if len(shown) > _LINE:
             shown = shown[: _LINE - 3].rsplit(", ", 1)[0] + ", ..."
         return f"{type(self).__name__}({shown})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The plain dictionary; do not change it."""
+        """Returns the plain dictionary; do not change it."""
         return self._data
 
 
 def _plain(name: str) -> str:
-    """A name without its unit, which stands at the value."""
+    """Returns a name without its unit, which is shown with the value."""
     return name.removesuffix("_ns").removesuffix("_bytes")
 
 
@@ -93,7 +93,7 @@ def _shown(name: str, value: Any) -> str:
 
 @cache
 def _hints(kind: type[Section]) -> dict[str, tuple[Any, ...]]:
-    """The declared types of each field."""
+    """Returns the declared types of each field."""
     hints = typing.get_type_hints(kind)
     return {
         name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
@@ -103,13 +103,13 @@ def _hints(kind: type[Section]) -> dict[str, tuple[Any, ...]]:
 
 @cache
 def _optional(kind: type[Section]) -> frozenset[str]:
-    """The fields that some results lack: of these None is what there is."""
+    """Returns the fields that some results lack; there they are None."""
     return frozenset(name for name, options in _hints(kind).items() if types.NoneType in options)
 
 
 @cache
 def _sections(kind: type[Section]) -> dict[str, type[Section]]:
-    """The declared classes of a section's own sections."""
+    """Returns the declared classes of a section's own sections."""
     return {
         name: each
         for name, options in _hints(kind).items()
@@ -123,16 +123,16 @@ Causes: typing.TypeAlias = Mapping[str, int]
 
 
 class Settings(Section):
-    """The configuration that a result is of: every key (docs/configuration.md)."""
+    """The configuration of a result: every key (docs/configuration.md)."""
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """A key, or a table of keys."""
+            """Returns a key, or a table of keys."""
 
 
 class Trace(Section):
-    """What was asked."""
+    """What was requested."""
 
     requests: int
     reads: int
@@ -148,7 +148,7 @@ class Trace(Section):
 
 
 class Bins(Section):
-    """A histogram's bins that hold a value: its least value, and how many."""
+    """A histogram's bins that hold a value: the least value of each, and the count."""
 
     bins: list[list[int]]
 
@@ -207,7 +207,7 @@ class DeviceScheduler(Section):
 
 
 class Conflicts(Section):
-    """Requests that found a chip they need busy or wanted."""
+    """Requests that found a chip that they need busy or awaited."""
 
     read: int
     write: int
@@ -285,7 +285,7 @@ class Blocks(Section):
 
 
 class NvmeSmart(Section):
-    """As an NVMe drive would report."""
+    """Health as an NVMe drive would report it."""
 
     critical_warning: int
     available_spare: int | None
@@ -298,7 +298,7 @@ class NvmeSmart(Section):
 
 
 class EmmcHealth(Section):
-    """As an eMMC device would report."""
+    """Health as an eMMC device would report it."""
 
     PRE_EOL_INFO: int
     DEVICE_LIFE_TIME_EST_TYP_A: int
@@ -306,7 +306,7 @@ class EmmcHealth(Section):
 
 
 class UfsHealth(Section):
-    """As a UFS device would report."""
+    """Health as a UFS device would report it."""
 
     bPreEOLInfo: int  # noqa: N815 - the standard's name
     bDeviceLifeTimeEstA: int  # noqa: N815
@@ -366,7 +366,7 @@ class Operations(Section):
 
 
 class Parallel(Section):
-    """Operations that used what the flash can do at once."""
+    """Operations that used the flash's parallelism."""
 
     multi_plane: Operations
     cached: Operations
@@ -375,7 +375,7 @@ class Parallel(Section):
 
 
 class Engine(Section):
-    """What the run took: not deterministic."""
+    """What the run took; not deterministic."""
 
     wall_s: float
     requests_per_s: float | None
@@ -391,7 +391,7 @@ class RequestsOverTime(Section):
 
 
 class LatencyOverTime(Section):
-    """Their mean latency; None where there were none."""
+    """Mean latency in each interval; None without requests."""
 
     read: list[float | None]
     write: list[float | None]
@@ -441,7 +441,7 @@ class MissCurve(Section):
 
 
 class Points(Section):
-    """Points over time: of each its samples, their mean and the greatest."""
+    """Points over time: the samples of each, their mean and the greatest."""
 
     from_ns: int
     width_ns: int

@@ -1,9 +1,9 @@
 """Results in the layout of fio's JSON, for the scripts and plots that read it.
 
 Source: axboe/fio stat.c (show_thread_status_json, add_ddir_status_json, add_ddir_lat_json,
-json_array_add_disk_util), io_u.c (io_u_mark_latency), and the output of fio 3.33, whose keys these
-are. Simulated time stands for wall time. What ftlab has no value for is left out: the time of day, and
-batches of submissions. docs/fio-output.md says which field is what.
+json_array_add_disk_util), io_u.c (io_u_mark_latency), and the output of fio 3.33, whose keys these are.
+Simulated time takes the place of wall time. Fields for which ftlab has no value are left out: the time of
+day, and batches of submissions. docs/fio-output.md describes the fields.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DEPTHS = (1, 2, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Direction:
-    """What one operation's requests came to."""
+    """Figures of one operation's requests."""
 
     total_ios: int
     """Completed requests."""
@@ -58,7 +58,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Digest:
-    """What fio's layout needs of the requests one by one."""
+    """What fio's layout needs from the single requests."""
 
     directions: dict[str, Direction]
     """By fio's names."""
@@ -109,7 +109,7 @@ def digest(result: Result) -> Digest:
 
 
 def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
-    """As fio samples: whole intervals, without those that had no completion."""
+    """Returns samples as fio takes them: whole intervals, without those that had no completion."""
     import numpy as np
 
     index = (ends // np.uint64(SAMPLE_NS)).astype(np.int64)
@@ -126,7 +126,7 @@ def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
 def _depths(arrival: Times, complete: Times) -> dict[str, float]:
     import numpy as np
 
-    # A request that completes at this instant still counts, as does the request itself.
+    # A request that completes at this instant still counts, and so does the request itself.
     gone = np.searchsorted(np.sort(complete), np.sort(arrival), side="left")
     depth = np.arange(1, len(arrival) + 1) - gone
     edges = np.array([*_DEPTHS, 64])
@@ -157,7 +157,7 @@ def _percent(counts: list[int]) -> list[float]:
 
 
 def _busy_ns(dispatch: Times, complete: Times) -> int:
-    """Length of the union of the intervals."""
+    """Returns the length of the union of the intervals."""
     import numpy as np
 
     if not len(dispatch):
@@ -169,7 +169,7 @@ def _busy_ns(dispatch: Times, complete: Times) -> int:
 
 
 def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
-    """One job per result, in groups of their own; with ``plus`` the bins of fio's json+.
+    """Makes one job per result, each in its own group; with ``plus`` the bins of fio's json+.
 
     Keys of the configuration that all results share are ``global options``, the others ``job options``.
     """
@@ -223,7 +223,7 @@ def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool)
 
 
 def _options(data: dict[str, Any], found: Digest) -> dict[str, str]:
-    """Returns fio's own options, which plots use as labels, as far as a run tells them."""
+    """Returns fio's own options, which plots use as labels, as far as a run shows them."""
     read, write, trim = (found.directions[name] for name in ("read", "write", "trim"))
     used = [name for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios]
     # fio separates the sizes of reads and writes by a comma; these are means.
@@ -270,7 +270,7 @@ def _direction(found: Direction, elapsed: int, plus: bool) -> dict[str, Any]:
 
 
 def _mean_and_deviation(values: list[int]) -> tuple[float, float]:
-    """fio's standard deviation is that of a sample."""
+    """Returns mean and standard deviation; fio's deviation is that of a sample."""
     if not values:
         return 0.0, 0.0
     mean = sum(values) / len(values)

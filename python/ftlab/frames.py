@@ -24,7 +24,7 @@ class ArrowStream(Protocol):
     """Anything that exports its columns through Arrow's PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The stream."""
+        """Returns the stream."""
 
 
 Frame: TypeAlias = ArrowStream
@@ -36,10 +36,10 @@ before).
 
 
 def chunks(frame: Any) -> MakeChunks:
-    """Returns what delivers the rows in pieces, from the start at each call.
+    """Returns a function that delivers the rows in pieces, from the start at each call.
 
     Raises:
-        UserError: columns lack, or are not of numbers.
+        UserError: columns are missing, or do not hold numbers.
     """
     whole = _checked(_polars(frame))
 
@@ -91,7 +91,7 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(values: pl.Series, kind: Any) -> pl.Series:
-    """Converts the values to the core's type, which validates them; refuses what that type cannot hold."""
+    """Converts the values to the core's type, which validates them; refuses values that it cannot hold."""
     if not values.dtype.is_integer():
         raise UserError(f"{NAME}: {values.name} ({values.dtype}) must hold whole numbers")
     cast = values.cast(kind, strict=False)

@@ -1,8 +1,8 @@
 """Latency histograms that add up: the bins of the core, and of fio's json+ output.
 
-Values below 128 have a bin each; above, every power of two has 64 bins of equal width, so a bin's
-midpoint is at most 1/128 off. This is crates/core/src/metrics/histogram.rs, and fio's layout
-(FIO_IO_U_PLAT_BITS of 6 in its stat.h), without fio's upper bound of 17 s.
+Values below 128 have a bin each; above, every power of two has 64 bins of equal width, so a bin's midpoint is
+at most 1/128 off. The same layout is in crates/core/src/metrics/histogram.rs and in fio (FIO_IO_U_PLAT_BITS
+of 6 in its stat.h), without fio's upper bound of 17 s.
 """
 
 from __future__ import annotations
@@ -133,16 +133,16 @@ class Histogram:
         for one in histograms:
             for low, count in one._bins.items():
                 new._bins[low] = new._bins.get(low, 0) + count
-            # The spread around its own mean, moved to the common one.
+            # The spread around its own mean, moved to the common mean.
             new._deviations += one._deviations + one.count * (one.mean_ns - new.mean_ns) ** 2
         return new
 
     def __add__(self, other: Histogram) -> Histogram:
-        """`merge` of two; ``sum(histograms, ftlab.Histogram())`` adds many."""
+        """Merges two; ``sum(histograms, ftlab.Histogram())`` adds many."""
         return self.merge(other) if isinstance(other, Histogram) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Returns whether bins, extremes and sum are the same."""
+        """Whether bins, extremes and sum are the same."""
         if not isinstance(other, Histogram):
             return NotImplemented
         return self._key() == other._key()
@@ -153,7 +153,7 @@ class Histogram:
     __hash__ = None  # type: ignore[assignment]
 
     def to_dict(self, percentiles: Iterable[float] = PERCENTILES) -> dict[str, Any]:
-        """Writes it as a part of a result with ``results.histograms``."""
+        """Returns it as a part of a result with ``results.histograms``."""
         points = percentiles if self.count else ()
         return {
             "count": self.count,

@@ -1,7 +1,7 @@
 """What variants are called, and which of them may be compared: those that differ only in policies.
 
-A trace, a generator's keys and the seed are what policies are compared on. Among variants that differ in them
-none is the best, and ratios mean nothing.
+Policies are compared on a trace, a generator's keys and a seed. Among variants that differ in these none is
+the best, and ratios mean nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_SOURCES = 8
 
 
 def is_policy(key: str) -> bool:
-    """Returns whether a key belongs to what is compared, not to what it is compared on."""
+    """Whether a key belongs to what is compared, not to what it is compared on."""
     return key != "seed" and not key.startswith("workload.")
 
 
@@ -45,7 +45,7 @@ class Labels:
     """The names of a comparison's variants, as tables and pictures show them."""
 
     def __init__(self, vary: Mapping[str, Sequence[str]], sets: Iterable[Mapping[str, str]]) -> None:
-        """``vary`` has the values of each key, ``sets`` those of each variant."""
+        """Makes them; ``vary`` has the values of each key, ``sets`` those of each variant."""
         self.keys = list(vary)
         files = {key: short_names(vary[key]) for key in self.keys if key in FILES}
         self.shown = [[files.get(key, {}).get(value, value) for key, value in own.items()] for own in sets]
@@ -66,12 +66,12 @@ class Labels:
 
     @property
     def policies(self) -> list[str]:
-        """The varied keys that are compared."""
+        """Returns the varied keys that are compared."""
         return [key for key in self.keys if is_policy(key)]
 
     @property
     def loads(self) -> list[str]:
-        """The varied keys that they are compared on."""
+        """Returns the varied keys on which they are compared."""
         return [key for key in self.keys if not is_policy(key)]
 
     def _chosen(self, position: int, wanted: Any) -> list[str]:
@@ -108,7 +108,7 @@ def _end(own: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
 
 
 def cut_left(text: str, length: int) -> str:
-    """Fits ``text`` into this many characters: a longer one is cut to its end after an ellipsis."""
+    """Fits ``text`` into this many characters: a longer text is cut to its end after an ellipsis."""
     return text if len(text) <= length else "\u2026" + text[len(text) - max(length, 2) + 1 :]
 
 

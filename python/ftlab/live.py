@@ -22,7 +22,7 @@ def runtime_directory() -> Path:
     """Returns where this user's devices leave their names, in $XDG_RUNTIME_DIR or /tmp; creates it.
 
     Raises:
-        UserError: it is somebody else's, or cannot be made.
+        UserError: it belongs to somebody else, or cannot be made.
     """
     given = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(given, "ftlab") if given else Path(tempfile.gettempdir(), f"ftlab-{os.getuid()}")
@@ -38,7 +38,7 @@ def runtime_directory() -> Path:
 
 @contextmanager
 def named(control: str | None) -> Iterator[str]:
-    """Publishes this process's control socket under a name that others find; `None`: it has that name."""
+    """Publishes this process's control socket under a name that others find; ``None``: it has that name."""
     name = runtime_directory() / f"{os.getpid()}.ctl"
     with suppress(FileNotFoundError):
         name.unlink()
@@ -54,7 +54,7 @@ def named(control: str | None) -> Iterator[str]:
 
 
 def running() -> list[str]:
-    """Returns the control sockets of this user's devices; removes names that a killed one left."""
+    """Returns the control sockets of this user's devices; removes names left by killed ones."""
     found = []
     for name in sorted(runtime_directory().glob("*.ctl")):
         with socket.socket(socket.AF_UNIX) as control:
@@ -74,7 +74,7 @@ def the_only() -> str:
     """Returns the control socket of the only running device.
 
     Raises:
-        UserError: none runs, or several do, which it names.
+        UserError: no device is running, or several are, which it names.
     """
     found = running()
     if len(found) == 1:
@@ -85,10 +85,10 @@ def the_only() -> str:
 
 
 def ask(path: str, command: str) -> dict[str, Any]:
-    """Asks a device: ``path`` is its control socket, or the Unix socket of its NBD server.
+    """Sends a command to a device: ``path`` is its control socket, or the Unix socket of its NBD server.
 
     Raises:
-        UserError: none answers there, or it refuses.
+        UserError: no device answers there, or it refuses.
     """
     last: OSError | None = None
     # An NBD server sends a greeting; its control socket is next to it.

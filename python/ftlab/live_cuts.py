@@ -36,7 +36,7 @@ MOST_TEXT = 4000
 
 @dataclass(frozen=True)
 class Programs:
-    """The program that runs on the device, and how it is given the device."""
+    """The programs that run on the device, and how they are given the device."""
 
     command: Sequence[str]
     setup: str | None
@@ -69,14 +69,14 @@ class Failure:
 
 
 class _StoppedError(Exception):
-    """The campaign ends early."""
+    """Raised when the campaign ends early."""
 
 
 class Campaign:
     """Cuts of one device and program."""
 
     def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
-        """``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
+        """Makes it; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
         self._config = config
         self._programs = programs
         self._ended = ended
@@ -173,7 +173,7 @@ class Campaign:
 
     @contextmanager
     def _device(self, at: Path) -> Iterator[LiveServer]:
-        """The device whose flash is in a directory."""
+        """Yields the device whose flash is in a directory."""
         mount = at / "mnt"
         mount.mkdir(exist_ok=True)
         server = _core.LiveServer(

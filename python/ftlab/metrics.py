@@ -113,7 +113,7 @@ METRICS = (
 
 
 def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """The figures that parts of these results report of their own, in their order."""
+    """Returns the figures that parts of these results report themselves, in their order."""
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }

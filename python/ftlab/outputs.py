@@ -23,7 +23,7 @@ from typing import Any
 from ftlab import _core
 from ftlab._core import UserError
 
-# What is written beside its target now, or in a directory of its own.
+# Files that are being written, next to their targets or in directories of their own.
 _unfinished: set[Path] = set()
 
 
@@ -57,9 +57,9 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def beside(target: Path, suffix: str = "") -> Iterator[Path]:
-    """A new, empty file beside a target, for the block alone.
+    """Yields a new, empty file next to a target, for the block alone.
 
-    Nobody else who may write there can have put a link in its place: nobody knows its name before.
+    No other user who may write there can have put a link in its place, since the name is not known before.
     """
     with _temporary(target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{suffix}")) as path:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -73,7 +73,7 @@ def no_links(path: str, flags: int) -> int:
 
 
 def inside(folder: Path, name: str) -> Output:
-    """A file that ftlab itself names in the directory of ``--out``; it replaces a link."""
+    """Returns a file that ftlab itself names in the directory of ``--out``; it replaces a link."""
     return Output("--out", folder / name, links=False)
 
 
@@ -102,17 +102,17 @@ def refuse_link(folder: Path, name: str) -> None:
 
 
 class Output:
-    """A file that an option asks for; its directories are created."""
+    """A file that an option names; its directories are created."""
 
     def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
-        """``option`` is what messages name, ``--json`` say; empty for an argument.
+        """Makes it; ``option`` is what messages name, such as ``--json``; empty for an argument.
 
-        ``links``: what a symbolic link points to is replaced, and the link stays; else the link is replaced.
+        ``links``: the target of a symbolic link is replaced, and the link stays; else the link is replaced.
         """
         self.option = option
         self.name = os.fspath(path)
         self._is_link = not links and Path(self.name).is_symlink()
-        # An open pipe, /dev/stdout say, is a link to a name that does not exist; it is opened as it is.
+        # An open pipe, such as /dev/stdout, is a link to a name that does not exist; it is opened as it is.
         opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110, PTH113
         self.path = Path(self.name if opened or self._is_link else os.path.realpath(self.name))
 
@@ -123,12 +123,12 @@ class Output:
 
     @property
     def special(self) -> bool:
-        """Returns whether the target exists and is not a regular file: it is written in place."""
+        """Whether the target exists and is not a regular file: it is then written in place."""
         given = Path(self.name)
         return not self._is_link and given.exists() and not given.is_file()
 
     def version(self) -> tuple[int, int] | None:
-        """Returns what changes when the file is written; None if there is no regular file."""
+        """Returns a value that changes when the file is written; None if there is no regular file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -140,7 +140,7 @@ class Output:
         return UserError(f"{self.option} {self.name}: {why}".lstrip())
 
     def check(self, suffixes: Sequence[str] = ()) -> None:
-        """Finds out early whether the file can be written.
+        """Checks early that the file can be written.
 
         Raises:
             UserError: it cannot, or its name does not end in one of ``suffixes``.
@@ -149,7 +149,7 @@ class Output:
             raise self.fail("the name is empty")
         if self.name == "-":
             raise self.fail("only --json prints to standard output; name a file")
-        # A pipe or a device has no ending to go by; it gets the first format.
+        # A pipe or a device has no name ending; it gets the first format.
         if suffixes and self.suffix not in suffixes and not self.special:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
         try:
@@ -210,7 +210,7 @@ class Output:
 
 @contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """What polars says where it cannot write a file, as the error that the system gave."""
+    """Replaces what polars says when it cannot write a file by the error that the system gave."""
     import polars as pl
 
     try:
@@ -219,7 +219,7 @@ def system_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if number := re.search(r"\(os error (\d+)\)", text):
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
-        # Some of it is lost on the way: "Invalid thrift". What stopped it stops the next megabyte as well.
+        # Some errors are lost on the way ("Invalid thrift"). What stopped it stops the next megabyte as well.
         with path.open("ab") as file:
             file.write(bytes(1 << 20))
         raise OSError((text.strip().splitlines() or [type(error).__name__])[0]) from None
@@ -271,13 +271,13 @@ _BREAK = re.compile(r"(?<=(,))\n *|\n *")
 
 
 def write_stdout(text: str) -> None:
-    """Prints ``text``, either completely or not at all, as far as the system tells."""
+    """Prints ``text``, either completely or not at all, as far as the system reports that."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def write_report(text: str) -> None:
-    """Prints text for people: on a terminal no word is broken at its edge."""
+    """Prints text for people: on a terminal, no word is broken at the edge."""
     if sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
         text = "".join(f"{folded(line, width)}\n" for line in text.splitlines())

@@ -9,7 +9,7 @@ from functools import cache
 
 from ftlab import _core
 
-# Okabe and Ito's colours but for yellow, then some of Tol's: told apart by all kinds of colour vision.
+# Okabe and Ito's colours except yellow, then some of Tol's: distinguishable with all kinds of colour vision.
 COLOURS = {
     "light": (
         *("#6b6b6b", "#e69f00", "#cc79a7", "#56b4e9", "#009e73", "#d55e00", "#0072b2", "#8a6d1f"),
@@ -90,9 +90,9 @@ def _registered() -> dict[str, list[str]]:
 def places(name: str, values: Iterable[str]) -> dict[str, int]:
     """Returns the place of each value, which determines its colour, dash and marker.
 
-    A policy has its place in the registry, under the names of papers too (``MAP+``, ``Base-DFTL``); other
-    values have those that follow, in their order. ``name`` is the key whose values they are; under any other
-    name they are those of the first policy that has them all.
+    A policy has its place in the registry, also under the names that papers use (``MAP+``, ``Base-DFTL``);
+    other values have the places that follow, in order. ``name`` is the key whose values they are; under any
+    other name they are those of the first policy that has them all.
     """
     values = list(dict.fromkeys(values))
     registered = _registered()
@@ -122,17 +122,17 @@ def _policy(said: str, known: Sequence[str]) -> str | None:
 
 
 def colour(place: int, theme: str = "light") -> str:
-    """The colour of a place."""
+    """Returns the colour of a place."""
     return COLOURS[theme][place % len(COLOURS[theme])]
 
 
 def dash(place: int) -> tuple[int, ...]:
-    """The dash of a place."""
+    """Returns the dash of a place."""
     return DASHES[place % len(DASHES)]
 
 
 def shape(place: int) -> str:
-    """The marker of a place."""
+    """Returns the marker of a place."""
     return SHAPES[place % len(SHAPES)]
 
 

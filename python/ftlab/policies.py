@@ -12,8 +12,8 @@ A class can be used in place of a name, in a call or on the command line::
 
     ftlab run map-plus --trace a.csv --set host.scheduler=python:oldest.py:Oldest
 
-An object is made anew, without arguments, at the start of each run. An exception in one of its methods ends
-the run.
+A new object is made, without arguments, at the start of each run. An exception in one of its methods ends the
+run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NAMED = re.compile(r"""(["'])(python:.+?)\1""")
 
 
 class Stat(NamedTuple):
-    """A figure of a policy's own: ``own.PART.NAME`` of the result."""
+    """A figure that a policy reports itself: ``own.PART.NAME`` of the result."""
 
     name: str
     """Small letters, digits and underscores."""
@@ -61,7 +61,9 @@ class _Policy:
     """What every policy may do."""
 
     def stats(self) -> Iterable[Stat]:
-        """Figures of its own, which reports, tables and metrics show; asked for when a result is drawn up."""
+        """Returns figures of its own, which reports, tables and metrics show; called when a result is
+        drawn up.
+        """
         return ()
 
 
@@ -73,7 +75,7 @@ class HostScheduler(_Policy):
     """
 
     def admit(self, request: Request) -> int | None:
-        """A request enters the pending queue; return the number of its batch, if it joins one.
+        """Called when a request enters the pending queue; returns the number of its batch, if it joins one.
 
         Batches are numbered from 1 in the order of creation; ``scheduler.batches`` of the result is the
         highest number.
@@ -81,10 +83,10 @@ class HostScheduler(_Policy):
         raise NotImplementedError
 
     def choose(self) -> int | Sequence[int] | None:
-        """Takes out what goes next: a request's id, a batch of ids in their order, or None for nothing.
+        """Removes and returns what goes next: a request's id, a batch of ids in order, or None for nothing.
 
-        It is asked while requests are pending. The translation page of a batch's first request is read once
-        for all of them; those behind the first count as prioritized.
+        It is called while requests are pending. The translation page of a batch's first request is read once
+        for the whole batch; the requests behind the first count as prioritized.
         """
         raise NotImplementedError
 
@@ -95,7 +97,7 @@ class HostScheduler(_Policy):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, a row each, in the order in which they reached their present `valid`.
+    """The closed blocks of a chip, one per row, in the order in which they reached their present `valid`.
 
     So ``valid.argmin()`` is greedy, and ``closed.argmin()`` is fifo.
     """
@@ -129,8 +131,8 @@ class VictimPolicy(_Policy):
     def choose(self, candidates: Candidates) -> int:
         """Returns the row of the block to collect.
 
-        A block that is valid whole gives nothing back. A policy may take such a block, but not more often in
-        succession than the chip has closed blocks while others would give something.
+        A block whose pages are all valid gains nothing. A policy may choose such a block, but while others
+        would gain something, not more times in succession than the chip has closed blocks.
         """
         raise NotImplementedError
 
@@ -139,10 +141,10 @@ class Replacement(_Policy):
     """Which entry leaves a full mapping cache: the value of ``ftl.cache_policy`` of dftl. Keys are LPNs."""
 
     def hit(self, key: int) -> None:
-        """An entry is accessed."""
+        """Called when an entry is accessed."""
 
     def insert(self, key: int) -> None:
-        """An entry has come in."""
+        """Called when an entry has come in."""
         raise NotImplementedError
 
     def victim(self) -> int:
@@ -150,7 +152,7 @@ class Replacement(_Policy):
         raise NotImplementedError
 
     def remove(self, key: int) -> None:
-        """An entry leaves."""
+        """Called when an entry leaves."""
 
 
 _ADD: dict[type, Callable[[str, type], None]] = {
@@ -166,10 +168,10 @@ _loaded: dict[tuple[str, str], ModuleType] = {}
 
 
 def name_of(policy: type) -> str:
-    """Returns the name of the class in configurations and results; from now on the class is known by it.
+    """Returns the name of the class in configurations and results, by which it is known from now on.
 
     Raises:
-        UserError: it is no policy.
+        UserError: it is not a policy.
     """
     with _lock:
         for count in range(1, len(_named) + 2):
@@ -200,7 +202,7 @@ def find_in_file(path: str) -> None:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            return  # Whoever reads it as a configuration says so.
+            return  # The code that reads it as a configuration reports the error.
         find(named_in(text))
 
 
@@ -243,7 +245,7 @@ def _class_of(text: str) -> type:
     found = getattr(module, name, None)
     if found is None:
         raise UserError(f"{text}: {file} has no class {name}; its policies are: {', '.join(own) or 'none'}")
-    return found  # type: ignore[no-any-return]  # `_add` looks at what it is
+    return found  # type: ignore[no-any-return]  # `_add` checks what it is
 
 
 def _module(text: str, path: Path) -> ModuleType:

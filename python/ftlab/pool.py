@@ -41,7 +41,7 @@ def run_all(
 
 
 def _wait(futures: Sequence[Future[Made]]) -> None:
-    # It waits in short turns, so that the main thread notices an interrupt.
+    # The wait is divided into short turns, so that the main thread notices an interrupt.
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
@@ -50,7 +50,7 @@ def _wait(futures: Sequence[Future[Made]]) -> None:
 
 
 def _raise_first(futures: Sequence[Future[Made]]) -> None:
-    """Raises the first one's own error; those that were stopped because of it only report that."""
+    """Raises the first error of its own; runs that were stopped because of it only report that."""
     errors = [future.exception() for future in futures if not future.cancelled()]
     own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
     for error in own or [error for error in errors if error is not None]:

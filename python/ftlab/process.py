@@ -1,4 +1,4 @@
-"""The process as a command: its signals and its standard streams, in order before anything else is loaded."""
+"""The process as a command: its signals and standard streams, in order before anything else is loaded."""
 
 import io
 import os
@@ -15,9 +15,9 @@ _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
 def begin() -> None:
-    """Takes the signals that end a command, and standard streams that are closed."""
+    """Handles the signals that end a command, and standard streams that are closed."""
     for number in ENDED:
-        # What whoever started it has ignored stays so, as under nohup.
+        # Signals that the parent process ignored stay ignored, as under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
     # A file that is opened later must not become one of them. Writing to a closed output is an error.
@@ -30,7 +30,7 @@ def begin() -> None:
     stream = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
     if isinstance(stream, io.TextIOWrapper):
         settings = {name: getattr(stream, name) for name in _SETTINGS}
-        # Whoever asks for the terminal's width asks the second one.
+        # Code that asks for the terminal's width uses the second one.
         sys.stdout = sys.__stdout__ = _Stdout(stream.detach(), **settings)  # type: ignore[misc]
 
 
@@ -42,7 +42,7 @@ class _Stdout(io.TextIOWrapper):
     """Standard output; its errors name it."""
 
     def write(self, text: str) -> int:
-        """As any stream."""
+        """Writes, like any stream."""
         try:
             return super().write(text)
         except OSError as error:
@@ -50,7 +50,7 @@ class _Stdout(io.TextIOWrapper):
             raise
 
     def flush(self) -> None:
-        """As any stream."""
+        """Flushes, like any stream."""
         try:
             super().flush()
         except OSError as error:
@@ -61,10 +61,10 @@ class _Stdout(io.TextIOWrapper):
 def _end(number: int, _frame: object) -> None:
     """Ends the process at once, whatever it is doing, and leaves no unfinished file.
 
-    An exception would not do: libraries take it for their own failure and say so, callbacks of the
-    interpreter print and drop it, and a second signal meets the cleaning up after the first.
+    An exception would not do: libraries mistake it for a failure of their own and report that, callbacks of
+    the interpreter print and drop it, and a second signal would interrupt the cleanup after the first.
     """
-    # Where this was never loaded, or is being loaded, nothing is being written.
+    # If this was never loaded, or is being loaded, nothing is being written.
     if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
         discard()
     # A live display hides the cursor.

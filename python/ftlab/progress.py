@@ -41,7 +41,7 @@ class Reporter:
         unit: str = "requests",
         runs: bool = False,
     ) -> None:
-        """``tasks`` is their number; ``quiet`` shows nothing; ``stream`` is standard error unless given.
+        """Makes it; ``tasks`` is their number; ``quiet`` shows nothing; ``stream``: standard error by default.
 
         ``runs``: tasks are many and short, so the display counts them per second.
         """
@@ -85,7 +85,7 @@ class Reporter:
                 self._live.tasks = self._tasks
 
     def callback(self, label: str) -> Callback:
-        """Returns what task ``label`` calls as it progresses."""
+        """Returns the callback that task ``label`` calls as it progresses."""
 
         def advance(requests: int) -> bool:
             with self._lock:
@@ -98,7 +98,7 @@ class Reporter:
         return advance
 
     def preconditioning(self, label: str) -> Preconditioning:
-        """Returns what task ``label`` calls while its device is preconditioned."""
+        """Returns the callback that task ``label`` calls while its device is preconditioned."""
 
         def advance(pages: int, rounds: int, waf: float | None) -> bool:
             amplification = "" if waf is None else f", round {rounds}, write amplification {waf:.3f}"
@@ -110,7 +110,7 @@ class Reporter:
         return advance
 
     def finish(self, label: str) -> None:
-        """Task ``label`` is done."""
+        """Notes that task ``label`` is done."""
         with self._lock:
             self._running.pop(label, None)
             self._before.pop(label, None)
@@ -119,7 +119,7 @@ class Reporter:
             self._show()
 
     def failed(self, label: str) -> None:
-        """Task ``label`` has failed."""
+        """Notes that task ``label`` has failed."""
         with self._lock:
             self._failures += 1
         self.finish(label)
@@ -179,7 +179,7 @@ def _rough(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-# Columns that spinner and time take, and with several tasks the bar and the slash between their numbers,
+# Columns that spinner and time take and, with several tasks, the bar and the slash between their numbers,
 # each with the space behind it.
 _SINGLE = 10
 _SEVERAL = _SINGLE + 21 + 2

@@ -13,7 +13,7 @@ PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 
 
 def render(result: Result) -> str:
-    """Returns the report of one run, which ends in where the time went."""
+    """Returns the report of one run, which ends with where the time went."""
     data = result.to_dict()
     lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
@@ -55,7 +55,7 @@ def _workload(trace: dict[str, Any]) -> list[str]:
 
 
 def _benchmark(data: dict[str, Any]) -> list[str]:
-    """What the clients of a benchmark or a fio job saw."""
+    """Returns what the clients of a benchmark or a fio job saw."""
     bench = data.get("benchmark")
     if bench is None:
         return []
@@ -115,7 +115,7 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _rates(data: dict[str, Any], name: str) -> str:
-    """Requests and bytes per second, over the whole run."""
+    """Returns requests and bytes per second, over the whole run."""
     elapsed, all_bytes = data["elapsed_ns"], data["throughput_bytes_per_s"]
     if not elapsed or all_bytes is None:
         return ""
@@ -154,7 +154,7 @@ def _scheduler(scheduler: dict[str, Any]) -> list[str]:
 
 
 def _precondition(done: dict[str, Any]) -> list[str]:
-    """What was done before time 0; none of the other figures but wear includes it."""
+    """Returns what was done before time 0; of all other figures only wear includes it."""
     if done["kind"] == "none":
         return []
     lines = [
@@ -208,7 +208,7 @@ def _totals(data: dict[str, Any]) -> list[str]:
 
 
 def _own(data: dict[str, Any]) -> list[str]:
-    """What parts report beside what every result holds."""
+    """Returns what parts report besides what every result holds."""
     figures = [
         f"    {line['part']} {line['name']}: {amount(data['own'][line['part']][line['name']])}"
         f"{line['unit'] and ' ' + line['unit']} ({line['doc']})"
@@ -218,7 +218,7 @@ def _own(data: dict[str, Any]) -> list[str]:
 
 
 def _health(health: dict[str, Any]) -> list[str]:
-    """The device's wear, and how near its end is; empty if blocks last for ever."""
+    """Returns the device's wear, and how near its end is; empty if blocks last for ever."""
     smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
     if smart["percentage_used"] is None and not blocks["spare"]:
         return []
@@ -252,7 +252,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
 
 
 def _where_time_went(data: dict[str, Any]) -> list[str]:
-    """Says which part of the latency is waiting, and what the flash was busy with."""
+    """Returns which part of the latency is waiting, and what the flash was busy with."""
     latency, elapsed = data["latency"]["all"]["mean_ns"], data["elapsed_ns"]
     busy = {cause: ns for cause, ns in data["flash"]["busy_ns"].items() if ns}
     total = sum(busy.values())

@@ -90,7 +90,7 @@ class Result(Fields):
         prepare_s: float = 0.0,
         behind: tuple[int, int] = (0, 0),
     ) -> None:
-        """``columns`` are the per-request columns, if they were collected."""
+        """Makes it; ``columns`` are the per-request columns, if they were collected."""
         super().__init__(data)
         self._columns = columns
         self._timeline = timeline
@@ -100,19 +100,21 @@ class Result(Fields):
 
     @property
     def timeline(self) -> Timeline | None:
-        """What the timeline holds, if one was written."""
+        """Returns what the timeline holds, if one was written."""
         return self._timeline
 
     @property
     def prepare_s(self) -> float:
-        """The part of ``engine.wall_s`` in which the device was prepared; 0.0 for a result from a file."""
+        """Returns the part of ``engine.wall_s`` in which the device was prepared; 0.0 for a result from a
+        file.
+        """
         return self._prepare_s
 
     @property
     def overload(self) -> str | None:
-        """That the device did not keep up with arrivals at their own times, with the remedy; None if it did.
+        """Reports that the device did not keep up with recorded arrivals, and the remedy; None if it did.
 
-        Of a result from a file it is not known.
+        For a result from a file this is not known.
         """
         behind_ns, arrivals_ns = self._behind
         workload = self._data["config"]["workload"]
@@ -140,14 +142,14 @@ class Result(Fields):
         return json_text(self._data)
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        """For pickle: includes the requests, if they were collected."""
+        """Supports pickle; the requests are included if they were collected."""
         import numpy as np
 
         columns = self._columns and {name: np.array(column) for name, column in self._columns.items()}
         return type(self), (self._data, columns, self._timeline)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The requests for anything that reads Arrow's PyCapsule interface: ``pyarrow.table(result)``.
+        """Exports the requests through Arrow's PyCapsule interface: ``pyarrow.table(result)``.
 
         Raises:
             UserError: the requests were not collected.
@@ -159,7 +161,7 @@ class Result(Fields):
         return self._alone().plot()
 
     def _repr_html_(self) -> str:
-        """For notebooks: the most important figures."""
+        """Returns the most important figures, for notebooks."""
         return self._alone()._repr_html_()
 
     def _alone(self) -> Comparison:
@@ -172,7 +174,7 @@ class Result(Fields):
     def histogram(self, part: str = "latency", op: str = "all") -> Histogram:
         """Returns the histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.
 
-        It comes from the bins in the result (``results.histograms``), or else from the requests.
+        It is made from the bins in the result (``results.histograms``), or else from the requests.
 
         Raises:
             UserError: there is no such part, or the result has neither bins nor requests.
@@ -195,7 +197,7 @@ class Result(Fields):
         """Returns the result in the layout of fio's JSON, as one job; needs the requests (``collect=True``).
 
         Args:
-            name: the job's; the preset's by default.
+            name: the name of the job; by default that of the preset.
             plus: with the histograms' bins, as fio's ``json+``.
 
         Raises:
@@ -310,13 +312,13 @@ class Result(Fields):
 
 
 def _rounded_down(value: float) -> str:
-    """The first digit of a number, zeroes for the others."""
+    """Returns the first digit of a number, followed by zeroes."""
     step = 10.0 ** math.floor(math.log10(value))
     return f"{math.floor(value / step) * step:g}"
 
 
 def engine_block(run: RunResult, requests: int) -> dict[str, Any]:
-    """What a run took: the part of a result that is not deterministic."""
+    """Returns what a run took: the part of a result that is not deterministic."""
     return {
         "wall_s": round(run.wall_s, 6),
         "requests_per_s": round(requests / run.wall_s, 1) if run.wall_s > 0 else None,

@@ -88,10 +88,10 @@ class Simulation:
             at_ns: arrival; now unless given, never before now nor before the last one submitted. A
                 request that arrives now does so after the decisions already taken.
             fua: a write that completes when it would survive a power cut.
-            stream: a number of the caller's own; the simulation does not look at it.
+            stream: a number for the caller's own use; the simulation ignores it.
 
         Raises:
-            UserError: a bad range, operation or time; nothing has changed then.
+            UserError: a bad range, operation or time; nothing has changed in that case.
         """
         return self._core.submit(op, offset, size, at_ns=at_ns, fua=fua, stream=stream)
 
@@ -103,7 +103,7 @@ class Simulation:
                 given, ``at_ns`` and ``fua``: arrays, lists or a frame's columns, all of one length.
 
         Raises:
-            UserError: a column lacks, or a row is wrong; the rows before it have been submitted.
+            UserError: a column is missing, or a row is wrong; the rows before it have been submitted.
         """
         import numpy as np
 
@@ -158,7 +158,7 @@ class Simulation:
         """Returns the logical pages of user data in each erase block now: a row per chip, a column per block.
 
         Rows are dies or planes if those work on their own (``flash.interleave``, ``flash.multi_plane``).
-        Garbage collection erases blocks with few. Blocks of translation pages hold none.
+        Garbage collection erases blocks with few such pages. Blocks of translation pages have none.
         """
         import numpy as np
 
@@ -183,7 +183,7 @@ class Simulation:
     def recover(self) -> dict[str, int]:
         """Brings the device up again from its flash alone; returns pages read and written, and the time.
 
-        What `result` reports begins anew there.
+        What `result` reports starts again from there.
 
         Raises:
             UserError: the power is on.

@@ -1,7 +1,7 @@
-"""A comparison as a table: in each group that may be compared, best values and ratios to the first.
+"""A comparison as a table: in each group that may be compared, the best values and ratios to the first.
 
-Variants are columns if they fit, otherwise rows. Nothing is shortened except file names: a column that does
-not fit is left out and named below.
+Variants are columns if they fit, otherwise rows. Only file names are shortened: a column that does not fit is
+left out and named below.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ftlab.comparison import Comparison
 
 
-# The columns that matter most if there is no room for all, the first ones first.
+# The most important columns if there is no room for all, in order.
 _PREFERRED = (
     "mean all",
     "mean read",
@@ -45,12 +45,12 @@ _PREFERRED = (
 )
 # Spaces between columns.
 _GAP = 2
-# The column after which its ratio comes.
+# The column that is followed by its ratio.
 _WITH_RATIO = "mean all"
 # Width if none is given.
 _WIDTH = 100
 _UNBOUND = 10_000
-# A file's name is not cut to fewer characters.
+# A file's name is not cut to fewer characters than this.
 _LEAST = 12
 
 
@@ -138,7 +138,7 @@ def render_as(comparison: Comparison, layout: str) -> str:
 
 
 def records(comparison: Comparison) -> list[dict[str, str | Number]]:
-    """The varied values and all metrics of each variant, as measured."""
+    """Returns the varied values and all metrics of each variant, as measured."""
     results = [variant.result.to_dict() for variant in comparison.variants]
     metrics = (*METRICS, *own_metrics(results))
     return [
@@ -185,7 +185,7 @@ def _texts_of(
 
 
 def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> list[str]:
-    """Says what the marks mean, and what is not shown."""
+    """Returns what the marks mean, and what is not shown."""
     lines = []
     if labels.policies and len(comparison) > 1:
         first = labels.policy(labels.groups[0].members[0])
@@ -244,7 +244,7 @@ def _line(metric: Metric, values: list[Number], unit: Unit, groups: list[list[in
     compared = metric.better is not None and metric.kind != "share"
     for group in (group for group in groups if len(group) > 1):
         own = [values[place] for place in group]
-        # Values that look the same count as the same.
+        # Values that look the same count as equal.
         looks = {texts[group[position]] for position in best(metric, own)}
         same = {place for place in group if texts[place] in looks}
         marked |= same if len(same) < len(group) else set()
@@ -277,7 +277,9 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
 
 
 def _columns(shown: _Shown, width: int) -> Table | None:
-    """Variants as columns: ratios beside the values if there is room, else below; None if it does not fit."""
+    """Makes a table with variants as columns, ratios next to the values if there is room, else below; None
+    if it does not fit.
+    """
     name_width = max([len(line.name) + 2 for line in shown.lines] + [len(key) for key in shown.keys])
     for beside in (True, False):
         cells = [
@@ -296,7 +298,7 @@ def _cell(line: _Line, position: int, beside: bool) -> str:
     value, share = line.values[position], line.ratios[position]
     if beside:
         return f"{value}{share:>7}" if line.has_ratios else value
-    # Below only for the main rows: the table would get long.
+    # Ratios go below only in the main rows, or the table would become too long.
     return f"{value}\n{share} " if share and line.metric.kind == "time" else value
 
 
@@ -331,7 +333,7 @@ def _styled(text: str, is_best: bool) -> Text:
 
 
 def _rows(shown: _Shown, width: int) -> tuple[Table, list[_Line]]:
-    """Variants as rows, with as many metrics as fit; returns also those that do not."""
+    """Makes a table with variants as rows, and as many metrics as fit; also returns those that do not."""
     from rich.text import Text
 
     labels = _narrowed(shown, width)

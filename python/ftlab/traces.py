@@ -62,7 +62,7 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def info(config: Config) -> dict[str, Any]:
-    """As `trace_info`, for a configuration's trace."""
+    """Does the same as `trace_info`, for a configuration's trace."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config))
     return loaded
 
@@ -76,7 +76,7 @@ def doubts(
     and is left out. With ``go_on`` a faulty trace only counts as doubtful: some of many runs may fail.
 
     Raises:
-        UserError: a trace is at fault: what would stop a run of it stops this.
+        UserError: a trace is at fault: what would stop a run of it also stops this.
     """
     found: dict[str, list[str]] = {}
     seen = set()
@@ -188,7 +188,7 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
 
 
 def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
-    """The recording's csv as Parquet: what `trace convert` writes, and how many requests were outstanding."""
+    """Writes a recording's csv as Parquet, as `trace convert` does, with the outstanding requests."""
     import polars as pl
 
     numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
@@ -279,7 +279,7 @@ def write_parquet(
 
 
 def _interruptibly(work: Callable[[], None]) -> None:
-    """Does the work in another thread: the main one handles signals, so it must not be in polars."""
+    """Does the work in another thread: the main one handles signals, so it must not be inside polars."""
     _take_back_interrupts()
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ftlab")
     try:
@@ -291,7 +291,7 @@ def _interruptibly(work: Callable[[], None]) -> None:
 def _take_back_interrupts() -> None:
     """Restores the process's own signal handler, which polars replaces.
 
-    Polars' handler makes its threads panic, and print so, before the process's own handler has ended it.
+    Polars' handler makes its threads panic, and report that, before the process's own handler has ended it.
     """
     own = signal.getsignal(signal.SIGINT)
     if own is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
@@ -324,7 +324,7 @@ def run_with_outputs(config: Config, requests: Output | None, options: RunOption
 
 
 def _requests_parquet(rows: Path, target: Path) -> None:
-    """The per-request csv as Parquet."""
+    """Writes the per-request csv as Parquet."""
     import polars as pl
 
     from ftlab.result import FLAGS, OPS, REQUEST_COLUMNS

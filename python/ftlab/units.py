@@ -45,7 +45,7 @@ def significant(value: float | None, digits: int = 4) -> str:
 
 
 def amount(value: float | None) -> str:
-    """A number of anything: whole ones as they are, others with four digits; a dash for none."""
+    """Formats a number of anything: whole ones as they are, others with four digits; a dash for none."""
     return significant(value) if value is None or value % 1 else f"{value:,.0f}"
 
 
@@ -118,7 +118,7 @@ _QUANTITY = re.compile(r"([-+]?[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) ?([a-zA-Z%]*
 
 @functools.lru_cache(1024)
 def quantity(text: str) -> float | None:
-    """Parses bytes of a size, nanoseconds of a time, the share of a percentage; None for anything else."""
+    """Returns the bytes of a size, nanoseconds of a time, or the share of a percentage; None otherwise."""
     if text == "unlimited":
         return math.inf
     found = _QUANTITY.fullmatch(text)

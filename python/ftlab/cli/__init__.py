@@ -153,7 +153,7 @@ def _fail(text: str) -> int:
 
 
 def _refused(error: OSError) -> int:
-    """Says what the system refuses, a full disk say; any other error of the system is a fault of ftlab."""
+    """Reports what the system refuses (a full disk); any other system error is a fault of ftlab."""
     if error.filename == STDOUT:
         _discard_stdout()
     elif error.errno not in REFUSALS:
@@ -170,7 +170,7 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Says that ftlab is at fault, and how to report it."""
+    """Reports that ftlab is at fault, and how to report it."""
     name = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
     first = (str(error).splitlines() or [""])[0]
     click.echo(f"ftlab: internal error: {name}{first}", err=True)

@@ -1,4 +1,4 @@
-"""What shells complete: presets, keys, their values, layouts, papers; taken from the code itself."""
+"""Shell completions: presets, keys, their values, layouts, papers; taken from the code itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def presets(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of presets, and files."""
+    """Completes names of presets, and files."""
     from click.shell_completion import CompletionItem
 
     from ftlab import _core
@@ -27,19 +27,19 @@ def presets(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 
 def papers(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of papers."""
+    """Completes names of papers."""
     from ftlab.reproduce.papers import names, root
 
     return _items([*names(root()), "all"], incomplete)
 
 
 def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """``KEY=``, then ``KEY=VALUE``."""
+    """Completes ``KEY=``, then ``KEY=VALUE``."""
     return _assignments(incomplete, listed=False)
 
 
 def variations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The same, with values separated by commas."""
+    """Completes the same, with values separated by commas."""
     return _assignments(incomplete, listed=True)
 
 

@@ -203,7 +203,7 @@ def _crash_live(
 
 
 def _live_report(result: dict[str, Any]) -> str:
-    """The result as text."""
+    """Returns the result as text."""
     mean, longest = result["recovery"]["mean_ns"], result["recovery"]["max_ns"]
     return (
         f"{shlex.join(result['command'])}: {count(result['cuts'])} power cuts from seed {result['seed']} on,"
@@ -215,7 +215,7 @@ def _live_report(result: dict[str, Any]) -> str:
 
 
 def report(result: dict[str, Any]) -> str:
-    """The result as text."""
+    """Returns the result as text."""
     recovery, resolved = result["recovery"], result["config"]
     mean, longest = recovery["elapsed_ns"]["mean"], recovery["elapsed_ns"]["max"]
     lines = [

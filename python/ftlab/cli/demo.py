@@ -57,7 +57,7 @@ def _copy(target: Path) -> None:
     """Copies what comes with ftlab; existing files are left as they are.
 
     Raises:
-        UserError: one of the folders is there, or cannot be written.
+        UserError: one of the folders exists, or cannot be written.
     """
     import shutil
 

@@ -1,4 +1,4 @@
-"""``ftlab presets``, ``components`` and ``schema``: what there is, from the code itself."""
+"""``ftlab presets``, ``components`` and ``schema``: what can be chosen, from the code itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def presets(name: str | None) -> None:
             if known == name:
                 write_stdout(text)
                 return
-        # It knows the nearest name, and suggests it.
+        # The core knows the nearest name, and suggests it.
         _core.resolve_text("presets", "", [(name, "preset", name)])
     width = max(len(known) for known, _, _ in _core.presets())
     write_stdout("".join(f"{known:{width}}  {doc}\n" for known, doc, _ in _core.presets()))

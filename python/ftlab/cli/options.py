@@ -24,7 +24,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def shorthands(names: Iterable[str] = tuple(SHORTHANDS)) -> Callable[[Decorated], Decorated]:
-    """The flags that are short for keys; a command takes them as keywords with underscores."""
+    """Returns the flags that are short for keys; a command takes them as keywords with underscores."""
     chosen = {name: SHORTHANDS[name] for name in names}
 
     def decorate(command: Decorated) -> Decorated:
@@ -36,7 +36,7 @@ def shorthands(names: Iterable[str] = tuple(SHORTHANDS)) -> Callable[[Decorated]
 
 
 def _key_option(name: str, key: str, note: str) -> Callable[[Decorated], Decorated]:
-    """The flag of a key, from its schema; ``note`` ends its help."""
+    """Makes the flag of a key, from its schema; ``note`` ends its help."""
     schema = keys()[key]
     return click.option(
         _flag(name),
@@ -52,7 +52,7 @@ def _flag(name: str) -> str:
 
 
 def set_option(command: Decorated) -> Decorated:
-    """``--set KEY=VALUE``."""
+    """Adds ``--set KEY=VALUE``."""
     return click.option(
         "--set",
         "settings",
@@ -74,7 +74,7 @@ def say_notes(config: Config | Plan) -> None:
 
 
 def strict_option(command: Decorated) -> Decorated:
-    """``--strict``."""
+    """Adds ``--strict``."""
     return click.option(
         "--strict",
         is_flag=True,
@@ -106,7 +106,7 @@ def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
     """Warns of doubtful traces, by name.
 
     Raises:
-        UserError: ``strict``, and there is one.
+        UserError: with ``strict``, if there is one.
     """
     lines = [f"{trace}: {doubt}" for trace, doubts in found.items() for doubt in doubts]
     if strict and lines:
@@ -118,7 +118,7 @@ def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
 
 
 def say_overloads(results: Iterable[tuple[str, Result]]) -> None:
-    """Warns of labelled results whose device did not keep up."""
+    """Warns about labelled results whose device did not keep up."""
     lines = [f"{label}: {result.overload}" for label, result in results if result.overload]
     for line in lines[:MOST_DOUBTS]:
         click.echo(f"warning: {line}", err=True)
@@ -127,7 +127,7 @@ def say_overloads(results: Iterable[tuple[str, Result]]) -> None:
 
 
 def json_option(command: Decorated) -> Decorated:
-    """``--json FILE|-``."""
+    """Adds ``--json FILE|-``."""
     return click.option(
         "--json",
         "json_path",
@@ -161,7 +161,7 @@ OUTPUT_FORMATS = ("json", "fio", "fio+")
 
 
 def output_format_option(command: Decorated) -> Decorated:
-    """``--output-format``."""
+    """Adds ``--output-format``."""
     return click.option(
         "--output-format",
         "output_format",
@@ -172,10 +172,10 @@ def output_format_option(command: Decorated) -> Decorated:
 
 
 def check_output_format(output_format: str, json_path: str | None) -> bool:
-    """Returns whether fio's layout is asked for.
+    """Whether fio's layout is requested.
 
     Raises:
-        UserError: it is, and nothing says where to.
+        UserError: it is, and no file is named for it.
     """
     if output_format != "json" and json_path is None:
         raise UserError(f"--output-format {output_format} needs --json FILE, or --json - to print it")
@@ -183,7 +183,7 @@ def check_output_format(output_format: str, json_path: str | None) -> bool:
 
 
 def html_option(command: Decorated) -> Decorated:
-    """``--html FILE``."""
+    """Adds ``--html FILE``."""
     return click.option(
         "--html",
         "html_path",
@@ -209,14 +209,14 @@ def command_line() -> str:
 
 
 def check_option(command: Decorated) -> Decorated:
-    """``--check``."""
+    """Adds ``--check``."""
     return click.option(
         "--check", is_flag=True, help="Verify every invariant of the device after every operation (slow)."
     )(command)
 
 
 def dask_options(command: Decorated) -> Decorated:
-    """``--dask ADDRESS|local`` and ``--dask-wait SECONDS``."""
+    """Adds ``--dask ADDRESS|local`` and ``--dask-wait SECONDS``."""
     command = click.option(
         "--dask-wait",
         type=click.FloatRange(min=0),
@@ -237,7 +237,7 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
     """Returns where runs are done: threads of this process, or what ``--dask`` names.
 
     Raises:
-        UserError: Dask is not installed, or nobody answers.
+        UserError: Dask is not installed, or no scheduler answers.
     """
     if dask is None:
         from ftlab.studies.executor import Threads
@@ -254,7 +254,7 @@ def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[E
 
 
 def load_state_option(command: Decorated) -> Decorated:
-    """``--load-state FILE``."""
+    """Adds ``--load-state FILE``."""
     return click.option(
         "--load-state",
         "load_state",
@@ -264,7 +264,7 @@ def load_state_option(command: Decorated) -> Decorated:
 
 
 def generator_options(command: Decorated) -> Decorated:
-    """Returns the keys of the generator as flags, from the schema."""
+    """Adds the keys of the generator as flags, from the schema."""
     table = "workload.synthetic."
     names = {key.removeprefix(table): key for key in keys() if key.startswith(table)} | {"seed": "seed"}
     for name, key in reversed(names.items()):
@@ -275,7 +275,7 @@ def generator_options(command: Decorated) -> Decorated:
 
 
 def _names(key: dict[str, Any]) -> str:
-    """The names of a choice."""
+    """Returns the names of a choice."""
     return f" One of {', '.join(key['enum'])}." if "enum" in key else ""
 
 
@@ -296,7 +296,7 @@ def _metavar(key: dict[str, Any]) -> str:
 
 
 def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Override]:
-    """Returns the overrides of ``--set`` and of the flags; the flags win.
+    """Returns the overrides of ``--set`` and of the flags, which take precedence.
 
     Raises:
         UserError: a ``--set`` without ``=``.

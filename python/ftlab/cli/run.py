@@ -112,7 +112,7 @@ def run(
         if timeline and result.timeline:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:
-            # A job is called as its file is, without the folder.
+            # A job is named after its file, without the folder.
             text = json_text(result.to_fio(Path(config).stem, plus=output_format == "fio+"))
         else:
             text = result.to_json()

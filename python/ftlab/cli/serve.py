@@ -159,7 +159,7 @@ def serve(
 
 
 def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditioning:
-    """Returns the callback that ends the preparation when the device has to stop."""
+    """Returns a callback that ends the preparation when the device has to stop."""
 
     def callback(*done: Any) -> bool:
         return not asked.is_set() and (told is None or told(*done) is not False)

@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop if it has something to leave in order."""
+"""Signals that ask a command to stop, for one that has something to leave in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ftlab.outputs import discard_unfinished
 
 
 class Asked(threading.Event):
-    """Set by the first signal, and by whoever is done."""
+    """Set by the first signal, or when the work is done."""
 
     number = 0
     """Which one it was."""
@@ -22,7 +22,9 @@ class Asked(threading.Event):
 
 @contextmanager
 def asked_to_stop(numbers: Iterable[int], survived: Iterable[int] = ()) -> Iterator[Asked]:
-    """Is set by the first of these signals; the second ends the process. Those `survived` do nothing."""
+    """Yields what the first of these signals sets; the second ends the process. ``survived`` ones do
+    nothing.
+    """
     asked = Asked()
 
     def stop(number: int, _frame: Any) -> None:

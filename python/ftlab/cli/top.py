@@ -73,7 +73,7 @@ def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: floa
 
 
 def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
-    """Reads and writes, and their latencies."""
+    """Returns reads and writes, and their latencies."""
     table = _table("requests", "all", "/s", "bytes", "bytes/s", "p50", "p99", "max")
     for name, field in (("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")):
         row = [count(after["trace"][field]), _rate(before["trace"][field], after["trace"][field], seconds)]
@@ -89,7 +89,7 @@ def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> 
 
 
 def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
-    """Flash operations by cause, without causes that did not occur."""
+    """Returns flash operations by cause, without causes that did not occur."""
     table = _table("flash", "reads", "/s", "programs", "/s", "erases", "/s", "time")
     whole = sum(after["flash"]["busy_ns"].values())
     for cause, busy_ns in after["flash"]["busy_ns"].items():
@@ -103,7 +103,7 @@ def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Tab
 
 
 def _facts(data: dict[str, Any]) -> list[str]:
-    """Figures that need no table."""
+    """Returns figures that need no table."""
     own, waf, late = data["live"], data["waf"], data["live"]["lateness"]
     causes = ", ".join(f"{cause} {significant(waf[cause])}" for cause in ("gc", "map", "merge", "pad"))
     lines = [

@@ -1,6 +1,6 @@
 """Fitting a generator's parameters to targets: ``ftlab trace fit``.
 
-`targets` says what has to be matched, `measure` what a workload has, `solve` finds roots, `arrivals` and
+`targets` states what has to be matched, `measure` what a workload has, `solve` finds roots, `arrivals` and
 `sizes` have the closed forms, `fit` puts them together, `report` writes the model and what was reached.
 """
 

@@ -16,7 +16,7 @@ PAUSE_PARTS = (0.5, 0.7, 0.8, 0.9, 0.95)
 
 
 class Bursts(NamedTuple):
-    """On and off: mean requests in a burst, mean gaps within and between, ns."""
+    """On and off: mean requests in a burst, mean gaps within and between bursts, ns."""
 
     length: float
     within_ns: float
@@ -65,8 +65,8 @@ def seen_length(found: Bursts) -> float:
 def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
     """Returns the bursts with this mean gap, coefficient of variation and requests per gap above the mean.
 
-    Where no mixture of two exponentials has all three, the one that has the first two and is nearest
-    in the third. Bisection over the length: the longer the bursts with the same spread, the longer the
+    If no mixture of two exponentials has all three, it is the one that has the first two and is nearest in
+    the third. This is a bisection over the length: the longer the bursts with the same spread, the longer the
     gaps within them, and the more of those are above the mean.
     """
     low, high = math.log((cv**2 + 1) / 2 * 1.02), math.log(1e9)
@@ -83,12 +83,13 @@ def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | Non
     """Returns the bursts with this mean gap, median gap and requests per gap above the mean; with ``cv`` some
     of the gaps between them are pauses, so that the gaps have that spread too.
 
-    Better conditioned than by the spread alone, which hardly depends on the gap within bursts where that
-    is short. Bisections: the gap within for each length by the median, the length by the third.
+    This is better conditioned than by the spread alone, which hardly depends on the gap within bursts if that
+    is short. There are two bisections: the gap within bursts for each length by the median, and the length by
+    the third figure.
     """
 
     found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
-    # The first that does, or else the nearest.
+    # The first one that does, or else the nearest.
     return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
 
 
@@ -114,15 +115,16 @@ def _median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | No
 
 
 def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: float, part: float) -> Bursts:
-    """Bursts with this mean gap and spread. The mean and the second moment of the gaps between bursts
-    are then known; those that are no pauses have ``part`` of that mean, or more if that does."""
+    """Returns bursts with this mean gap and spread. The mean and the second moment of the gaps between
+    bursts are then known; gaps that are not pauses have ``part`` of that mean, or more if necessary.
+    """
     p = 1 / length
     mean = (mean_ns - (1 - p) * within_ns) / p
     if cv is None:
         return Bursts(length, within_ns, mean)
     variance = ((cv**2 + 1) / 2 * mean_ns**2 - (1 - p) * within_ns**2) / p - mean**2
     if variance <= 0:
-        # Without any pause the spread is larger already.
+        # Even without pauses the spread is larger.
         return Bursts(length, within_ns, mean)
     odds = min(((1 - part) * mean) ** 2 / variance, 1.0)
     return Bursts(
@@ -142,7 +144,7 @@ class Lengths(NamedTuple):
 
 
 def of_rate(mean_ns: float, within_ns: float, requests: tuple[int, int], lengths: Lengths) -> Bursts:
-    """Bursts of one operation with these lengths, the gap between them such that the mean gap is kept.
+    """Returns bursts of one operation with these lengths, and a gap between them that keeps the mean gap.
 
     ``requests`` are reads and others; ``within_ns`` is the gap within bursts, at most the mean.
     """

@@ -24,7 +24,7 @@ SUFFIX = ".toml"
 
 @dataclass
 class Request:
-    """What was asked for."""
+    """What a fit was asked to do."""
 
     source: str
     out: str
@@ -42,7 +42,7 @@ def tolerance_of(text: str) -> float:
     """Parses the share of ``--tolerance``.
 
     Raises:
-        UserError: it is none.
+        UserError: it is not a share.
     """
     try:
         share = float(text.strip().removesuffix("%"))
@@ -54,7 +54,7 @@ def tolerance_of(text: str) -> float:
 
 
 def run(request: Request) -> Iterator[tuple[Fit, str]]:
-    """Fits what was asked for; returns each fit with the file that was written."""
+    """Performs the requested fits; returns each with the file that was written."""
     if Path(request.source).suffix.lower() == SUFFIX:
         yield from _from_targets(request)
     else:
@@ -133,7 +133,7 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
 
 
 def _write(fit: Fit, output: Output, config: Config, *, device: bool, preset: str | None = None) -> None:
-    """Writes the model; it names ``preset``, or that of the device it was fitted for, if any."""
+    """Writes the model; it names ``preset``, or that of the device for which it was fitted, if any."""
     resolved = json.loads(config.json())
     own = resolved.get("preset")
     described = None

@@ -1,17 +1,17 @@
 """From targets to a generator's parameters.
 
-What a share, a size or a rate states is set directly; the process of bursts has a closed form, corrected
-by what the draws of the seed make of it. The miss ratio is met by how hot the hot part is (bisection), in
-turns with the share of requests near those before and the region, which all depend on each other;
-conflicts by two properties of the arrival process (Broyden's method):
+Targets that are shares, sizes or rates are set directly; the process of bursts has a closed form, corrected
+by what the seed's draws make of it. The miss ratio is met by adjusting how hot the hot part is (bisection),
+in turns with the share of requests near earlier ones and the region, which all depend on each other.
+Conflicts are met by two properties of the arrival process (Broyden's method):
 
-- where the rate is not a target: the time between bursts, and the length of bursts of reads or of
-  writes, one of which stays at 1. A longer burst of one operation adds conflicts to that operation;
+- where the rate is not a target: the time between bursts, and the length of bursts of reads or of writes, one
+  of which stays at 1. A longer burst of one operation adds conflicts to that operation;
 - where it is (a model of a trace): the length of bursts and the gap within them, or, with bursts of one
-  operation, the ratio of the lengths of read and write bursts; the time between bursts follows from the
-  rate. Both are tried, the nearer is kept.
+  operation, the ratio of the lengths of read and write bursts; the time between bursts follows from the rate.
+  Both are tried, and the nearer one is kept.
 
-Runs are seeded. What cannot be reached is said, not hidden: the nearest found is kept.
+Runs are seeded. What cannot be reached is reported, and the nearest that was found is kept.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Characteristic:
 
     @property
     def difference(self) -> float:
-        """Returns reached less target: of a share as it is, otherwise as a part of the target."""
+        """Returns reached minus target: for a share as it is, otherwise as a part of the target."""
         gap = self.reached - self.target
         if self.ratio or gap == 0:
             return gap
@@ -120,12 +120,12 @@ class Fit:
 
     @property
     def missed(self) -> list[Characteristic]:
-        """The targets that were not met."""
+        """Returns the targets that were not met."""
         return [each for each in self.characteristics if each.fitted and not each.met]
 
 
 class Fitter:
-    """Fits generators, conflicts on one device."""
+    """Fits generators, and their conflicts on one device."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Fitter:
         progress: Progress | None = None,
         load_state: str | None = None,
     ) -> None:
-        """``config`` is the device whose conflicts are targets; None: there are none.
+        """Makes it; ``config`` is the device whose conflicts are targets; None: there are none.
 
         ``load_state`` is a saved state of the device.
         """
@@ -161,7 +161,7 @@ class Fitter:
     def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:
         """Returns the conflicts of a trace's reads and writes on the device; its pages are packed densely.
 
-        ``flags`` say how the trace is read.
+        ``flags`` state how the trace is read.
         """
         overrides = [
             *flags,
@@ -213,8 +213,9 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
-        """Returns the region with which mapping flushes update this share of what they program: the larger it
-        is, the less of a translation page is updated at a time."""
+        """Returns the region with which mapping flushes update this share of what they program: the larger
+        the region, the less of a translation page is updated at a time.
+        """
         before = dict(keys)
 
         def place(at: float) -> None:
@@ -305,7 +306,8 @@ class Fitter:
 
     def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
         """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
-        the expectation; the nearest found is kept."""
+        the expectation; the nearest that was found is kept.
+        """
         asked = wanted = gaps.Gaps.of(targets)
         best, least = dict(keys), math.inf
         for _ in range(ARRIVAL_TURNS):
@@ -468,10 +470,11 @@ class Fitter:
 
 
 def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
-    """Corrects the shares of requests near earlier ones by their outcome."""
+    """Corrects the shares of requests near earlier ones by the outcome."""
     assert targets.near_ratio is not None
     share = quantity.share_of(keys["near_share"])
-    # What is near to none before it by chance or in a sequence; the share takes its part of that.
+    # A part is near no earlier request, neither by chance nor in a sequence; the share takes its part of
+    # that.
     free = (1 - found.near_ratio) / max(1 - share, 1e-6)
     share += (targets.near_ratio - found.near_ratio) / max(free, 1e-6)
     share = min(max(share, 0.0), 0.999999)
@@ -494,7 +497,7 @@ def _region(region: str, factor: float, first: float) -> str:
 
 
 def _given(targets: Targets) -> dict[str, str]:
-    """Sets what the targets state themselves."""
+    """Returns the keys that the targets state themselves."""
     keys = {
         "requests": str(targets.requests),
         "read_share": quantity.percent(targets.reads / targets.requests),
@@ -514,8 +517,9 @@ def _given(targets: Targets) -> dict[str, str]:
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:
-    """Returns how far off the sizes may be by the draws alone: more than a tolerance for few requests, and
-    for correlated ones as for fewer."""
+    """Returns how far off the sizes may be because of the draws alone: more than a tolerance for few
+    requests, and for correlated ones as if there were fewer.
+    """
     spread = {}
     kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))
     for op, counts in (("read", found.read_sizes), ("write", found.write_sizes)):

@@ -9,7 +9,7 @@ from ftlab.fitting.targets import Targets
 
 
 def given(targets: Targets, keys: dict[str, str]) -> None:
-    """Mean and spread of the gaps."""
+    """Sets mean and spread of the gaps."""
     mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
     if mean is None:
         return
@@ -24,7 +24,7 @@ def given(targets: Targets, keys: dict[str, str]) -> None:
 
 
 class Gaps(NamedTuple):
-    """Figures of the gaps between arrivals; None if not asked for."""
+    """Figures of the gaps between arrivals; None if not requested."""
 
     mean_ns: float | None
     cv: float | None
@@ -34,7 +34,7 @@ class Gaps(NamedTuple):
 
     @classmethod
     def of(cls, targets: Targets) -> Gaps:
-        """Returns those of ``targets``."""
+        """Returns the figures of ``targets``."""
         return cls(
             targets.mean_interarrival_ns,
             targets.interarrival_cv,
@@ -43,7 +43,7 @@ class Gaps(NamedTuple):
         )
 
     def times(self, factors: list[float | None]) -> Gaps:
-        """Returns each figure corrected, by half at most; a spread stays one of bursts."""
+        """Returns each figure corrected, by half at most; a spread remains one that bursts can have."""
         mean, cv, median, seen = (
             value if value is None or by is None else value * min(max(by, 0.5), 2.0)
             for value, by in zip(self, factors, strict=True)

@@ -1,4 +1,4 @@
-"""What a workload is like: of a trace and of a generator in the same way."""
+"""Figures of a workload, taken from a trace and from a generator in the same way."""
 
 from __future__ import annotations
 
@@ -49,44 +49,47 @@ class Workload:
 
     @property
     def requests(self) -> int:
-        """Reads, writes and trims."""
+        """Returns the number of reads, writes and trims."""
         return sum(self.counts)
 
     @property
     def sequential_ratio(self) -> float:
-        """Share of requests that begin where the one before ended."""
+        """Returns the share of requests that begin where the one before ended."""
         return self.sequential / self.requests if self.requests else 0.0
 
     @property
     def stream_ratio(self) -> float:
-        """Share of requests that begin where one of the 8 before them ended: sequential ones, and those of
-        interleaved streams."""
+        """Returns the share of requests that begin where one of the 8 before them ended: sequential ones,
+        and those of interleaved streams.
+        """
         return self.streams / self.requests if self.requests else 0.0
 
     @property
     def near_ratio(self) -> float:
-        """Share of requests that begin in the range of 2 MiB in which one of the 8 before them began."""
+        """Returns the share of requests that begin in the range of 2 MiB in which one of the 8 before
+        began.
+        """
         return self.near / self.requests if self.requests else 0.0
 
     @property
     def write_ratio(self) -> float:
-        """Share of writes among reads and writes."""
+        """Returns the share of writes among reads and writes."""
         both = self.counts[0] + self.counts[1]
         return self.counts[1] / both if both else 0.0
 
     @property
     def mean_size(self) -> float | None:
-        """Bytes, of all requests."""
+        """Returns the mean size of all requests, bytes."""
         return _mean(self.read_sizes + self.write_sizes)
 
     @property
     def mean_read_size(self) -> float | None:
-        """Bytes; None without reads."""
+        """Returns the mean size of reads, bytes; None without reads."""
         return _mean(self.read_sizes)
 
     @property
     def mean_write_size(self) -> float | None:
-        """Bytes, of writes and trims; None without them."""
+        """Returns the mean size of writes and trims, bytes; None without them."""
         return _mean(self.write_sizes)
 
 

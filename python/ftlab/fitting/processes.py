@@ -27,15 +27,16 @@ class Process(NamedTuple):
 
 
 def of(targets: Targets) -> list[Process]:
-    """Returns the arrival processes that may give the conflicts, the likelier first."""
+    """Returns the arrival processes that may give the conflicts, the most likely first."""
     if targets.mean_interarrival_ns is None:
         return [_of_any_rate()]
     return [_of_rate(targets, single=False), _of_rate(targets, single=True)]
 
 
 def _of_any_rate() -> Process:
-    """Bursts of one operation. Variables: logarithms of the gap between them, and of the length of read
-    bursts (above 0) or of write bursts (below)."""
+    """Returns bursts of one operation. The variables are logarithms: of the gap between bursts, and of the
+    length of read bursts (above 0) or of write bursts (below).
+    """
 
     def apply(at: solve.Pair, keys: dict[str, str]) -> None:
         _without_pauses(keys)
@@ -47,15 +48,15 @@ def _of_any_rate() -> Process:
     low = (math.log(_SHORTEST_GAP_NS), -_LONGEST_BURST)
     high = (math.log(_LONGEST_GAP_NS), _LONGEST_BURST)
     gap = math.log(START_GAP_NS)
-    # The slopes differ on both sides of 0, so a search may need to start on the right one.
+    # The slopes differ on both sides of 0, so a search may need to start on the right side.
     return Process(apply, [(gap, 0.0), (gap, -1.0), (gap, 1.0)], low, high)
 
 
 def _of_rate(targets: Targets, *, single: bool) -> Process:
-    """Bursts at the rate of the targets, the gap between them following.
+    """Returns bursts at the rate of the targets, which determines the gap between them.
 
-    Variables: the logarithm of their length; the logarithm of the gap within them, over the first
-    guess, or for bursts of one operation that of the length of read over write bursts.
+    The variables are logarithms: of their length, and of the gap within them over the first guess or, for
+    bursts of one operation, of the length of read over write bursts.
     """
     mean = targets.mean_interarrival_ns
     assert mean is not None
@@ -85,6 +86,6 @@ def _of_rate(targets: Targets, *, single: bool) -> Process:
 
 
 def _without_pauses(keys: dict[str, str]) -> None:
-    """The processes here imply the rate without stating it."""
+    """Removes pauses and the rate, which the processes here imply."""
     for key in ("pause_share", "pause"):
         keys.pop(key, None)

@@ -30,7 +30,7 @@ def lines(fit: Fit) -> list[str]:
 
 
 def text(fit: Fit, path: str) -> str:
-    """The report of a fit for people."""
+    """Returns the report of a fit for people."""
     head = f"{fit.targets.name}: {path} ({count(fit.runs)} runs)"
     return "\n".join([head, *(f"    {line}" for line in lines(fit)), *_notes(fit, "    note: ")]) + "\n"
 
@@ -58,7 +58,7 @@ def as_json(fit: Fit, path: str) -> dict[str, Any]:
 
 
 def toml(fit: Fit, preset: str | None, device: str | None) -> str:
-    """The model: a configuration file with a table ``[workload.synthetic]``."""
+    """Returns the model: a configuration file with a table ``[workload.synthetic]``."""
     source = " ".join(fit.targets.source.split())
     comments = [f"{fit.targets.name}: a generator fitted by `ftlab trace fit` (ftlab {__version__})", source]
     if device:

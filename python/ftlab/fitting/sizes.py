@@ -21,8 +21,8 @@ Mix = list[tuple[int, int]]
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
     """Returns the mix of ``sizes`` with this mean that assumes least beyond it; None if none has it.
 
-    Of all mixes with that mean the one of greatest entropy: weights fall (or rise) exponentially with
-    the size.
+    It is the one of greatest entropy among all mixes with that mean: weights fall (or rise) exponentially
+    with the size.
     """
     low, high = min(sizes), max(sizes)
     if not low <= mean <= high:
@@ -67,7 +67,7 @@ def of_counts(counts: Mapping[int, int]) -> Mix:
 
 
 def mean(mix: Mix) -> float:
-    """Mean size of a mix, bytes."""
+    """Returns the mean size of a mix, bytes."""
     return sum(size * weight for size, weight in mix) / sum(weight for _, weight in mix)
 
 

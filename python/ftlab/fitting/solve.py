@@ -1,8 +1,8 @@
 """Roots of functions that cost a simulation to evaluate: bisection, and Broyden's method in two
 variables.
 
-Broyden, "A class of methods for solving nonlinear simultaneous equations", Mathematics of Computation
-19 (1965), method 1 ("good Broyden"): a Jacobian from finite differences, then corrected by each step.
+Broyden, "A class of methods for solving nonlinear simultaneous equations", Mathematics of Computation 19
+(1965), method 1 ("good Broyden"): a Jacobian from finite differences, which each step then corrects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """The larger residual."""
+        """Returns the larger residual."""
         return max(abs(self.residuals[0]), abs(self.residuals[1]))
 
 
@@ -42,7 +42,7 @@ def bisect(function: Callable[[float], float], low: float, high: float, within: 
     """
     best, least = low, math.inf
     for turn in range(most):
-        # The ends first: the root may lie beyond them.
+        # The ends first: the root may be beyond them.
         at = (low, high)[turn] if turn < 2 else (low + high) / 2
         value = function(at)
         if abs(value) < least:
@@ -60,7 +60,7 @@ class Search:
     def __init__(
         self, function: Callable[[Pair], Pair], low: Pair, high: Pair, within: float, most: int
     ) -> None:
-        """``function`` gives the residuals, between ``low`` and ``high``.
+        """Makes it; ``function`` gives the residuals, between ``low`` and ``high``.
 
         A point at which both are at most ``within`` ends the search; so do ``most`` evaluations.
         """
@@ -107,13 +107,15 @@ class Search:
                     break
                 step = (step[0] / 2, step[1] / 2)
             else:
-                # The best so far, where the slopes are taken again.
+                # The best point so far, where the slopes are taken again.
                 return self._around(self.best or point)
             point = reached
         return point
 
     def _around(self, point: Point) -> Point:
-        """A point slightly to one side: random draws make the functions rough on the smallest scale."""
+        """Returns a point slightly to one side: random draws make the functions rough on the smallest
+        scale.
+        """
         turn = 2.399963 * self._left
         aside = (0.01 * math.cos(turn), 0.02 * math.sin(turn))
         return self._evaluate((point.at[0] + aside[0], point.at[1] + aside[1]))

@@ -40,7 +40,7 @@ _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
 
 @dataclass
 class Targets:
-    """Characteristics to be matched; None if not asked for."""
+    """Characteristics to be matched; None if not requested."""
 
     name: str
     source: str
@@ -155,7 +155,7 @@ class _Reader:
         return values
 
     def _mixes(self, place: str, table: Mapping[str, Any], targets: Targets) -> None:
-        """Returns sizes with the requested mean."""
+        """Sets sizes with the requested mean."""
         given = table.get("sizes")
         allowed = (
             [round(_quantity(place, "size", size)) for size in given] if given is not None else _DEFAULT_SIZES
@@ -187,7 +187,7 @@ class _Reader:
 
 
 def _operations(place: str, values: dict[str, Any]) -> None:
-    """Returns counts of reads and writes from ``requests`` and ``write_ratio``, if those are stated."""
+    """Sets counts of reads and writes from ``requests`` and ``write_ratio``, if those are stated."""
     requests, ratio = values.pop("requests", None), values.get("write_ratio")
     if requests is None and ratio is None:
         return
@@ -294,6 +294,6 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
 
 
 def _region(targets: Targets, footprint: int) -> int:
-    """Returns the footprint; more if a single request is larger."""
+    """Returns the footprint, or more if a single request is larger."""
     mixes = [*(targets.read_sizes or []), *(targets.write_sizes or [])]
     return max(footprint, *(size for size, _ in mixes))

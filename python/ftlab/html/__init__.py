@@ -1,7 +1,7 @@
 """A report as one HTML file: charts, tables and settings of runs, readable offline, without a server.
 
-The charts are drawn in the reader's browser by Vega, which stands in the file; nothing is fetched, and the
-page's content security policy forbids it.
+The charts are drawn in the reader's browser by Vega, which is in the file; nothing is fetched, and the page's
+content security policy forbids that.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def write_report(
     Args:
         path: the file.
         title: its heading.
-        runs: each with its labels: what tells it from the others, by name: ``{"workload": "a.csv",
-            "host.scheduler": "map+"}``. Runs with an equal label ``figure`` (or ``study``) are looked at
+        runs: each with its labels: what distinguishes it, by name: ``{"workload": "a.csv",
+            "host.scheduler": "map+"}``. Runs with an equal label ``figure`` (or ``study``) are shown
             together, and have labels of their own; without it, those whose labels have the same names. A
-            result may stand in several; it is embedded once. Results are `Result` objects or their
+            result may be in several; it is embedded once. Results are `Result` objects or their
             dictionaries; run them with `KEYS` set to true, or charts that need more than summaries are
             left out.
-        preface: HTML placed before the charts as it is: whoever makes it escapes what is in it.
+        preface: HTML placed before the charts as it is; the caller escapes its contents.
         command: what made it, shown as text.
 
     Raises:
@@ -63,5 +63,5 @@ def render(
 
 
 def of_comparison(comparison: Comparison) -> list[tuple[Labels, Measured]]:
-    """The runs of a comparison, labelled with the varied keys."""
+    """Returns the runs of a comparison, labelled with the varied keys."""
     return [(dict(variant.set), variant.result) for variant in comparison.variants]

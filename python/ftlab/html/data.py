@@ -30,12 +30,12 @@ _SECTIONS = (
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 
-# Results up to which bins and cells are as fine, and how fine: bins to a power of two, cells of a map.
+# Number of results up to which a fineness applies, bins per power of two, and cells of a map.
 _FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
 
 
 def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
-    """The data of the page: studies of runs, and the results that runs point to, each of them once.
+    """Returns the data of the page: studies of runs, and the results that runs point to, each once.
 
     Raises:
         ValueError: no runs.
@@ -78,7 +78,7 @@ _Members: TypeAlias = list[tuple[Labels, int]]
 
 
 def _studies(runs: Sequence[tuple[Labels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
-    """Groups runs by study: by the figure they state, or else by what they are labelled with."""
+    """Groups runs by study: by the figure that they state, or else by the names of their labels."""
     label = next((name for name in _STUDIES if all(name in given for given, _ in runs)), None)
     studies: dict[str, _Members] = {}
     for (given, _), number in zip(runs, numbers, strict=True):
@@ -141,7 +141,7 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
     }
     for part in _PARTS:
         run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
-        # The values for both are the sum of the two.
+        # The values for both operations are the sum of the two.
         for op in _OPS:
             if "histogram" in result[part][op]:
                 run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)
@@ -165,7 +165,7 @@ def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:
 
 
 def _without_zeros(series: Mapping[str, Any]) -> dict[str, Any]:
-    """The series without causes that never occurred."""
+    """Returns the series without causes that never occurred."""
     causes = {
         name: {cause: values for cause, values in series[name].items() if any(values)}
         for name in ("reads", "programs", "erases")

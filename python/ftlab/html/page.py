@@ -73,7 +73,7 @@ def bundle() -> str:
 
 @cache
 def _library() -> str:
-    """Returns Vega; at once if the build has left it in this folder (`scripts/vega.py`)."""
+    """Returns Vega, without delay if the build has left it in this folder (`scripts/vega.py`)."""
     held = files("ftlab.html") / "vega.js.gz"
     script = gzip.decompress(held.read_bytes()).decode() if held.is_file() else bundle()
     # It must not close the element that contains it.

@@ -1,8 +1,7 @@
 """``ftlab reproduce``: the papers' figures and tables, published against measured.
 
-``papers/NAME`` declares what there is: ``paper.toml``, one file per figure or table, and
-``published.toml`` with what the paper states. Each figure is a study (`ftlab.studies`); here is what
-comes on top of its runs:
+``papers/NAME`` declares what there is: ``paper.toml``, one file per figure or table, and ``published.toml``
+with what the paper states. Each figure is a study (`ftlab.studies`); this package adds to its runs:
 
 - `papers`: the files, checked
 - `study`: a figure's measured values, and its CSV

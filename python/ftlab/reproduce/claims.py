@@ -53,9 +53,10 @@ class Judged:
 def verdict(claim: Claim, measured: Any) -> str:
     """Judges a claim.
 
-    A change holds if it has the published sign and is within 5 percentage points or 25 % of the published,
-    whichever is larger; in direction with the sign alone. Below 5 % published that is all that is asked
-    ("sign only"). An amount has no direction: it holds within 25 %, and in per cent within 5 points too.
+    A change holds if it has the published sign and is within 5 percentage points or 25 % of the published
+    change, whichever is larger; with the sign alone it holds in direction. If less than 5 % was published,
+    only the sign is required ("sign only"). An amount has no direction: it holds within 25 % or, if it is in
+    per cent, within 5 points.
     """
     if claim.published is None:
         found = HOLDS if measured else FAILS
@@ -79,7 +80,7 @@ def _of_number(claim: Claim, published: float, measured: float) -> str:
 
 
 def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
-    """The claims of a paper whose figures were measured, in order.
+    """Judges the claims of a paper whose figures were measured, in order.
 
     Raises:
         UserError: an expression does not fit its figure.
@@ -139,7 +140,7 @@ def _names(figure: str, studies: Mapping[str, Study]) -> dict[str, Any]:
 
 
 def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
-    """Applies the claim to the figure of the recorded traces, if it names no workload of the paper's."""
+    """Rewrites the claim for the figure of the recorded traces, if it names no workload of the paper's."""
     for figure in paper.figures:
         study = studies.get(figure.id)
         if figure.kind != RECORDED or figure.of != claim.figure or study is None or not study.rows:
@@ -191,8 +192,8 @@ def counts(judged: Sequence[Judged]) -> dict[str, int]:
 
 
 def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """How many of all that count have the published sign; how many of the published numbers, those
-    too small to be judged apart, are within the band.
+    """Returns how many of all that count have the published sign, and how many of the published numbers,
+    those too small to be judged apart, are within the band.
     """
     counted = [each for each in judged if each.verdict != CONSTRUCTED]
     numbers = [each for each in counted if each.claim.published is not None and not each.claim.small]
@@ -201,7 +202,7 @@ def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def to_csv(judged: Sequence[Judged]) -> str:
-    """Returns all claims, one in each row."""
+    """Returns all claims as CSV, one per row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head = "id figure place claim kind unit published measured true of least greatest verdict"

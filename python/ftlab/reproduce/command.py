@@ -28,7 +28,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Options:
-    """Of a reproduction."""
+    """Options of a reproduction."""
 
     root: str | None = None
     out: str = "reproduced"
@@ -117,7 +117,7 @@ def trace_folder(base: Path, given: str | None) -> Path | None:
     """Returns where recorded traces are: as named, ``$FTLAB_TRACES``, or ``shared/traces``.
 
     Raises:
-        UserError: the named directory is not there.
+        UserError: the named directory does not exist.
     """
     for name, said in (("--traces", given), ("FTLAB_TRACES", os.environ.get("FTLAB_TRACES"))):
         if said:
@@ -156,7 +156,7 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
 def _page(
     out: Path, parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]], quick: bool, said: str
 ) -> Path:
-    """Makes the page: what was claimed and drawn, followed by the runs of some figures to choose from."""
+    """Makes the page: what was claimed and drawn, then the runs of some figures to choose from."""
     from ftlab.html import render
 
     target = out / "index.html"

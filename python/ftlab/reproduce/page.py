@@ -60,7 +60,7 @@ _CLASS = {
 
 @dataclass
 class Part:
-    """What the page says of one paper."""
+    """What the page says about one paper."""
 
     paper: Paper
     judged: Sequence[Judged]
@@ -72,7 +72,7 @@ class Part:
 
 
 def preface(parts: Sequence[Part], *, quick: bool) -> str:
-    """The page's body: verdicts, claims, figures."""
+    """Returns the page's body: verdicts, claims, figures."""
     pieces = [f"<style>{STYLE}</style>", '<div class="repro themed">', _mode(quick), _summary(parts)]
     for part in parts:
         pieces += [_paper(part), *(_figure(part, figure) for figure in _chosen(part))]
@@ -166,7 +166,7 @@ def _paper(part: Part) -> str:
 
 
 def _claim(part: Part, each: Judged, previous: str) -> str:
-    """Makes a row, and one below it with the reason, which is not repeated (``previous``)."""
+    """Makes a row, and one below it with the reason unless that repeats the last one (``previous``)."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     made = claim.construction if each.verdict == judging.CONSTRUCTED else ""
@@ -235,12 +235,12 @@ def _table(study: Study, panel_number: int) -> str:
 
 
 def _wide(table: str) -> str:
-    """A table that scrolls where the page is narrow."""
+    """Makes a table that scrolls where the page is narrow."""
     return f'<div class="wide" tabindex="0">{table}</div>'
 
 
 def _picture(figure: Figure, svg: str) -> str:
-    """Uses the page's colours, and adds names for readers who cannot see it."""
+    """Applies the page's colours to a picture, and adds names for readers who cannot see it."""
     named = f'<svg role="img" aria-label="{_text(label(figure) + ": " + figure.title)}" '
     return palette.themed(svg).replace("<svg ", named, 1)
 

@@ -35,7 +35,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a claim does not hold, as far as known; written by hand, except for its figures."""
+    """Why a claim does not hold, as far as known; written by hand, except for the figures in it."""
 
     parts: tuple[str | tuple[Expression, str], ...]
     """Text with measured figures in it: each is an expression and the format of its number."""
@@ -67,7 +67,7 @@ class Claim:
 
     @property
     def small(self) -> bool:
-        """Whether it is a change that is too small for its number to be judged, so that only the sign is."""
+        """Whether it is a change too small for its number to be judged, so that only the sign is."""
         return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
@@ -116,7 +116,7 @@ def load_paper(base: Path, name: str) -> Paper:
     """Reads a paper's declarations.
 
     Raises:
-        UserError: a file is missing or wrong; says which and what.
+        UserError: a file is missing or wrong; says which file and what is wrong.
     """
     folder = base / "papers" / name
     main = Table(folder / "paper.toml")

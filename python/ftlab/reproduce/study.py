@@ -1,4 +1,4 @@
-"""A figure's measured values as CSV, published ones beside them."""
+"""A figure's measured values as CSV, with published ones next to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ftlab.studies.series import Number
 
 
 def to_csv(study: Study, published: Sequence[Published]) -> str:
-    """Returns all measured values, one in each row, with the published ones where the paper prints them."""
+    """Returns all measured values, one per row, with the published ones where the paper prints them."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*study.axes, "value", "unit", "measured", "normalised", "published", "place"])

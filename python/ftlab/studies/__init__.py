@@ -11,7 +11,7 @@ one of your own, and ``ftlab tune`` chooses its runs as it goes.
 - `measure`: what is measured of one configuration
 - `sweep`, `rows`, `replications`, `fleet`: a study's tables
 - `cells`, `figures`: its panels, drawn
-- `tuning`, `tune`, `front`: a search, and what it came to
-- `page`, `tuned_page`, `pages`: both to look at
+- `tuning`, `tune`, `front`: a search, and its outcome
+- `page`, `tuned_page`, `pages`: pages that show both
 - `split`: a trace of many volumes as one for each
 """

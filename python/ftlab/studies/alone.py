@@ -1,4 +1,4 @@
-"""One command at a time in a directory of results, and one study."""
+"""One command at a time, and one study, in a directory of results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OF_A_STUDY = (
 
 @contextmanager
 def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
-    """Makes the directory and holds it for the block: no other command writes there.
+    """Makes the directory and locks it for the block: no other command writes there.
 
-    ``fresh``: what another study left there goes.
+    ``fresh``: what another study left there is removed.
 
     Raises:
         UserError: it cannot be made, another command writes there, or it holds another study.
@@ -43,17 +43,17 @@ def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
             raise UserError(f"--out {out}: another study is writing there") from None
         _take(out, study, lock, fresh=fresh)
         for path in results.glob(".*.tmp"):
-            # Left by one that was killed.
+            # Left by a command that was killed.
             path.unlink(missing_ok=True)
         yield
 
 
 def _take(out: Path, study: Path, lock: TextIO, *, fresh: bool) -> None:
-    """Takes the directory for a study; the lock's file names it, as seen from the directory."""
+    """Takes the directory for a study; the lock file names the study, as seen from the directory."""
     name = os.path.relpath(study.resolve(), out.resolve()) + "\n"
     lock.seek(0)
     held = lock.read()
-    # One that a full disk cut off names nothing.
+    # A lock file cut off by a full disk names nothing.
     if held.endswith("\n") and held != name:
         if not fresh:
             other = os.path.normpath(out / held.rstrip("\n"))

@@ -38,7 +38,7 @@ class Axis:
 
     @property
     def labels(self) -> list[str]:
-        """Its labels in order."""
+        """Returns its labels in order."""
         return [choice.label for choice in self.choices]
 
     @property
@@ -57,7 +57,7 @@ def load_axis(name: str, table: Table) -> Axis:
     """Reads one ``[axis.NAME]``: labels in one of five forms, with the meaning of each.
 
     Raises:
-        UserError: the table is wrong; says what.
+        UserError: the table is wrong; says what is wrong.
     """
     title = table.text("title", name)
     if table.has("traces"):
@@ -128,7 +128,7 @@ _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%]*)\s*
 
 
 def _range(table: Table) -> list[str]:
-    """``[from, to, step]``: the values from the one to the other, which is included if a step meets it."""
+    """Returns the values of ``[from, to, step]``: ``to`` is included if a step meets it."""
     given = table.list_of("range", (str, int, float))
     if len(given) != 3:
         raise table.wrong("range", "is [from, to, step]")

@@ -1,4 +1,4 @@
-"""Results of finished runs, kept in files named by the hash of all they depend on."""
+"""Results of finished runs, kept in files named by the hash of everything they depend on."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ MOST_BYTES = 256 * _PIECE
 
 
 def default() -> Path:
-    """``$XDG_CACHE_HOME/ftlab/reproduce``, else in ``~/.cache``."""
+    """Returns ``$XDG_CACHE_HOME/ftlab/reproduce``, or else the same in ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says that a relative path has to be ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "ftlab" / "reproduce"
 
 
 class Cache:
-    """A directory of results. A file appears whole, by rename, so an interrupt leaves none broken."""
+    """A directory of results. A file appears complete, by rename, so an interrupt leaves none broken."""
 
     def __init__(
         self, folder: Path, *, fresh: bool = False, say: Callable[[str], None] | None = None
     ) -> None:
-        """``fresh``: earlier results are ignored. ``say`` takes notes for the user."""
+        """Makes it; ``fresh``: earlier results are ignored. ``say`` takes notes for the user."""
         self.folder = folder
         self._fresh = fresh
         self._say = say or (lambda text: None)
@@ -77,7 +77,7 @@ class Cache:
 
     def _read(self, path: Path) -> dict[str, Any]:
         with gzip.open(path, "rb") as file:
-            # A piece at a time: requested all at once, even a small file would take as much memory.
+            # One piece at a time: if all were requested at once, even a small file would take as much memory.
             pieces = list(itertools.islice(iter(lambda: file.read(_PIECE), b""), MOST_BYTES // _PIECE + 1))
         return _unpacked(b"".join(pieces))
 

@@ -36,12 +36,12 @@ class Study:
     """Recorded traces that are absent."""
 
     def series(self, value: str, where: Mapping[str, Any] | None = None) -> Any:
-        """A value over the axes that ``where`` leaves open."""
+        """Returns a value over the axes that ``where`` leaves open."""
         cells = {row.labels: row.values[value] for row in self.rows}
         return Series(self.axes, cells).select(where or {})
 
     def names(self) -> dict[str, Callable[..., Any]]:
-        """What an expression can call: each value, by its name."""
+        """Returns what an expression can call: each value, by its name."""
 
         def bound(value: str) -> Callable[..., Any]:
             return lambda **where: self.series(value, where)
@@ -84,8 +84,8 @@ def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Map
 
 
 def _points(found: Any) -> list[dict[str, Any]]:
-    """What an expression found in a result, as points: a list of them, or courses over time (time_ns, and
-    count, mean and max of the first, mean_2 of the second, which is 0 where there is none).
+    """Returns what an expression found in a result, as points: a list of them, or courses over time
+    (time_ns, and count, mean and max of the first, mean_2 of the second, which is 0 without one).
     """
     if isinstance(found, list) and not any("width_ns" in each for each in found):
         return found
@@ -126,7 +126,7 @@ def relative(panel: Panel, value: Number, baseline: Number) -> Number:
 
 @dataclass(frozen=True)
 class Bar:
-    """Returns what is drawn of one cell."""
+    """What is drawn of one cell."""
 
     labels: Mapping[str, str]
     value: str
@@ -134,7 +134,7 @@ class Bar:
 
 
 def bars(study: Study, panel: Panel) -> list[Bar]:
-    """Returns the panel's cells, normalised as it says, with the mean over x last."""
+    """Returns the panel's cells, normalised as the panel says, with the mean over x last."""
     found = []
     for name in panel.values:
         table = {row.labels: row.values[name] for row in study.rows}

@@ -1,7 +1,7 @@
 """Runs on other machines, or on processes of this one: Dask.distributed, behind the same interface.
 
-A task is the run's configuration as text and the hashes of its traces. It goes out, and a result comes back;
-nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
+A task is the run's configuration as text and the hashes of its traces. The task is sent, and a result comes
+back; nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Cluster:
         wait_s: float = 60.0,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """``address`` is a scheduler's, or `LOCAL`: ``jobs`` processes (default: as many as there are cores).
+        """Connects to a scheduler at ``address``, or starts ``jobs`` processes (`LOCAL`; default: all cores).
 
-        ``wait_s`` is how long it waits where there is no worker; ``say`` takes notes for the user.
+        ``wait_s`` is how long it waits if there is no worker; ``say`` takes notes for the user.
 
         Raises:
-            UserError: Dask is not installed, or nobody answers there.
+            UserError: Dask is not installed, or no scheduler answers there.
         """
         try:
             import distributed
@@ -79,7 +79,7 @@ class Cluster:
         self._address = address
         self._wait_s = wait_s
         self._distributed: Any = distributed
-        # What they log of a scheduler that is gone comes as an error anyway.
+        # What they log about a scheduler that is gone comes as an error anyway.
         for name in [*logging.root.manager.loggerDict, "asyncio", "tornado.application"]:
             if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -100,7 +100,7 @@ class Cluster:
         self._given_up: UserError | None = None
 
     def __enter__(self) -> Cluster:
-        """The cluster itself."""
+        """Returns the cluster itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,14 +117,14 @@ class Cluster:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """A scheduler that is gone in the block is the user's error."""
+        """Turns the loss of the scheduler in the block into a user's error."""
         try:
             yield
         except (self._distributed.comm.CommClosedError, CancelledError, TimeoutError):
             raise self._given_up or self._wrong("the scheduler is gone") from None
 
     def _threads(self) -> int:
-        """Threads of all workers that are there."""
+        """Returns the threads of all connected workers."""
         return sum(self._client.nthreads().values())
 
     def _until_one(self, say: Callable[[str], None], over: threading.Event) -> None:
@@ -148,7 +148,7 @@ class Cluster:
 
     @contextmanager
     def _watched(self, under_way: UnderWay, reporter: Reporter) -> Iterator[None]:
-        """Ends what is under way where there is no worker for too long, for the block."""
+        """Ends what is under way, for the block, if there is no worker for too long."""
         over = threading.Event()
 
         def watch() -> None:
@@ -160,7 +160,7 @@ class Cluster:
                     self._client.cancel([future for *_, future in list(under_way.values())], force=True)
                     return
                 except Exception:
-                    # A scheduler that is gone; then what was under way ends by itself.
+                    # If the scheduler is gone, what was under way ends by itself.
                     continue
 
         threading.Thread(target=watch, daemon=True).start()
@@ -170,7 +170,7 @@ class Cluster:
             over.set()
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
-        """As `ftlab.studies.executor.Executor.execute`; devices are not shared among runs."""
+        """Does the runs, like `ftlab.studies.executor.Executor.execute`; runs do not share devices."""
         if not groups:
             return
         self._check_engines()
@@ -288,7 +288,7 @@ class Cluster:
                 if isinstance(said, str):
                     raise UserError(said)
                 if said is not None:
-                    # The worker died; the next one to run it asks again, but not for ever.
+                    # The worker died; the next worker to run it asks again, but not for ever.
                     self._lost += 1
                     if self._lost > MOST_LOST:
                         raise UserError(f"{trace.path}: could not be sent to worker {worker}: {said}")
@@ -312,13 +312,13 @@ def _local(jobs: int) -> Any:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            # Whichever port is free; none is said.
+            # Any free port; none is named.
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
 
-    # A terminal interrupts all of its processes; workers end with this one. What a thread blocks is blocked
-    # in the threads and processes that it starts, too.
+    # A terminal interrupts all of its processes; workers end with this one. Signals blocked in a thread are
+    # also blocked in the threads and processes that it starts.
     blocked = (signal.SIG_BLOCK, {signal.SIGINT})
     with (
         _silent_tracker(),
@@ -329,7 +329,7 @@ def _local(jobs: int) -> Any:
 
 @contextmanager
 def _silent_tracker() -> Iterator[None]:
-    """The process that clears away the locks of a command that was interrupted does so without a word."""
+    """Silences, for the block, the process that clears away the locks of an interrupted command."""
     from multiprocessing import resource_tracker
 
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
@@ -341,7 +341,7 @@ def _silent_tracker() -> Iterator[None]:
 
 
 def _allow(failures: int, dask_scheduler: Any = None) -> int:
-    """Runs on the scheduler; returns what was allowed before."""
+    """Runs on the scheduler; returns the number that was allowed before."""
     before: int = dask_scheduler.allowed_failures
     dask_scheduler.allowed_failures = failures
     return before

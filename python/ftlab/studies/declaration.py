@@ -1,4 +1,4 @@
-"""What a study declares: axes, values and panels; a figure of a paper is one, and so is one of your own."""
+"""What a study declares: axes, values and panels; each figure of a paper is one, and so are your own."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How a fleet is made: the runs along some axes taken together."""
+    """How a fleet is made: the runs along some axes, taken together."""
 
     over: tuple[str, ...]
     by: str
@@ -273,7 +273,7 @@ def _aggregate(table: Table, axes: Sequence[Axis]) -> Aggregate | None:
 
 
 def _derived(table: Table) -> list[Value]:
-    """``[derive]``: NAME = expression."""
+    """Reads ``[derive]``: NAME = expression."""
     inner = table.inner("derive")
     values = [
         Value(name, Expression(inner.text(name), inner.place(name)), "", name)
@@ -342,7 +342,7 @@ class Trace:
 
 
 def load_traces(base: Path) -> dict[str, Trace]:
-    """The recorded traces that figures may name (``papers/traces.toml``)."""
+    """Reads the recorded traces that figures may name (``papers/traces.toml``)."""
     path = base / "papers" / "traces.toml"
     table = Table(path)
     traces = {}

@@ -49,13 +49,13 @@ class Executor(Protocol):
 
     @property
     def jobs(self) -> int:
-        """Runs at a time."""
+        """Returns the number of runs at a time."""
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """Does all runs; ``told`` is called for one at a time, in the order in which they end.
 
         Raises:
-            UserError: before anything runs: it cannot be done there.
+            UserError: the runs cannot be done there; raised before any runs.
         """
 
 
@@ -65,15 +65,15 @@ class Threads:
     def __init__(
         self, jobs: int | None = None, budget: Budget | None = None, work: Work | None = None
     ) -> None:
-        """``jobs`` at a time (default: one per core); ``work`` does a group (`measured`)."""
+        """Makes it for ``jobs`` at a time (default: one per core); ``work`` does a group (`measured`)."""
         self.jobs = jobs or cores()
         self._work = work or measured
         self._budget = budget or Budget(free_memory())
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
-        """As `Executor.execute`."""
+        """Does the runs, like `Executor.execute`."""
         lock = threading.Lock()
-        # An earlier end stopped its own runs; a search goes on with more.
+        # An earlier end stopped its own runs; a search continues with more.
         reporter.stopped = False
 
         def tell(run: Run, finished: Finished) -> None:
@@ -117,7 +117,7 @@ def measured(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Finished]]
 
 
 def worker_name() -> str:
-    """This thread, as one of all that may work for a study."""
+    """Returns the name of this thread, as one of all that may work for a study."""
     return f"{socket.gethostname()}/{os.getpid()}/{threading.current_thread().name}"
 
 
@@ -125,14 +125,14 @@ class Budget:
     """Memory that runs share: a run waits until there is room for its device."""
 
     def __init__(self, total: int) -> None:
-        """``total`` bytes; a run that needs more is done alone."""
+        """Makes it of ``total`` bytes; a run that needs more is done alone."""
         self.total = total
         self._used = 0
         self._changed = threading.Condition()
 
     @contextmanager
     def reserved(self, wanted: int) -> Iterator[None]:
-        """Reserves that much for the block."""
+        """Reserves this much memory for the block."""
         with self._changed:
             self._changed.wait_for(lambda: not self._used or self._used + wanted <= self.total)
             self._used += wanted

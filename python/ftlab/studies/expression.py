@@ -1,4 +1,4 @@
-"""The small language in which figures name their values and claims what they measure.
+"""The small language in which figures name their values, and claims what they measure.
 
 It looks like Python: numbers, names, ``a.b``, ``a['b-c']``, arithmetic, comparisons, ``and``, ``not``,
 lists, and calls of the functions below; a field may be a number (``percentile_ns.99``), and a text that
@@ -105,7 +105,7 @@ def _along(of: Series, axis: str, function: Callable[..., Any]) -> Series:
 
 
 def _distribution(summary: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Returns a latency's cumulative distribution: its percentiles and the greatest value."""
+    """Returns the cumulative distribution of a latency: its percentiles and the greatest value."""
     points = [
         {"probability": float(key) / 100, "value_ns": value}
         for key, value in summary["percentile_ns"].items()
@@ -143,7 +143,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Python repeats and joins strings and lists with the same operators; nothing here does."""
+    """Refuses operands other than numbers: Python would repeat and join strings and lists."""
 
     def apply(left: Any, right: Any) -> Any:
         for side in (left, right):
@@ -199,7 +199,7 @@ class Expression:
     """A parsed expression."""
 
     def __init__(self, text: str, where: str) -> None:
-        """``where`` is what messages name.
+        """Parses it; ``where`` is what messages name.
 
         Raises:
             UserError: it does not parse, or is too long or too deep.
@@ -219,7 +219,7 @@ class Expression:
         """Evaluates it with these ``names``.
 
         Raises:
-            UserError: a name is not known, or a part has no meaning here.
+            UserError: a name is unknown, or a part has no meaning here.
         """
         return self._evaluated(self._tree, names)
 
@@ -227,7 +227,7 @@ class Expression:
         """Returns its value as a number, None if it is missing or not finite.
 
         Raises:
-            UserError: as a call, or it is no number.
+            UserError: as for a call, or the value is not a number.
         """
         value = self(names)
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -240,7 +240,7 @@ class Expression:
             raise self._fail(str(error)) from None
 
     def counted(self, names: Mapping[str, Any]) -> tuple[int, int] | None:
-        """For ``every(series)``: returns how many are true, of how many; None for anything else."""
+        """Returns, for ``every(series)``, how many are true, of how many; None for anything else."""
         match self._tree:
             case ast.Call(func=ast.Name(id="every"), args=[inner]):
                 values = values_of(self._evaluated(inner, names))
@@ -248,7 +248,7 @@ class Expression:
         return None
 
     def spread(self, names: Mapping[str, Any]) -> tuple[float, float] | None:
-        """For the first ``mean(change(...))`` in it: returns the least and the greatest of the changes."""
+        """Returns the least and the greatest change of the first ``mean(change(...))`` in it."""
         for node in ast.walk(self._tree):
             match node:
                 case ast.Call(func=ast.Name(id="mean"), args=[ast.Call(func=ast.Name(id="change")) as inner]):
@@ -257,7 +257,7 @@ class Expression:
         return None
 
     def sides(self, names: Mapping[str, Any]) -> list[Any]:
-        """For a comparison: returns both sides, quantities as numbers; else nothing."""
+        """Returns both sides of a comparison, quantities as numbers; for anything else nothing."""
         match self._tree:
             case ast.Compare(left=left, comparators=[right]):
                 found = [self._evaluated(side, names) for side in (left, right)]
@@ -344,7 +344,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Returns how deep a tree is, without a call for each level."""
+    """Returns how deep a tree is, without a call per level."""
     depth, level = 0, [tree]
     while level:
         depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
@@ -352,7 +352,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def listed(name: object, there: Iterable[object]) -> str:
-    """Suggests what an unknown name may have meant, and what there is."""
+    """Suggests what an unknown name may have meant, and what exists."""
     names = [str(each) for each in there]
     near = difflib.get_close_matches(str(name), names, n=1)
     meant = f"; did you mean {near[0]}? There are" if near else "; there are"

@@ -27,7 +27,7 @@ LIMIT = 3000
 
 
 def drawn(study: Study) -> bool:
-    """Returns whether there is a picture to draw: not for a table, nor for a figure without data."""
+    """Whether there is a picture to draw: not for a table, nor for a figure without data."""
     return bool(study.rows) and any(panel.mark != "table" for panel in study.figure.panels)
 
 
@@ -39,18 +39,18 @@ def svg(study: Study) -> str:
 
 
 def png(picture: str) -> bytes:
-    """Converts an SVG to PNG: the same bytes as from the specification, which is not drawn twice."""
+    """Converts an SVG to PNG: the same bytes as from the specification, without drawing it twice."""
     import vl_convert
 
     return vl_convert.svg_to_png(picture, scale=2.0)
 
 
 def specification(study: Study) -> dict[str, Any]:
-    """The figure in Vega-Lite."""
+    """Returns the figure in Vega-Lite."""
     import altair as alt
 
     panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
-    # Equally many in each row, if they do not fit into one.
+    # The same number in each row, if they do not fit into one.
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
@@ -58,7 +58,7 @@ def specification(study: Study) -> dict[str, Any]:
     apart: dict[str, Any] = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
     parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
     if not study.figure.paper:
-        # Panels side by side may be coloured by different axes.
+        # Panels next to each other may be coloured by different axes.
         parts = [part.resolve_scale(**apart) for part in parts]
     chart = (
         alt.vconcat(*parts, spacing=20)
@@ -84,7 +84,7 @@ def specification(study: Study) -> dict[str, Any]:
 
 
 def _one_legend_each(panels: Sequence[Panel]) -> list[Panel]:
-    """Returns the panels that are drawn; of those with the same colours only the first has the legend."""
+    """Returns the panels that are drawn; among those with the same colours only the first has a legend."""
     kept, seen = [], set()
     for panel in panels:
         if panel.mark != "table":
@@ -110,7 +110,7 @@ def _title(figure: Figure) -> alt.TitleParams:
 
 
 def _variant(figure: Figure) -> str:
-    """Returns what distinguishes a figure from the one it repeats: recorded traces, or the rest."""
+    """Returns what distinguishes a figure from the one that it repeats: recorded traces, or the remainder."""
     if figure.kind == RECORDED:
         return " on recorded traces"
     return "" if figure.of == figure.id else f" ({figure.id.removeprefix(figure.of).strip('-')})"
@@ -128,7 +128,7 @@ def _panel(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _faceted(study: Study, panel: Panel, cells: Sequence[Bar], chart: Any, width: int) -> tuple[Any, int]:
-    """A chart for each label of the panel's facet, side by side."""
+    """Draws a chart for each label of the panel's facet, next to each other."""
     import altair as alt
 
     if not panel.facet:
@@ -170,7 +170,7 @@ def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
 
 
 def _order(study: Study, cells: Sequence[Bar], axis: str) -> list[str]:
-    """Labels in the order of the declaration, the mean last."""
+    """Returns labels in the order of the declaration, the mean last."""
     there = {bar.labels[axis] for bar in cells}
     declared = study.figure.axis(axis)
     order = declared.labels if declared else study.labels(axis)
@@ -240,7 +240,7 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _angle(labels: Sequence[str], width: int) -> int:
-    """Returns the angle of the labels of an axis, such that none reaches into the next."""
+    """Returns the angle of the labels of an axis at which none reaches into the next."""
     return -40 if looks.LETTER * max(map(len, labels), default=0) > width / max(len(labels), 1) else 0
 
 
@@ -308,7 +308,7 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
-    """Draws points whose x is a value too: values over time, a distribution."""
+    """Draws points whose x is a value too: values over time, or a distribution."""
     import altair as alt
 
     places = {row.labels: row.values[panel.x] for row in study.rows}
@@ -338,7 +338,7 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keeps at most `LIMIT` points of each series: of each stretch the one with the greatest number."""
+    """Keeps at most `LIMIT` points of each series: the one with the greatest number in each stretch."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["_by"], []).append(row)

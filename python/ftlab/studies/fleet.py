@@ -61,7 +61,7 @@ class Fleet:
         self._elapsed = max(self._elapsed, result["elapsed_ns"])
 
     def result(self) -> dict[str, Any]:
-        """The fleet's result, in the fields of a single one."""
+        """Returns the fleet's result, in the fields of a single one."""
         programs = self._sums.get("flash", {}).get("programs", {})
         found = {"schema": "ftlab.fleet.v1", "volumes": self.volumes, **self._sums}
         for part in PARTS:
@@ -103,7 +103,7 @@ TABLES = ("fleets.json", "fleets.csv", "worst.csv")
 
 
 def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
-    """Writes fleets.json, fleets.csv and worst.csv, if they are asked for: a fleet for each variant.
+    """Writes fleets.json, fleets.csv and worst.csv, if requested: a fleet for each variant.
 
     Raises:
         UserError: a file cannot be written, or the value that orders volumes does not fit the results.
@@ -120,7 +120,7 @@ def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
     for run in runs:
         result = cache.get(run.key)
         if result is None:
-            # It failed.
+            # The run failed.
             continue
         variant = tuple(
             label for name, label in zip(names, run.labels, strict=True) if name not in aggregate.over

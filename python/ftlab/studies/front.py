@@ -65,7 +65,7 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
             other != costs and all(a <= b for a, b in zip(other, costs, strict=True)) for _, other in known
         )
     ]
-    # Of equal ones only the first.
+    # Of equal ones only the first is kept.
     once: dict[tuple[float, ...], Trial] = {}
     for trial, costs in front:
         once.setdefault(tuple(costs), trial)
@@ -89,7 +89,7 @@ def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
 def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
     """Returns for each parameter the share of an objective's variance that lies between its values.
 
-    Ranges count by quarters; that a parameter does not apply counts as a value.
+    Ranges count by quarters; "does not apply" counts as a value.
     """
     known = [trial for trial in trials if trial.values]
     found: dict[str, list[float]] = {}
@@ -120,7 +120,7 @@ def _between(groups: Mapping[str, Sequence[Trial]], at: int) -> float:
 
 
 def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
-    """Returns trials, one in each row."""
+    """Returns trials as CSV, one per row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [each.name for each in tuned.tuning.parameters]
@@ -176,7 +176,7 @@ def render(tuned: Tuned, width: int = 100) -> str:
 
 
 def place_of_default(tuned: Tuned) -> str:
-    """Returns a sentence on where the default is among the trials."""
+    """Returns a sentence about where the default is among the trials."""
     if not tuned.default.values:
         return "the default configuration failed"
     mine = _costs(tuned.default, tuned.tuning)

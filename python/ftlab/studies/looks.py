@@ -76,14 +76,14 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
     wide = [30 + LETTER * len(label) for label in order]
     columns = len(order) if sum(wide) <= width else max(1, int(width // max(wide)))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=columns)
-    # Of lines it shows their markers, of bars their colour.
+    # For lines it shows their markers, for bars their colour.
     if panel.mark in ("bars", "stack"):
         legend.symbolType = "square"
     return legend
 
 
 def lines(study: Study, panel: Panel, order: Sequence[str], field: str) -> dict[str, Any]:
-    """Dash and marker of lines, in addition to their colour."""
+    """Returns dash and marker of lines, in addition to their colour."""
     import altair as alt
 
     places = _places(study, panel, order)

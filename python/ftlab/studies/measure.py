@@ -1,4 +1,4 @@
-"""What is measured of a configuration: its run, its workload alone, or two caches side by side."""
+"""What is measured for a configuration: its run, its workload alone, or two caches together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def measure(
     device: Device | None = None,
     progress: Progress = lambda requests: None,
 ) -> dict[str, Any]:
-    """A plain object, deterministic except for its ``engine``, if it has one."""
+    """Returns a plain object, deterministic except for its ``engine``, if it has one."""
     if how == "workload":
         return _workload(config)
     if how == "shared-entries":

@@ -58,7 +58,7 @@ def write(
     picture: str = "",
     report: bool = False,
 ) -> None:
-    """Writes ``index.html``; there is none where no run came out.
+    """Writes ``index.html``; there is none if no run succeeded.
 
     ``rows`` are those of the table with their ``labels``; ``report``: `write_report_of` has made one.
 

@@ -55,7 +55,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Returns its name for messages."""
         names = [self.figure.paper, self.figure.id] if self.figure.paper else []
         return " ".join([*names, *self.labels]) or self.figure.id
 
@@ -79,7 +79,7 @@ class Planner:
     """Resolves figures to runs."""
 
     def __init__(self, base: Path, traces: Mapping[str, Trace], folder: Path | None, quick: bool) -> None:
-        """``base``: where papers/ and workloads/ are; ``folder``: where recorded traces may be."""
+        """Makes it; ``base``: where papers/ and workloads/ are; ``folder``: where recorded traces may be."""
         self.base = base
         self._traces = traces
         self._folder = folder
@@ -138,19 +138,19 @@ class Planner:
         # What is needed to read a trace comes first, so that an axis may vary it.
         first = self._trace_keys(traces[0]) if traces else {}
         if len(traces) > 1:
-            # Each is read with its own keys, and together they are left unchanged.
+            # Each trace is read with its own keys; together they are left unchanged.
             first = {key: value for key, value in first.items() if key not in OF_ONE_TRACE}
         if traces:
             # A recorded trace replaces a generator and its number of requests.
             keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
         if figure.aggregate:
-            # What is merged.
+            # For histograms that are merged.
             keys = {**keys, "results.histograms": "true"}
         trace = keys.get("workload.trace")
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
             keys["workload.trace"] = str(self.base / trace)
         if figure.report:
-            # What the page's charts draw.
+            # For the charts of the page.
             keys = {**keys, **dict.fromkeys(KEYS, "true")}
         try:
             config = load(base, _overrides({**first, **keys}))
@@ -166,7 +166,7 @@ class Planner:
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
-        # An empty device is made faster than copied.
+        # An empty device is made faster than it is copied.
         shared_device = shared_device and settings["device"].get("precondition", "none") != "none"
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
@@ -210,7 +210,7 @@ def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], va
 def notes_of(
     found: Mapping[str, Sequence[tuple[str, str]]], variants: int, most: int = MOST_NAMED
 ) -> list[str]:
-    """Returns what variants ignore, a sentence for each key; at most this many variants are named."""
+    """Returns what variants ignore, a sentence for each key, naming at most this many variants."""
     notes = []
     for key, ignoring in found.items():
         whys = {why for _, why in ignoring}
@@ -225,7 +225,7 @@ def notes_of(
 
 
 def together(runs: Iterable[Run]) -> list[Run]:
-    """Merges runs that differ from a report's only in what the charts need: they are run once."""
+    """Merges runs that differ from a report's only in what the charts need, so that they are run once."""
     runs = list(runs)
     full = {each.plain: each for each in runs if each.figure.report}
     return [

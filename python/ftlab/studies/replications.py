@@ -34,12 +34,12 @@ class Estimate:
 
     @property
     def low(self) -> float | None:
-        """Where the interval begins."""
+        """Returns where the interval begins."""
         return None if self.half is None else self.mean - self.half
 
     @property
     def high(self) -> float | None:
-        """Where the interval ends."""
+        """Returns where the interval ends."""
         return None if self.half is None else self.mean + self.half
 
 
@@ -145,7 +145,7 @@ def _tails(t: float, freedom: int) -> float:
 
 
 def to_csv(figure: Figure, found: Sequence[Line]) -> str:
-    """Returns all lines, one in each row."""
+    """Returns all lines as CSV, one per row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     axes = [axis.name for axis in figure.axes if axis.name not in seeds(figure)]

@@ -1,4 +1,4 @@
-"""A study's table: a row per run, written in parts while it runs, complete at the end."""
+"""A study's table: a row per run, written in parts while the study runs, complete at the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rows:
     """Collects results as rows; parts of them appear in ``DIR/parts``."""
 
     def __init__(self, figure: Figure, runs: Sequence[Run], folder: Path) -> None:
-        """``folder`` takes runs.parquet, failures.parquet and, temporarily, parts/."""
+        """Makes it; ``folder`` takes runs.parquet, failures.parquet and, temporarily, parts/."""
         self._figure = figure
         self._folder = folder
         self._parts = folder / "parts"
@@ -49,7 +49,7 @@ class Rows:
         self._frames: list[pl.DataFrame] = []
         self._next = time.monotonic() + EVERY_S
         folder_in(folder, "parts")
-        # Of an interrupted study; what they hold is read from the results again.
+        # Parts of an interrupted study; what they hold is read from the results again.
         shutil.rmtree(self._parts)
         folder_in(folder, "parts")
 
@@ -64,7 +64,7 @@ class Rows:
         return f"{self._runs[first['run'] - 1].name}: {first['error']}"
 
     def add(self, key: str, result: Mapping[str, Any]) -> None:
-        """Takes the result of all runs with that key."""
+        """Adds the result of all runs with that key."""
         measured = flat(result, skip="engine")
         engine = dict(result["engine"])
         after = {"seconds": engine.pop("seconds", None), "worker": engine.pop("worker", None)}
@@ -78,13 +78,13 @@ class Rows:
             self.flush()
 
     def fail(self, run: Run, error: UserError | InternalError) -> None:
-        """Takes a run that failed."""
+        """Adds a run that failed."""
         kind = "user" if isinstance(error, UserError) else "internal"
         for place in self._places[run.key]:
             self._failed.append({**self._head(place), "kind": kind, "error": str(error)})
 
     def flush(self) -> None:
-        """Writes what came after the last part as a new one."""
+        """Writes what came after the last part as a new part."""
         start = time.monotonic()
         if self._rows:
             frame = _frame(self._rows)
@@ -113,7 +113,7 @@ class Rows:
         return whole
 
     def _head(self, place: int) -> dict[str, Any]:
-        """What distinguishes a row from the others."""
+        """Returns what distinguishes a row from the others."""
         run = self._runs[place]
         keys = {key: kind(_value_of(run, key)) for key, kind in self._keys.items()}
         names = [axis.name for axis in self._figure.axes]

@@ -32,7 +32,7 @@ Failed = Callable[[Run, "UserError | InternalError"], None]
 
 
 def stop(run: Run, error: UserError | InternalError) -> None:
-    """Ends all others with the error of one."""
+    """Ends all other runs with the error of one."""
     raise type(error)(f"{error}\n  in the run {run.name}") from error
 
 
@@ -80,7 +80,7 @@ def run(
 
 
 def _groups(runs: Iterable[Run]) -> list[Group]:
-    """Groups runs that share a device, in the order of their first; a run that shares none is alone."""
+    """Groups runs that share a device, in the order of their first run; a run that shares none is alone."""
     groups: dict[str, list[Run]] = {}
     for each in runs:
         shared = each.device and each.figure.measure == "run"
@@ -88,5 +88,5 @@ def _groups(runs: Iterable[Run]) -> list[Group]:
     parts: list[Group] = []
     for group in groups.values():
         parts += [group[at : at + MOST_OF_A_DEVICE] for at in range(0, len(group), MOST_OF_A_DEVICE)]
-    # The longest first, so that at the end no core works alone on it.
+    # The longest first, so that no core works on it alone at the end.
     return sorted(parts, key=lambda group: -sum(each.figure.seconds for each in group))

@@ -1,4 +1,4 @@
-"""A trace of many volumes as one file for each, in one pass and within bounded memory."""
+"""A trace of many volumes as one file per volume, in one pass and within bounded memory."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def sweep(
         labelled = list(_labelled(frame, runs, figure))
         lines = replications.lines(figure, labelled)
         inside(out, "summary.csv").write(replications.to_csv(figure, lines).encode())
-        # Also those that were just run.
+        # Those that were just run are included.
         fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
         report = page.write_report_of(figure, runs, Folder(out / "json", say=reporter.note), out, command)
         picture = page.draw(figure, labelled, out)

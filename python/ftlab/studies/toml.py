@@ -1,4 +1,4 @@
-"""A TOML file of a study: tables in which every key must be asked for."""
+"""A study's TOML file: tables in which every key must be asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Table:
     """A TOML table in which every key must be asked for, once."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
-        """``values``: those of the file, or of a part of it that messages call ``where``."""
+        """Makes it; ``values``: those of the file, or of a part of it that messages call ``where``."""
         self.path = path
         self.where = where
         if values is None:
@@ -109,18 +109,20 @@ class Table:
         return [Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(parts)]
 
     def has(self, key: str) -> bool:
-        """Returns whether the key is there."""
+        """Whether the key exists."""
         self._known.add(key)
         return key in self._values
 
     def over(self, other: Table) -> Table:
-        """Returns another figure's declarations with parts replaced: single axes, everything else whole."""
+        """Returns another figure's declarations with parts replaced: single axes, everything else as a
+        whole.
+        """
         own = {key: value for key, value in self._values.items() if key != "like"}
         axes = {**other.get("axis", dict, {}), **self.get("axis", dict, {})}
         return Table(self.path, {**other._values, **own, "axis": axes})
 
     def done(self) -> None:
-        """Refuses keys that nobody asked for."""
+        """Refuses keys that were not asked for."""
         for key in self._values:
             if key not in self._asked:
                 near = difflib.get_close_matches(key, self._asked | self._known, n=1)

@@ -128,7 +128,7 @@ class Tuner:
         said += repr([(*vars(each).values(),)[:-1] for each in tuning.parameters])
         digest = hashlib.sha256(said.encode()).hexdigest()
         another = self._file.user_attrs.get("declaration", digest) != digest
-        # One that was refused before it began leaves nothing to continue.
+        # A search that was refused before it began leaves nothing to continue.
         if another and self._file.get_trials(deepcopy=False):
             raise UserError(f"--out {out}: holds another search; name another directory")
         with self._writing():
@@ -136,7 +136,7 @@ class Tuner:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Says what is wrong with the journal, in the block."""
+        """Reports what is wrong with the journal, in the block."""
         try:
             yield
         except OSError as error:
@@ -151,7 +151,7 @@ class Tuner:
         """Tries configurations until the budget is used up, ``at_once`` at a time.
 
         Raises:
-            UserError: a key or a value is one that no configuration takes; says where it stands.
+            UserError: no configuration accepts a key or a value; says where it is.
         """
         self._check()
         default = self.tried([Trial(0, {})])[0]
@@ -175,7 +175,7 @@ class Tuner:
         )
 
     def _check(self) -> None:
-        """Refuses what is misspelt, before anything runs.
+        """Refuses misspelt keys and values before anything runs.
 
         A value may be valid only with some values of other parameters, so it is tried with several of them.
         """
@@ -201,7 +201,7 @@ class Tuner:
                     raise UserError(f"{place(path, f'parameter.{each.name}.{part}')}: {first}")
 
     def _sampler(self, settled: bool) -> Any:
-        """Seeds anew for each proposal, so that a resumed search continues as if it had not been stopped."""
+        """Seeds again for each proposal, so that a resumed search continues as if it had not been stopped."""
         text = f"{self._tuning.seed} {self._asked}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
         if settled:

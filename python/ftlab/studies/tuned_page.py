@@ -1,4 +1,4 @@
-"""A search to look at: its Pareto front, its course, what the parameters account for, and every trial."""
+"""The page of a search: its Pareto front, its course, what the parameters account for, and every trial."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _parameters(tuned: Tuned, trial: Trial) -> dict[str, str | float]:
 
 
 def _objective(objective: Objective, parameter: Parameter | None) -> dict[str, Any]:
-    """A result's field has its unit in its name; a key has that of the parameter that sets it."""
+    """Returns an objective with its unit: a field's is in its name, a key's is that of its parameter."""
     text = objective.text
     unit = "ns" if text.endswith("_ns") or "percentile_ns." in text else ""
     log = parameter is not None and parameter.log

@@ -40,12 +40,12 @@ class Parameter:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Its choices, or the ends of its range, as in a configuration."""
+        """Returns its choices, or the ends of its range, as in a configuration."""
         cast = int if self.whole else float
         return self.choices or tuple(self.text(cast(value)) for value in (self.low, self.high))
 
     def text(self, value: Any) -> str:
-        """Writes a value as in a configuration, with no more digits of a share than it takes."""
+        """Writes a value as in a configuration, with no more digits of a share than necessary."""
         if self.unit == "%":
             value = round(value, 4)
         return f"{to_text(value)}{self.unit}"
@@ -79,7 +79,7 @@ def load_tuning(path: Path) -> Tuning:
     """Reads a ``tune.toml``.
 
     Raises:
-        UserError: the file is missing or wrong; says what.
+        UserError: the file is missing or wrong; says what is wrong.
     """
     table = Table(path)
     objectives = [
@@ -150,7 +150,7 @@ def _bounds(table: Table) -> tuple[float, float, str]:
 
 
 def violation(constraint: Expression, names: Mapping[str, Any]) -> float:
-    """Returns by how much a constraint is violated: 0 if it holds; without a unit."""
+    """Returns by how much a constraint is violated, without a unit; 0 if it holds."""
     held = constraint(names)
     if held is None:
         return 1.0

@@ -1,4 +1,4 @@
-"""What of a study runs on a worker of a cluster: a task, and taking in a trace that it lacks."""
+"""What a worker of a cluster does for a study: a task, and receiving a trace that it lacks."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ _shared: list[Budget] = []
 
 
 def _budget(worker: Any) -> Budget:
-    """The memory that all runs of this worker share."""
+    """Returns the memory that all runs of this worker share."""
     with _lock:
         if not _shared:
             limit = worker.memory_manager.memory_limit
@@ -128,7 +128,9 @@ def _budget(worker: Any) -> Budget:
 
 
 def _stored(trace: Trace, worker: Any) -> Path:
-    """Where a worker stores a trace that was sent, under its own name; removed when the worker ends."""
+    """Returns where a worker stores a trace that was sent, under its own name; removed when the worker
+    ends.
+    """
     return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
 
 
@@ -152,7 +154,7 @@ def _hash(path: Path, changed_ns: int) -> str:
 
 
 def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
-    """Takes a piece of a trace, on a worker; returns why if it cannot."""
+    """Receives a piece of a trace, on a worker; returns why if that fails."""
     path = _stored(trace, dask_worker)
     unfinished = path.with_name(path.name + ".part")
     try:

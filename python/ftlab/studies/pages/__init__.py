@@ -1,4 +1,4 @@
-"""Pages of studies and searches: one HTML file each, drawn by its own script, nothing fetched.
+"""Pages of studies and searches: one HTML file each, drawn by its own script; nothing is fetched.
 
 `study.js` draws a sweep and `tuning.js` a search, both with what `draw.js` and `rows.js` hold.
 """
