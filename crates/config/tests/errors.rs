@@ -338,7 +338,7 @@ c.toml:3: flash.capacity: 4GiB contradicts the geometry, which holds 16GiB ([fla
 3 | capacity = '4GiB'
   |            ^^^^^^
   flash.capacity = \"4GiB\" (c.toml:3)
-  flash.blocks_per_plane = 65536 (preset map-plus:38)";
+  flash.blocks_per_plane = 65536 (preset map-plus:39)";
     assert_eq!(of_text(file).to_string(), expected);
 
     // The key is in the file; the message also names the option that broke it.
