@@ -28,12 +28,12 @@ BLOCKS = 256
 
 
 def pages_of(array: Array) -> int:
-    """Logical pages that the loads address."""
+    """Returns the number of logical pages that the loads address."""
     return array.channels * array.ways * array.dies * array.planes * 64 * BLOCKS // 4
 
 
 def bottleneck_ns(array: Array, read_share: float) -> float:
-    """Time per page at the busier of buses and dies, ns."""
+    """Returns the time per page at the busier of buses and dies, ns."""
     bus = sum(ns for needs_bus, ns, _ in array.stages("R") if needs_bus)
     ends = {op: sum(ns for _, ns, _ in array.stages(op)) for op in "RW"}
     buses = {"R": bus, "W": array.stages("W")[0][1]}
@@ -46,7 +46,7 @@ def bottleneck_ns(array: Array, read_share: float) -> float:
 
 
 def load(array: Array, share: float, most_pages: int, count: int, seed: int) -> list[Request]:
-    """Random requests, 60 % of them reads, of 1 to ``most_pages`` pages."""
+    """Returns random requests, 60 % of them reads, of 1 to ``most_pages`` pages."""
     draw = random.Random(seed)
     mean_pages = (1 + most_pages) / 2
     alone_ns = 10 * most_pages * (array.program_ns + array.read_ns + round(array.page_bytes * array.byte_ns))

@@ -3,10 +3,10 @@
 Every cache answers the same five questions:
 
 - ``cached(lpn)``      is the entry held? (changes nothing)
-- ``translate(lpn, dirties, rest)``  look the entry up, fetching it where it is missing;
-  True for a hit. ``rest``: what the request translates next, as far as a miss may load it
-- ``prefetch(lpns)``   bring in the missing ones of these entries of one translation page
-  with one read; True if there was a read
+- ``translate(lpn, dirties, rest)``  look the entry up, fetching it where it is missing; True for a hit.
+  ``rest``: what the request translates next, as far as a miss may load it
+- ``prefetch(lpns)``   bring in the missing ones of these entries of one translation page with one read; True
+  if there was a read
 - ``flush_one()``      background write-back of one translation page; True if one was dirty
 - ``snapshot()``       a frozen copy that answers ``cached``
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cost(Protocol):
-    """Whoever pays for translation pages."""
+    """The party that pays for translation pages."""
 
     def map_read(self) -> None: ...
     def map_program(self) -> None: ...
@@ -68,7 +68,7 @@ class FullMap:
 
 
 class Frozen:
-    """A snapshot: the LPNs held, and the translation pages held whole."""
+    """A snapshot: the LPNs held, and the translation pages held as a whole."""
 
     def __init__(self, lpns: Iterable[int], pages: Iterable[int], entries_per_page: int) -> None:
         self.lpns = set(lpns)
@@ -169,8 +169,8 @@ class Dftl:
         else:
             self.make_room()
             self.cost.map_read()
-            # Reading of ``ftl.load = "request"``: the page's entries for the rest come in with
-            # this read, the last first and the missed one last, each into room made for it.
+            # Interpretation of ``ftl.load = "request"``: the page's entries for the rest come in with this
+            # read, the last first and the missed one last, each into room made for it.
             for other in reversed(rest):
                 if other // self.entries_per_page == lpn // self.entries_per_page and not self.cached(other):
                     self.entries.insert(other)
@@ -181,7 +181,7 @@ class Dftl:
         return hit
 
     def prefetch(self, lpns: list[int]) -> bool:
-        # Interpretation: what is missing is determined when the batch begins. An entry that was cached then
+        # Interpretation: missing entries are determined when the batch begins. An entry that was cached then
         # and is evicted by the prefetch itself misses later, on demand.
         missing: list[int] = []
         for lpn in lpns:
@@ -308,7 +308,7 @@ class Cdftl:
                 self.merge(lpn)
                 self.cmt.remove(lpn)
                 return
-        # Every entry is dirty and no page of theirs is cached.
+        # Every entry is dirty and none of their pages is cached.
         coldest = self.cmt[-1]
         self.load_page(coldest // self.entries_per_page)
         self.merge(coldest)
@@ -319,7 +319,7 @@ class Cdftl:
         self.dirty_pages.add(lpn // self.entries_per_page)
 
     def flush_one(self) -> bool:
-        """Interpretation: CMT entries from the tail, then CTP pages from the tail; a page that the CTP holds
+        """Interpretation: it takes CMT entries from the tail, then CTP pages from the tail; a page that the CTP holds
         is programmed without a read. The program takes along every dirty CMT entry of the page
         (ftl.batch_update concerns only dftl's victims)."""
         for lpn in reversed(self.cmt):

@@ -64,6 +64,7 @@ TABLE_1_LPNS = [5, 105, 106, 6, 10, 205, 206, 11, 110, 111, 210, 211]
 def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
     """Fig. 5 / Table I: 100 entries per translation page, twelve reads at one instant.
 
+
     The cached entries are brought in by six reads of one page, far apart in time, so that none
     of them is prioritized and each is a batch of its own. Then the twelve arrive at once.
     """
@@ -85,7 +86,7 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
 
 
 def table_1_latency(order: list[int], free: set[int]) -> dict[int, int]:
-    """Each request reads its page, and one translation page unless it gets that free."""
+    """Returns latencies: each request reads its page, and one translation page unless it gets that free."""
     now = 0
     latency: dict[int, int] = {}
     for number in order:
@@ -132,7 +133,7 @@ class Row(Protocol):
 def check(case: Case, rows: Sequence[Row], counters: Mapping[str, int]) -> None:
     """Asserts a case on the rows and counters of a run, whoever made them.
 
-    ``rows`` in order of id, each with arrival, dispatch, complete, mapping_misses, prioritized.
+    ``rows`` are in order of id, each with arrival, dispatch, complete, mapping_misses, prioritized.
     """
     paper = {number: rows[case.first - 1 + number - 1] for number in range(1, len(rows) - case.first + 2)}
     if case.order is not None:

@@ -34,7 +34,7 @@ def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool
     found = []
     if len(rows) != len(expected.requests):
         found.append(f"{len(rows)} rows from ftlab, {len(expected.requests)} from the oracle")
-    # By time, so that the first difference is the cause and not a consequence.
+    # Sorted by time, so that the first difference is the cause and not a consequence.
     pairs = sorted(zip(rows, expected.requests, strict=False), key=lambda pair: pair[1].dispatch)
     for row, request in pairs:
         for name in FIELDS:
@@ -56,7 +56,7 @@ def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool
 
 
 def fails(config: mapplus.Config, trace: list[mapplus.Record], check: bool) -> bool:
-    """Returns whether engine and oracle differ, including a refusal."""
+    """Whether engine and oracle differ, including a refusal."""
     try:
         return bool(differences(config, trace, check))
     except engine.EngineError:
@@ -103,7 +103,7 @@ def shrink(
 
 
 def describe(config: mapplus.Config, trace: list[mapplus.Record]) -> str:
-    """A case as text: its configuration, its trace, the oracle's rows."""
+    """Returns a case as text: its configuration, its trace, the oracle's rows."""
     lines = [f"  {key} = {value!r}" for key, value in asdict(config).items()]
     for request in mapplus.simulate(config, trace).requests[-SHOWN:]:
         first = request.pages[0] if request.pages else "-"
@@ -133,7 +133,7 @@ def compare_seed(seed: int, check: bool = False) -> str | None:
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

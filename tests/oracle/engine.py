@@ -55,7 +55,7 @@ class EngineError(Exception):
 
 
 def available() -> bool:
-    """Returns whether the package ``ftlab``, with its extension, is installed."""
+    """Whether the package ``ftlab``, with its extension, is installed."""
     try:
         return importlib.util.find_spec("ftlab._core") is not None
     except ModuleNotFoundError:
@@ -66,7 +66,7 @@ SKIP_REASON = "the package ftlab is not installed here (pip install .), so there
 
 
 def shared_traces() -> Path:
-    """Where recorded traces are that the project may not ship."""
+    """Returns where recorded traces are that the project may not ship."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
     return Path(os.environ.get("FTLAB_TRACES", beside))
 
@@ -82,26 +82,26 @@ def shared_trace(name: str) -> Path:
 
 
 def toml(settings: Settings) -> str:
-    """A configuration file of dotted keys."""
+    """Writes a configuration file of dotted keys."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     return "\n".join(lines) + "\n"
 
 
 def trace_csv(trace: Sequence[Record]) -> str:
-    """ftlab's own trace format."""
+    """Writes ftlab's own trace format."""
     lines = ["time_ns,op,offset,size"]
     lines += [f"{at},{op},{offset},{size}" for at, op, offset, size in trace]
     return "\n".join(lines) + "\n"
 
 
 def flag(text: str) -> bool:
-    """A boolean of the per-request file; empty means no."""
+    """Parses a boolean of the per-request file; empty means no."""
     known = {"": False, "0": False, "false": False, "1": True, "true": True}
     return known[text.strip().lower()]
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The per-request file, in order of id."""
+    """Reads the per-request file; returns its rows in order of id."""
     with path.open(newline="") as file:
         rows = [
             Row(
@@ -143,7 +143,7 @@ def counters_of(result: Mapping[str, Any]) -> dict[str, int]:
 def command_line(
     settings: Settings, trace: Sequence[Record], folder: Path
 ) -> tuple[list[Row], dict[str, int]]:
-    """Runs ``ftlab run`` on settings (dotted keys) and a byte trace; rows and counters."""
+    """Runs ``ftlab run`` on settings (dotted keys) and a byte trace; returns rows and counters."""
     (folder / "config.toml").write_text(toml(settings))
     (folder / "t.csv").write_text(trace_csv(trace))
     command = [sys.executable, "-m", "ftlab", "run", "config.toml", "--trace", "t.csv"]
@@ -169,7 +169,7 @@ def run(settings: Settings, trace: Sequence[Record], check: bool = False) -> tup
 
 
 def result_rows(result: ftlab.Result) -> list[Row]:
-    """The collected requests of a result, in order of id."""
+    """Returns the collected requests of a result, in order of id."""
     fields = ["id", "arrival_ns", "dispatch_ns", "complete_ns", "op", "mapping_misses"]
     columns = [result.column(name).tolist() for name in [*fields, "prioritized", "expired", "batch"]]
     rows = [Row(*values) for values in zip(*columns, strict=True)]

@@ -1,7 +1,7 @@
 """An event model of the flash array: when each page operation runs, and nothing else.
 
-It knows static allocation, dies that serve their operations in the order of arrival, and channel buses.
-It has no garbage collection, and no mapping but that of dynamic allocation: page numbers decide where an
+It has static allocation, dies that serve their operations in the order of arrival, and channel buses. It has
+no garbage collection, and no mapping except that of dynamic allocation: page numbers decide where an
 operation goes. Written from model.md and docs/flash-parallelism.md, not from the core;
 `tests/python/test_events.py` compares the two request by request, with `device.scheduler = "direct"`.
 
@@ -11,9 +11,9 @@ to the next idle die in turn. A read of a page that waits goes right behind it.
 A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus for
 command and data together, then the cells. Stages that take no time are skipped.
 
-At one instant dies go before buses and buses before arrivals; dies and buses in the order of their
-numbers, then pages that wait for a die, then arrivals in the order of the trace. A die's number is its
-rank in the order of allocation.
+At one instant dies go before buses and buses before arrivals: dies and buses in the order of their numbers,
+then pages that wait for a die, then arrivals in the order of the trace. A die's number is its rank in the
+order of allocation.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Array:
         return at["c"], at["w"], at["d"] if self.interleave else 0
 
     def stages(self, op: str) -> list[Stage]:
-        """What a page operation does, stage by stage."""
+        """Returns what a page operation does, stage by stage."""
         data_ns = round(self.page_bytes * self.byte_ns)
         if op == "R":
             stages = [(True, self.command_ns, True), (False, self.read_ns, False), (True, data_ns, False)]
@@ -134,7 +134,7 @@ class Model:
         return self.completions
 
     def arrive(self, index: int, now: int) -> None:
-        """A request's pages go to their dies."""
+        """Sends a request's pages to their dies."""
         _, op, first, pages = self.requests[index]
         for page in range(first, first + pages):
             die = self.written.get(page, self.die_of_page[page % len(self.die_of_page)])
@@ -147,13 +147,13 @@ class Model:
                 self.enqueue(die, index, op, now)
 
     def enqueue(self, die: int, index: int, op: str, now: int) -> None:
-        """A page operation waits at its die."""
+        """Lets a page operation wait at its die."""
         self.queues[die].append(Operation(index, op, self.array.stages(op)))
         if len(self.queues[die]) == 1:
             self.begin(die, now)
 
     def bind(self, now: int) -> None:
-        """Idle dies take the oldest pages that wait for one."""
+        """Lets idle dies take the oldest pages that wait for one."""
         dies = len(self.queues)
         while self.unbound and not all(self.queues):
             die = next(die % dies for die in range(self.turn, 2 * dies) if not self.queues[die % dies])
@@ -187,7 +187,7 @@ class Model:
         return 0, 0
 
     def grant(self, channel: int, now: int) -> None:
-        """A free bus serves the first of those who wait."""
+        """Lets a free bus serve the first die that waits."""
         if self.users[channel] is None and self.waiting[channel]:
             *_, die = heapq.heappop(self.waiting[channel])
             self.users[channel] = die
@@ -195,7 +195,7 @@ class Model:
             heapq.heappush(self.due, (now + ns, len(self.queues) + channel, 0))
 
     def end(self, die: int, now: int) -> None:
-        """A die's stage has ended."""
+        """Ends a die's stage."""
         operation = self.queues[die][0]
         operation.rest.pop(0)
         if not operation.rest:
@@ -208,5 +208,5 @@ class Model:
 
 
 def simulate(array: Array, requests: Sequence[Request]) -> list[int]:
-    """Returns the completion of each request, ns. Requests are in order of arrival."""
+    """Returns the completion of each request, ns; requests must be in order of arrival."""
     return Model(array, requests).run()

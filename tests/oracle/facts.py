@@ -1,8 +1,8 @@
 """Facts measured once with public simulators, and what ftlab gives for the same question today.
 
 Each is a row of docs/validation.md. If the note of a measurement preserves enough of it, ``rerun`` measures
-ftlab's side again; a figure out of ``bound`` fails `make validation`. If it does not, ``missing`` says what
-is not known, and the row shows ftlab's figure of that time.
+ftlab's side again; a figure out of ``bound`` fails `make validation`. If not, ``missing`` says what is not
+known, and the row shows ftlab's figure of that time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FLASHSIM_CACHE = "2,048 entries, LRU, pages of 4 KiB"
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure of another simulator, and ftlab's."""
+    """A figure of another simulator, and ftlab's figure."""
 
     name: str
     simulator: str
@@ -50,7 +50,7 @@ class Fact:
     """A recorded trace that does not come with ftlab."""
 
     def within(self, value: float) -> bool:
-        """Whether a figure of ftlab's is within the bound."""
+        """Whether a figure of ftlab is within the bound."""
         away = abs(round(value, self.digits) - self.theirs)
         # Equal as shown, if nothing else is allowed.
         return away <= max(self.bound * self.theirs, 0.001 / float(10**self.digits))
@@ -62,7 +62,7 @@ class Fact:
 
 @cache
 def separated(geometry: str) -> dict[str, list[int]]:
-    """Latencies of 999 reads and 999 writes of one page, each alone in the device, ns."""
+    """Returns latencies of 999 reads and 999 writes of one page, each alone in the device, ns."""
     array = arrays.GEOMETRIES[geometry]
     draw = random.Random(13)
     gap = 1_000_000
@@ -78,7 +78,7 @@ def separated(geometry: str) -> dict[str, list[int]]:
 
 
 def alone(geometry: str, op: str, theirs_us: float) -> Callable[[], float]:
-    """Returns the mean latency, us; an error if one request differs."""
+    """Returns the mean latency, us; it is an error if one request differs."""
 
     def rerun() -> float:
         found = separated(geometry)[op]
@@ -94,7 +94,7 @@ BLOCKS, BLOCK_PAGES = 1024, 64
 
 
 def steady_waf(spare: float) -> Callable[[], float]:
-    """Greedy collection under uniform random writes of one page, between 8 and 16 overwrites."""
+    """Measures greedy collection under uniform random writes of one page, between 8 and 16 overwrites."""
 
     @cache
     def rerun() -> float:
@@ -129,7 +129,7 @@ WAF = {spare: steady_waf(spare) for spare in (1.15, 1.28, 1.5)}
 
 
 def dftl_hits(file: str) -> Callable[[], float]:
-    """Hits of an LRU cache of 2,048 entries on a recorded trace."""
+    """Measures hits of an LRU cache of 2,048 entries on a recorded trace."""
 
     def rerun() -> float:
         accesses = traces.packed(traces.sectors(engine.shared_traces() / file))
@@ -145,7 +145,7 @@ def dftl_hits(file: str) -> Callable[[], float]:
 
 
 def bast_merges(permuted: bool, kind: str) -> Callable[[], float]:
-    """Merges of 200 blocks, each written once whole."""
+    """Measures merges of 200 blocks, each written once completely."""
 
     def rerun() -> float:
         draw = random.Random(13)
@@ -168,7 +168,7 @@ def bast_merges(permuted: bool, kind: str) -> Callable[[], float]:
 
 
 def digest(file: str) -> str:
-    """A trace by the beginning of its hash."""
+    """Returns the beginning of a trace's hash."""
     path = engine.shared_traces() / file
     return f"`{file}`, sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
@@ -292,7 +292,7 @@ def bast_facts() -> list[Fact]:
 
 
 def kept_facts() -> list[Fact]:
-    """Of whose measurement too little was kept."""
+    """Returns facts of whose measurement too little was kept."""
 
     def fact(name: str, simulator: str, settings: str, trace: str, metric: str, **rest: Any) -> Fact:
         return Fact(name, simulator, settings, ours="", trace=trace, metric=metric, **rest)

@@ -56,7 +56,7 @@ CACHE_ENTRIES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 64, 64, 200, None]
 
 
 def config(random_source: random.Random) -> Config:
-    """A random configuration."""
+    """Returns a random configuration."""
     pick = random_source.choice
     read_ns, program_ns = pick(TIMINGS)
     page_bytes, entry_bytes = pick(SHAPES)
@@ -104,7 +104,7 @@ class Mix:
 
 
 def trace(rng: random.Random, case_config: Config, requests: int | None = None) -> list[Record]:
-    """A random trace for a configuration: (arrival_ns, op, offset, size)."""
+    """Returns a random trace for a configuration: (arrival_ns, op, offset, size)."""
     if requests is None:
         # A poll happens every 1000 admissions: go beyond the second one.
         polled = case_config.awareness == "polled" and rng.random() < 0.5
@@ -134,7 +134,7 @@ def trace(rng: random.Random, case_config: Config, requests: int | None = None) 
 
 
 def request(rng: random.Random, mix: Mix, now: int) -> Record:
-    """One record at ``now``."""
+    """Returns one record at ``now``."""
     kind = rng.random()
     if kind < mix.odd_share:
         return (now, "F", 0, 0)
@@ -151,7 +151,7 @@ def request(rng: random.Random, mix: Mix, now: int) -> Record:
 
 
 def case(seed: int) -> tuple[Config, list[Record]]:
-    """The case of a seed: configuration and trace."""
+    """Returns the case of a seed: configuration and trace."""
     rng = random.Random(f"ftlab oracle {seed}")
     case_config = config(rng)
     return case_config, trace(rng, case_config)

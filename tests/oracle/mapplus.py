@@ -8,7 +8,7 @@ awareness, deadline, admission, background flush, open and closed replay. The en
 is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
 
 It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone. Where those leave
-a choice, the choice is stated where it is made, marked "Reading:".
+a choice, the choice is stated where it is made, marked "Interpretation:".
 
 Times are integer nanoseconds, sizes bytes. Request ids count from 1.
 """
@@ -29,7 +29,7 @@ Record: TypeAlias = tuple[int, str, int, int]
 
 @dataclass
 class Config:
-    """What the oracle reads of a configuration; defaults are the preset ``map-plus``."""
+    """What the oracle reads of a configuration; the defaults are those of the preset ``map-plus``."""
 
     scheduler: str = "map+"
     queue_depth: int | None = 128  # None: unlimited
@@ -96,7 +96,7 @@ class Result:
 
 
 def pages_of(op: str, offset: int, size: int, page_bytes: int) -> tuple[list[int], set[int]]:
-    """LPNs a request translates, and those of them it covers only in part."""
+    """Returns the LPNs that a request translates, and those of them that it covers only in part."""
     if op == "F" or size == 0:
         return [], set()
     first = offset // page_bytes
@@ -131,7 +131,7 @@ class HostLru:
 
 
 class Simulation:
-    """One run. ``trace`` is a list of (arrival_ns, op, offset, size), sizes above 0 but for F."""
+    """One run. ``trace`` is a list of (arrival_ns, op, offset, size), sizes above 0 except for F."""
 
     def __init__(self, config: Config, trace: list[Record]) -> None:
         self.config = config
@@ -173,7 +173,7 @@ class Simulation:
         self.counters.host_programs += 1
         self.busy_until += self.config.program_ns
 
-    # --- what the host believes of the mapping cache ---------------------------------------
+    # --- what the host believes about the mapping cache --------------------------------------
 
     def is_hit(self, request: Request) -> bool:
         awareness = self.config.awareness
@@ -194,7 +194,7 @@ class Simulation:
     # --- arrivals ----------------------------------------------------------------------------
 
     def next_arrives(self, now: int) -> None:
-        """Closed replay: one more request arrives."""
+        """Lets one more request arrive, in closed replay."""
         if self.not_arrived:
             request = self.not_arrived.pop(0)
             request.arrival = now
@@ -215,7 +215,7 @@ class Simulation:
     # --- the device --------------------------------------------------------------------------
 
     def prefetch(self, requests: list[Request]) -> None:
-        """Of the batch's translation page, that of the first request's first LPN."""
+        """Prefetches the batch's translation page, that of the first request's first LPN."""
         if not requests[0].pages:
             return
         per_page = self.config.page_bytes // self.config.entry_bytes
@@ -225,7 +225,7 @@ class Simulation:
             self.counters.prefetches += 1
 
     def serve(self, request: Request, batch: list[Request] | None = None) -> None:
-        """The device, idle, begins this request and finishes it. ``batch``: prefetch for it."""
+        """Begins this request on the idle device and finishes it. ``batch``: prefetch for it."""
         request.dispatch = self.busy_until
         self.order.append(request)
         for lpn in request.pages:
@@ -261,7 +261,7 @@ class Simulation:
             return False
         requests, prioritized, is_batch = choice
         if not is_batch and self.scheduler.pending() == 0:
-            # A hit that was pending alone passes nobody.
+            # A hit that was the only pending request passes nobody.
             prioritized = [False]
         if is_batch:
             self.counters.batches_chosen += 1
@@ -272,7 +272,9 @@ class Simulation:
         return True
 
     def deadline_check(self) -> None:
-        """After a regular dispatch: the list is taken once, then served without new checks."""
+        """Checks deadlines after a regular dispatch: the list is taken once, then served without new
+        checks.
+        """
         expired = self.scheduler.take_expired(self.busy_until, self.config.deadline_ns)
         for request in expired:
             request.expired = True
@@ -286,8 +288,8 @@ class Simulation:
                 self.admit(self.busy_until)
                 self.deadline_check()
                 continue
-            # Nothing pending, the device idle. Reading: the run ends with the last completion;
-            # no background flush begins after it.
+            # Nothing is pending, and the device is idle. Interpretation: the run ends with the last
+            # completion; no background flush begins after it.
             if not self.not_arrived:
                 break
             if self.config.background_flush and self.cache.flush_one():

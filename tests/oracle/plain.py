@@ -1,7 +1,7 @@
 """Plain counts, without time: mapping caches of entries, and the merges of BAST and FAST.
 
-Written from the papers' rules (docs/mapping-caches.md, docs/hybrid-ftls.md), to be compared with ftlab's
-counters on whole traces and for nothing else. Requests are (first page, pages), in order.
+Written from the papers' rules (docs/mapping-caches.md, docs/hybrid-ftls.md), only to be compared with ftlab's
+counters on whole traces. Requests are (first page, pages), in order.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Lookups:
 
 
 def dftl(accesses: Iterable[Access], entries: int, per_page: int, policy: str) -> Lookups:
-    """DFTL with a cache of single entries: LRU, or segmented LRU with an eighth of it protected.
+    """Counts DFTL with a cache of single entries: LRU, or segmented LRU with an eighth of it protected.
 
-    A miss brings in one entry, a hit makes it the newest (of the protected segment, whose oldest goes back
-    to the other as its newest). The oldest of the other segment leaves; if it is dirty, its translation
-    page is programmed with all dirty entries that are cached of it.
+    A miss brings in one entry; a hit makes it the newest (of the protected segment, whose oldest then becomes
+    the newest of the other one). The oldest of the other segment leaves; if it is dirty, its translation page
+    is programmed with all its dirty cached entries.
     """
     protected_most = entries // 8 if policy == "slru" else 0
     protected: OrderedDict[int, None] = OrderedDict()
@@ -71,7 +71,7 @@ class Log:
 
 @dataclass
 class Merges:
-    """How many merges of each kind, pages copied by them, and blocks erased."""
+    """Number of merges of each kind, pages copied by them, and blocks erased."""
 
     full: list[int] = field(default_factory=lambda: [0, 0])
     partial: list[int] = field(default_factory=lambda: [0, 0])
@@ -86,8 +86,8 @@ class Hybrid:
         """Makes this many log blocks on one chip; the first ``filled`` pages have data."""
         self.block_pages = block_pages
         self.log_blocks = log_blocks
-        # A page that was ever written: the log block and the place in it of its newest version, or None
-        # if that is in the data block.
+        # For each page that was ever written: the log block with its newest version and the place in it, or
+        # None if that version is in the data block.
         self.newest: dict[int, tuple[Log, int] | None] = dict.fromkeys(range(filled))
         self.data_blocks = {page // block_pages for page in range(filled)}
         self.merges = Merges()
@@ -104,7 +104,7 @@ class Hybrid:
         return log.pages == list(range(first, first + len(log.pages)))
 
     def valid(self, log: Log) -> list[int]:
-        """Pages whose newest version is in a log block, in the order of its pages."""
+        """Returns pages whose newest version is in a log block, in the order of its pages."""
         found = []
         for place, lpn in enumerate(log.pages):
             at = self.newest[lpn]
@@ -120,7 +120,7 @@ class Hybrid:
         return len(copied)
 
     def replace_data(self, block: int) -> None:
-        """A block gets a new data block; the previous one is erased."""
+        """Gives a block a new data block; the previous one is erased."""
         self.merges.erases += block in self.data_blocks
         self.data_blocks.add(block)
 
@@ -129,7 +129,7 @@ class Hybrid:
         self.replace_data(block)
 
     def keep_log(self, log: Log, block: int) -> None:
-        """A log block written in order becomes the data block: a switch or a partial merge."""
+        """Makes a log block written in order the data block: a switch or a partial merge."""
         whole = self.is_full(log)
         self.newest.update(dict.fromkeys(self.valid(log)))
         copies = self.gather(block, len(log.pages))
@@ -155,7 +155,7 @@ class Hybrid:
 
 
 class Bast(Hybrid):
-    """A log block for each logical block; the least recently written one goes."""
+    """A log block for each logical block; the least recently written one is reclaimed."""
 
     def __init__(self, block_pages: int, log_blocks: int, filled: int = 0) -> None:
         super().__init__(block_pages, log_blocks, filled)
@@ -181,7 +181,7 @@ class Bast(Hybrid):
 
 
 class Fast(Hybrid):
-    """Log blocks for all (RW), the one filled first goes; one for sequential writes (SW)."""
+    """Log blocks for all (RW), of which the one filled first is reclaimed; one for sequential writes (SW)."""
 
     def __init__(self, block_pages: int, log_blocks: int, filled: int = 0) -> None:
         super().__init__(block_pages, log_blocks, filled)
@@ -220,7 +220,7 @@ class Fast(Hybrid):
             self.merges.erases += 1
 
     def reclaim(self, victim: Log) -> None:
-        """Every logical block with a valid page in an RW log block is merged."""
+        """Merges every logical block with a valid page in an RW log block."""
         while valid := self.valid(victim):
             block = valid[0] // self.block_pages
             log = self.sequential

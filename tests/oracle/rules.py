@@ -1,9 +1,9 @@
 """Checks a run's rows against the schedulers' rules, as statements about the rows alone.
 
-Nothing is simulated: it looks only at who was dispatched when. It applies to runs of reads and writes whose
-operations take time, with open arrivals, without deadline and background flush, in which no class of request
-depends on a cache (awareness ``none``, or ``page``, where everything is a hit). It checks the oracle by other
-means, and ftlab too.
+Nothing is simulated: it examines only which request was dispatched when. It applies to runs of reads and
+writes whose operations take time, with open arrivals, without deadline and background flush, in which no
+class of request depends on a cache (awareness ``none``, or ``page``, where everything is a hit). It checks
+the oracle by other means, and ftlab too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from .mapplus import Config, Request
 def check(config: Config, requests: list[Request], where: str = "") -> None:
     """Raises AssertionError if the order of dispatch breaks a rule.
 
-    ``requests`` in order of id, each with id, op, pages, arrival, dispatch, complete, batch.
-    ``where`` is put before the message.
+    ``requests`` are in order of id, each with id, op, pages, arrival, dispatch, complete, batch. ``where`` is
+    put before the message.
     """
     try:
         check_order(config, requests)
@@ -60,7 +60,7 @@ def check_order(config: Config, requests: list[Request]) -> None:
 
 
 def check_single(config: Config, pending: list[Request], chosen: Request, last_was_read: bool) -> None:
-    """The rules of noop, row, amphibian and of one queue in HP's order."""
+    """Checks the rules of noop, row, amphibian and of one queue in HP's order."""
     rivals = [request for request in pending if request.op == chosen.op]
     reads = any(request.op == "R" for request in pending)
     writes = any(request.op == "W" for request in pending)
@@ -78,7 +78,7 @@ def check_single(config: Config, pending: list[Request], chosen: Request, last_w
 
 
 def check_batch(config: Config, pending: list[Request], group: list[Request], first: Request) -> None:
-    """The rules of rb, and of map and map+ if nothing is a hit; without alternation."""
+    """Checks the rules of rb, and of map and map+ if nothing is a hit; without alternation."""
     assert not config.alternate
     per_page = config.page_bytes // config.entry_bytes
 

@@ -22,7 +22,7 @@ SortKey: TypeAlias = "Callable[[Request], tuple[int, ...]]"
 
 
 class Choice(NamedTuple):
-    """What is dispatched next: one request, or a batch whole and in order."""
+    """What is dispatched next: one request, or a whole batch in order."""
 
     requests: list[Request]
     prioritized: list[bool]
@@ -78,7 +78,7 @@ class Halves:
 
 
 class Batch:
-    """Pending requests of one half whose first LPN lies in one translation page."""
+    """Pending requests of one half whose first LPNs share a translation page."""
 
     def __init__(self, number: int, half: str, page: int | None) -> None:
         self.number = number
@@ -115,7 +115,7 @@ class Batches:
         request.batch = found.number
 
     def remove(self, request: Request) -> None:
-        """By deadline; a batch that becomes empty is gone."""
+        """Removes a request that leaves by deadline; a batch that becomes empty is gone."""
         for batch in list(self.list):
             if request in batch.requests:
                 batch.requests.remove(request)

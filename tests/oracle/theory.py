@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 
 def harmonic(n: int) -> float:
-    """H_n = 1 + 1/2 + ... + 1/n."""
+    """Returns H_n = 1 + 1/2 + ... + 1/n."""
     return sum(1 / i for i in range(1, n + 1))
 
 
 def bisect(function: Callable[[float], float], low: float, high: float) -> float:
-    """A root of a function with f(low) < 0 < f(high) or the other way round."""
+    """Returns a root of a function with f(low) < 0 < f(high) or the other way round."""
     rising = function(low) < 0
     for _ in range(64):
         middle = (low + high) / 2
@@ -29,21 +29,21 @@ def bisect(function: Callable[[float], float], low: float, high: float) -> float
 
 
 def lambert_w0(x: float) -> float:
-    """The principal branch of w e^w = x for -1/e <= x <= 0: the w in [-1, 0]."""
+    """Returns the principal branch of w e^w = x for -1/e <= x <= 0: the w in [-1, 0]."""
     assert -1 / math.e <= x <= 0
     return bisect(lambda w: w * math.exp(w) - x, -1.0, 0.0)
 
 
 def fifo(a: float) -> float:
-    """A of FIFO (and LRU) cleaning, many blocks: a / (a + W0(-a e^-a))."""
+    """Returns A of FIFO (and LRU) cleaning, many blocks: a / (a + W0(-a e^-a))."""
     return a / (a + lambert_w0(-a * math.exp(-a)))
 
 
 def greedy(a: float, b: int) -> float:
-    """A of greedy cleaning with b pages per block, many blocks.
+    """Returns A of greedy cleaning with b pages per block, many blocks.
 
-    The victim has m valid pages, or m + 1 of them never: m is the integer for which
-    0 <= mu <= A rho / m, mu the fraction of blocks with m valid pages.
+    The victim has m valid pages, never m + 1: m is the integer for which 0 <= mu <= A rho / m, mu the
+    fraction of blocks with m valid pages.
     """
     rho = 1 / a
     for m in range(b):
@@ -59,14 +59,14 @@ def greedy(a: float, b: int) -> float:
 
 
 def greedy_smooth(a: float, b: int) -> float:
-    """Desnoyers' smooth form of greedy, within 0.13 % of the exact one."""
+    """Returns Desnoyers' smooth form of greedy, within 0.13 % of the exact one."""
     k = 1 + 1 / (2 * b)
     x0 = 0.5 - b / a * lambert_w0(-k * a * math.exp(-k * a))
     return b / (b - x0 + 1)
 
 
 def d_choices(a: float, b: int, d: int) -> float:
-    """A when the victim is the emptiest of d blocks drawn at random, many blocks.
+    """Returns A if the victim is the emptiest of d blocks drawn at random, many blocks.
 
     1 - s_k^d = k (s_k - s_(k+1)) / (A rho) for k = b..1, s_(b+1) = 0, where s_k is the fraction
     of blocks with at least k valid pages; A is such that the sum of s_k is b rho.
@@ -88,12 +88,12 @@ def d_choices(a: float, b: int, d: int) -> float:
 
 
 def effective_spare(blocks: int, b: int, logical_pages: float, reserve: int, frontiers: int) -> float:
-    """a of a device that keeps ``reserve`` blocks erased and ``frontiers`` blocks open."""
+    """Returns a of a device that keeps ``reserve`` blocks erased and ``frontiers`` blocks open."""
     return (blocks - reserve - frontiers / 2) * b / logical_pages
 
 
 def greedy_device(blocks: int, b: int, logical_pages: float, reserve: int, frontiers: int) -> float:
-    """A of greedy cleaning on a device with reserve and open blocks accounted for."""
+    """Returns A of greedy cleaning on a device, accounting for reserve and open blocks."""
     return greedy(effective_spare(blocks, b, logical_pages, reserve, frontiers), b)
 
 
@@ -109,7 +109,7 @@ TABLE = [  # b, a, greedy, FIFO, d = 2, d = 5, d = 10
 
 
 def row(b: int, a: float) -> tuple[float, ...]:
-    """One line of the table, computed."""
+    """Returns one line of the table, computed."""
     return (b, a, greedy(a, b), fifo(a), d_choices(a, b, 2), d_choices(a, b, 5), d_choices(a, b, 10))
 
 

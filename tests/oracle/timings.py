@@ -1,4 +1,4 @@
-"""What follows from a preset's timings alone: a request by itself, and a device at its limit."""
+"""What follows from a preset's timings alone: a single request, and a device at its limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .mapplus import Record
 
 @dataclass(frozen=True)
 class Timing:
-    """A preset's figures, from its paper and not from its file; times in ns."""
+    """A preset's figures, taken from its paper and not from its file; times in ns."""
 
     read: int
     program: int
@@ -34,7 +34,7 @@ class Timing:
         return round(self.page * self.byte)
 
     def of(self, operation: str) -> int:
-        """A page operation by itself."""
+        """Returns the time of a single page operation."""
         return self.bus + (self.read if operation == "R" else self.program)
 
 
@@ -53,7 +53,7 @@ PRESETS = {
 
 
 def run(preset: str, trace: Sequence[Record], more: dict[str, Any]) -> Any:
-    """ftlab's result."""
+    """Returns ftlab's result."""
     import ftlab
 
     with tempfile.TemporaryDirectory() as folder:

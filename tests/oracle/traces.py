@@ -21,14 +21,14 @@ SHIPPED = Path(__file__).resolve().parents[2] / "traces" / "phone-mix.csv.gz"
 
 @cache
 def shipped(page_bytes: int = 4096) -> list[Access]:
-    """Its reads and writes."""
+    """Returns the reads and writes of the shipped trace."""
     with gzip.open(SHIPPED, "rt", newline="") as file:
         rows = [(row["op"], int(row["offset"]), int(row["size"])) for row in csv.DictReader(file)]
     return [access(op, offset, size, page_bytes) for op, offset, size in rows if op in "RW"]
 
 
 def sectors(path: Path, page_bytes: int = 4096) -> list[Access]:
-    """A trace in MQSim's or SSDSim's layout: time, device, sector, sectors, 1 for a read."""
+    """Reads a trace in MQSim's or SSDSim's layout: time, device, sector, sectors, 1 for a read."""
     with path.open() as file:
         rows = [[int(part) for part in line.split()] for line in file]
     # Not all of them are in time order.
@@ -47,27 +47,27 @@ RECORDED = {
 
 
 def recorded(name: str) -> list[Access]:
-    """A recorded trace by name."""
+    """Reads a recorded trace by name."""
     if name == "phone-mix":
         return shipped()
     return packed(sectors(shared_traces() / RECORDED[name]))
 
 
 def access(op: str, offset: int, size: int, page_bytes: int) -> Access:
-    """The pages that a request touches."""
+    """Returns the pages that a request touches."""
     first = offset // page_bytes
     return op, first, (offset + size - 1) // page_bytes - first + 1
 
 
 def packed(accesses: Sequence[Access]) -> list[Access]:
-    """The pages touched, packed densely in their order (``workload.out_of_range = "compact"``)."""
+    """Returns the touched pages packed densely, in order (``workload.out_of_range = "compact"``)."""
     touched = sorted({lpn for _, first, pages in accesses for lpn in range(first, first + pages)})
     rank = {lpn: number for number, lpn in enumerate(touched)}
     return [(op, rank[first], pages) for op, first, pages in accesses]
 
 
 def mixed(lpns: int, block_pages: int, count: int, seed: int) -> list[Access]:
-    """Writes at random, some of whole blocks, and some that continue where the previous one ended."""
+    """Returns random writes, some of whole blocks, and some that continue where the previous one ended."""
     draw = random.Random(seed)
     accesses = []
     end = 0
@@ -85,7 +85,7 @@ def mixed(lpns: int, block_pages: int, count: int, seed: int) -> list[Access]:
 
 
 def run(settings: Mapping[str, Any], accesses: Sequence[Access], page_bytes: int = 4096) -> dict[str, Any]:
-    """ftlab's result on these accesses, one at a time in their order."""
+    """Returns ftlab's result on these accesses, one at a time in their order."""
     import ftlab
 
     rows = [(0, op, first * page_bytes, pages * page_bytes) for op, first, pages in accesses]
@@ -100,7 +100,7 @@ def run(settings: Mapping[str, Any], accesses: Sequence[Access], page_bytes: int
 
 
 def lookups(accesses: Sequence[Access], policy: str, kib: int = 16) -> tuple[list[int], list[int]]:
-    """Hits, misses and map programs of dftl: ftlab's, and the plain count."""
+    """Returns hits, misses and map programs of dftl: ftlab's, and the plain count."""
     settings = {
         "ftl.kind": "dftl",
         "ftl.mapping_cache": f"{kib}KiB",
@@ -123,10 +123,10 @@ KINDS = ("full", "partial", "switch")
 def merges(
     ftl: str, block_pages: int, log_blocks: int, filled: bool, accesses: Sequence[Access]
 ) -> tuple[list[int], list[int]]:
-    """Merges and copies of each kind and erases: ftlab's, and the plain count."""
+    """Returns merges and copies of each kind and erases: ftlab's, and the plain count."""
     settings = {
         "ftl.kind": ftl,
-        # Rounded down here, up to whole blocks there.
+        # Rounded down here, and up to whole blocks there.
         "ftl.log_blocks": f"{log_blocks * 1_000_000 // BLOCKS / 10_000}%",
         "ftl.over_provisioning": "10%",
         "flash.blocks_per_plane": BLOCKS,
@@ -143,7 +143,7 @@ def merges(
 
 
 def written(name: str) -> tuple[int, list[Access]]:
-    """Writes that lead to merges of all kinds, and the pages of a block for them."""
+    """Returns writes that lead to merges of all kinds, and the pages of a block for them."""
     if name == "phone-mix":
         return 64, [each for each in shipped() if each[0] == "W"]
     if name == "mixed, blocks of 64":

@@ -1,4 +1,4 @@
-"""Pages of ftlab in a browser, the system's Chromium."""
+"""ftlab's pages in a browser, the system's Chromium."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Page:
             self.faults.append(f"request: {url}")
 
     def wait(self) -> None:
-        """Until everything is drawn."""
+        """Waits until everything is drawn."""
         self.tab.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
 
     def choose(self, selector: str, value: str) -> None:

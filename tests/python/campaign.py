@@ -1,7 +1,7 @@
 """Campaigns of seeded cases; the long form resumes where it stopped.
 
-`FTLAB_CAMPAIGN=N` asks for the long form: cases up to the next multiple of N, the number of the next one kept
-in out/campaigns/NAME. `FTLAB_CAMPAIGN_SECONDS` ends it earlier.
+`FTLAB_CAMPAIGN=N` requests the long form: cases up to the next multiple of N, with the number of the next
+case kept in out/campaigns/NAME. `FTLAB_CAMPAIGN_SECONDS` ends it earlier.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ def cases(name: str, short: range) -> Iterator[int]:
 
 
 def long() -> bool:
-    """Whether the long form is asked for."""
+    """Whether the long form is requested."""
     return bool(os.environ.get("FTLAB_CAMPAIGN"))

@@ -20,13 +20,13 @@ from reports import MEASURED, WORKLOAD, Runs
 
 @pytest.fixture(scope="session", autouse=True)
 def signals() -> None:
-    """Programs have the default signals, whatever is ignored where the tests were started."""
+    """Gives programs the default signals, whatever is ignored where the tests were started."""
     programs.give_signals_back()
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Programs do not outlive the test that started them."""
+    """Ends programs with the test that started them."""
     monkeypatch.setattr(subprocess, "Popen", programs.Program)
     yield
     programs.clean_up(tmp_path)
@@ -34,14 +34,14 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """The command line, in an empty directory that holds the trace `a.csv`."""
+    """Makes a command line in an empty directory that holds the trace `a.csv`."""
     (tmp_path / "a.csv").write_text(TRACE)
     return Cli(tmp_path)
 
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A small trace."""
+    """Writes a small trace."""
     path = tmp_path / "a.csv"
     path.write_text(TRACE)
     return path
@@ -49,20 +49,20 @@ def trace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def result_of() -> Callable[..., dict[str, Any]]:
-    """`make_result`."""
+    """Returns `make_result`."""
     return make_result
 
 
 @pytest.fixture(scope="module")
 def runs() -> Runs:
-    """Two schedulers with two caches each, and garbage collected."""
+    """Runs two schedulers with two caches each, with garbage collection."""
     vary = {"host.scheduler": ["noop", "map+"], "ftl.mapping_cache": ["1KiB", "4KiB"]}
     return html.of_comparison(ftlab.compare("map-plus", vary, set={**WORKLOAD, **MEASURED}))
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a window."""
+    """Starts Chromium without a window."""
     if CHROMIUM is None and not os.environ.get("CI"):
         pytest.skip("no Chromium; on Debian: apt install chromium, elsewhere name it in FTLAB_CHROMIUM")
     assert CHROMIUM, "CI has Chromium"

@@ -1,4 +1,4 @@
-"""A command line in a directory of its own, a small trace, an invented result."""
+"""A command line in its own directory, a small trace, an invented result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Cli:
         self.directory = directory
 
     def __call__(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """The finished process, its output as text."""
+        """Returns the finished process, with its output as text."""
         return subprocess.run(
             [sys.executable, "-m", "ftlab", *arguments],
             cwd=self.directory,
@@ -70,7 +70,7 @@ class Cli:
         )
 
     def ok(self, *arguments: str, **environment: str) -> str:
-        """Standard output of a call that must succeed."""
+        """Returns the standard output of a call that must succeed."""
         done = self(*arguments, **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -89,7 +89,7 @@ def _summary(mean: float, count: int = 1000) -> dict[str, Any]:
 
 
 def make_result(scheduler: str, factor: float = 1.0, cache: str = "16KiB") -> dict[str, Any]:
-    """A result with plausible numbers; its latencies grow with `factor`."""
+    """Returns a result with plausible numbers; its latencies grow with `factor`."""
     means = {"read": 2.0e6 * factor, "write": 4.0e6 * factor, "all": 3.0e6 * factor}
     merges = ("full", "partial", "switch", "padded_switch", "cooperative")
     return {

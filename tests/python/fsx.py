@@ -19,7 +19,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def fallocate(file: int, mode: int, offset: int, length: int) -> None:
-    """The system call."""
+    """Calls the system's fallocate."""
     if LIBC.fallocate(file, mode, ctypes.c_int64(offset), ctypes.c_int64(length)):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -56,7 +56,7 @@ class Fsx:
         os.close(self.file)
 
     def part(self, most: int, step: int = 1) -> tuple[int, int]:
-        """A range within so many bytes."""
+        """Returns a range within this many bytes."""
         if self.random.random() < 0.3:
             step = max(step, 512)
         offset = self.random.randrange(0, max(most, 1)) // step * step
@@ -152,7 +152,7 @@ class Fsx:
                 assert mapped[offset : offset + length] == self.model[offset : offset + length], "mapped"
 
     def settle(self) -> None:
-        """Makes it durable and drops the cache, opens it again, or neither."""
+        """Makes it durable and drops the cache, opens it again, or does neither."""
         match self.random.randrange(3):
             case 0:
                 self.note("forget")

@@ -1,4 +1,4 @@
-"""A live device in a process of its own, and file systems on it."""
+"""A live device in its own process, and file systems on it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lacks(what: str) -> None:
 
 
 class Served:
-    """A live device in a process of its own."""
+    """A live device in its own process."""
 
     def __init__(self, process: subprocess.Popen[str], uri: str, path: Path) -> None:
         self.process = process
@@ -60,7 +60,7 @@ class Served:
 
     @property
     def disk(self) -> Path:
-        """The device as a file."""
+        """Returns the device as a file."""
         return self.path.with_name("mnt") / "disk"
 
     def client(self, *command: str) -> str:
@@ -88,9 +88,9 @@ class Served:
 def served(
     directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False, said: str = ""
 ) -> Iterator[Served]:
-    """A device on a Unix socket, stopped at the end; then its result is available. `fuse`: also as a file.
+    """Serves a device on a Unix socket; its result is available at the end. `fuse`: also as a file.
 
-    `said`: how a line begins that it says before that.
+    `said`: the beginning of a line that it prints before that.
     """
     path, out = directory / "live.sock", directory / "live.json"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments]
@@ -133,7 +133,7 @@ def root(*command: str | Path) -> str:
 
 @contextmanager
 def loop(disk: Path) -> Iterator[str]:
-    """A block device over the file."""
+    """Makes a block device over the file."""
     device = root("losetup", "--direct-io=on", "--find", "--show", disk).strip()
     try:
         yield device
@@ -143,7 +143,7 @@ def loop(disk: Path) -> Iterator[str]:
 
 @contextmanager
 def mounted(device: str, at: Path) -> Iterator[Path]:
-    """A file system on a block device, mounted for a while."""
+    """Mounts a file system on a block device for a while."""
     at.mkdir(exist_ok=True)
     root("mount", device, at)
     try:

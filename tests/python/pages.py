@@ -19,12 +19,12 @@ def named(path: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The fenced blocks of a language."""
+    """Returns the fenced blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def files(page: Path) -> dict[str, str]:
-    """The files that a page shows: TOML that begins with its name in a comment, traces saved under a name."""
+    """Returns the files that a page shows: TOML that begins with its name, traces saved under a name."""
     found = (re.match(r"# (\S+\.toml)\n", block) for block in blocks(page, "toml"))
     saved = re.findall(
         r"Save this as\s`(\S+\.csv)`:\n\n```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
@@ -33,7 +33,7 @@ def files(page: Path) -> dict[str, str]:
 
 
 def indented(text: str) -> list[list[str]]:
-    """The commands of ftlab in indented blocks, comments off, and in `console` blocks."""
+    """Returns ftlab's commands in indented blocks, without comments, and in `console` blocks."""
     text = re.sub(r"\\\n\s*", "", text)
     found = re.findall(r"^(?: {4,}|\$ )(ftlab [a-z].*)$", text, re.MULTILINE)
     split = [shlex.split(line, comments=True) for line in found]

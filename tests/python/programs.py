@@ -17,9 +17,9 @@ def take_no_notice(_number: int, _frame: object) -> None:
 
 
 def give_signals_back() -> None:
-    """Lets programs have the default signals where these are ignored here: under nohup, in the background.
+    """Gives programs the default signals if these are ignored here: under nohup, in the background.
 
-    What a process ignores is ignored in all that it starts; what it takes, is not.
+    Signals that a process ignores are also ignored in its children; signals that it handles are not.
     """
     for number in SIGNALS:
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -27,7 +27,7 @@ def give_signals_back() -> None:
 
 
 class Program(subprocess.Popen[Any]):
-    """A program; those that run are in `running`."""
+    """A program; those that are running are in `running`."""
 
     running: list[Program] = []  # noqa: RUF012
 
@@ -38,14 +38,14 @@ class Program(subprocess.Popen[Any]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # A test that fails waits for nothing.
+        # After a failed test nothing is awaited.
         if kind is not None:
             self.kill()
         super().__exit__(kind, error, where)
 
 
 def clean_up(folder: Path) -> None:
-    """Ends what still runs, and unmounts what it mounted in a folder."""
+    """Ends what is still running, and unmounts what it mounted in a folder."""
     while Program.running:
         program = Program.running.pop()
         program.kill()

@@ -40,7 +40,7 @@ Runs = list[tuple[dict[str, str], Any]]
 
 
 class Structure(HTMLParser):
-    """Elements, whether they are balanced, and their links."""
+    """Collects elements, whether they are balanced, and their links."""
 
     VOID = frozenset({"meta", "link", "input", "img", "br", "hr"})
 

@@ -1,4 +1,4 @@
-"""Pages under axe: nothing that it calls serious or critical."""
+"""Pages under axe: it finds nothing serious or critical."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_report(browser: Any, runs: Runs, tmp_path: Path, width: int, scheme: 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("figure", ["fig9", "fig2"])
 def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int, scheme: str) -> None:
-    """With runs to look into below it, and without."""
+    """With runs to explore below it, and without."""
     tab = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
     tab.goto((reproduced / figure / "index.html").as_uri())
     if figure == "fig9":
@@ -82,7 +82,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two figures, each with a page of its own."""
+    """Makes two figures, each with a page of its own."""
     folder = tmp_path_factory.mktemp("reproduced")
     for figure in ("fig9", "fig2"):
         command = ["reproduce", "coop", figure, "--root", str(ROOT), "--cache", "cache", "--out", figure]
@@ -99,7 +99,7 @@ built = pytest.mark.skipif(
 @built
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_site(browser: Any, scheme: str) -> None:
-    """Every page of it; on a phone none is wider than the screen."""
+    """Checks every page of it; on a phone none is wider than the screen."""
     pages = sorted(SITE.glob("**/*.html"))
     assert len(pages) > 30
     tab = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()

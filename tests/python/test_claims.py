@@ -52,7 +52,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
 )
 def test_verdicts(published: float | None, measured: Any, kind: str, unit: str, expected: str) -> None:
     assert claims.verdict(claim(published, kind, unit), measured) == expected
-    # A claim that holds by construction says nothing if it does, and is a fault if it does not.
+    # A claim that holds by construction says nothing if it holds, and is a fault if it does not.
     made = claims.CONSTRUCTED if expected == claims.HOLDS else expected
     assert claims.verdict(claim(published, kind, unit, "arithmetic"), measured) == made
 
@@ -123,14 +123,14 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
         # Regression: each of these was a fault of ftlab.
         "[1][7]",  # IndexError
         "1e308 * 10 + 0x" + "f" * 300 + " / 1",  # OverflowError
-        "a(**{'x': 'p'})",  # went unread: all of a
+        "a(**{'x': 'p'})",  # left all of a unread
         "every()",
         "-" * 3000 + "1",  # RecursionError
         "(" * 2000 + "1" + ")" * 2000,  # MemoryError
         "a(" * 60 + ")" * 60,
         "'a\\0b'()",
         "mean('ab', 1)",
-        # And these took all the memory or time there was.
+        # These took all the memory or time that there was.
         "'x' * 1000000000",
         "[1, 2] * 1000000000",
         "1 + " * 2000 + "1",
@@ -170,14 +170,15 @@ def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
     planner = Planner(ROOT, declaration.load_traces(ROOT), None, quick=True)
     for figure in paper.figures:
         runs = list(planner.runs(figure))
-        # None is filled in by hand: each has runs, except those on recorded traces, which may be absent.
+        # No figure is filled in by hand: each has runs, except those on recorded traces, which may be
+        # absent.
         assert runs or figure.kind == declaration.RECORDED, figure.id
         assert figure.panels, figure.id
     assert paper.claims
 
 
 def all_ones(figure: declaration.Figure) -> cells.Study:
-    """A figure of which every cell was measured, each value as one."""
+    """Returns a figure all of whose cells were measured, each value as one."""
     extra = declaration.EXTRA_AXES[figure.what]
     labels = itertools.product(*(axis.labels for axis in figure.axes), *(["1", "2"] for _ in extra))
     values = {value.name: 1.0 for value in figure.values}
@@ -214,7 +215,7 @@ def test_claims_and_reasons_fit_their_figures(name: str) -> None:
     assert len(judged) == len(paper.claims)
     for each in paper.claims:
         for reason in each.reasons:
-            # What ftlab measured stands in braces, so that it is of the run it is printed with.
+            # What ftlab measured is in braces, so that it comes from the run with which it is printed.
             words = "".join(part if isinstance(part, str) else "_" for part in reason.parts)
             for sentence in re.split(r"(?<=[.:]) (?=[A-Z])", words):
                 by_hand = re.search(r"\d\.\d+(?! [GMk]i?B)|[+-]\d|\d %", sentence)

@@ -32,7 +32,7 @@ WORK = ("--set", "workload.synthetic.requests=20000", "--set", "workload.synthet
 
 
 def without_engines(text: str) -> str:
-    """JSON text without its `engine` blocks."""
+    """Returns JSON text without its `engine` blocks."""
     blank = re.sub(r'"engine": \{[^}]*\}', '"engine": {}', text)
     assert blank != text
     return blank
@@ -82,7 +82,7 @@ def test_a_key_set_in_vain_is_noted(cli: Cli) -> None:
 
 
 def test_a_comparison_says_what_its_variants_ignore(cli: Cli) -> None:
-    """Regression: it said nothing, whatever was varied or set in vain."""
+    """Regression: nothing was reported, whatever was varied or set in vain."""
     deadlines = ("--vary", "host.deadline=1ms,5ms")
     done = cli("compare", "map-plus", "--trace", "a.csv", *deadlines, "--set", "host.scheduler=noop")
     why = 'ignored: host.scheduler = "noop" dispatches nothing by deadline'
@@ -310,7 +310,7 @@ def test_a_command_nearly_right_is_guessed(cli: Cli) -> None:
 
 
 def _cpu_ms(*command: str) -> float:
-    """Processor time of a process."""
+    """Returns the processor time of a process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -375,7 +375,7 @@ def test_a_signal_stops_cleanly(cli: Cli, arguments: list[str], number: signal.S
 
 
 def test_a_signal_that_was_ignored_stays_so(cli: Cli) -> None:
-    """As under nohup."""
+    """The signal stays ignored, as under nohup."""
     command = ["nohup", sys.executable, "-m", "ftlab", "run", "map-plus"]
     command += ["--set", "workload.synthetic.requests=1000000000000"]
     process = subprocess.Popen(
@@ -486,7 +486,7 @@ def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
     os.write(pipe, b"time_ns,op,offset,size\n")
     end = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < end:
-        # Until it has taken the line: then it is in the reader.
+        # Waits until it has taken the line: then it is in the reader.
         time.sleep(0.1)
         if not select.select([pipe], [], [], 0)[0]:
             break
@@ -497,7 +497,7 @@ def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
 
 
 def traces() -> Path:
-    """The recorded traces, which the project may not ship."""
+    """Returns the recorded traces, which the project may not ship."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "traces"
     return Path(os.environ.get("FTLAB_TRACES", beside))
 

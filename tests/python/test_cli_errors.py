@@ -29,7 +29,7 @@ def check(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 
 @pytest.fixture
 def bad(cli: Cli) -> Cli:
-    """The command line, in a directory of bad files."""
+    """Makes a command line in a directory of bad files."""
     here = cli.directory
     (here / "directory").mkdir()
     (here / "empty.csv").write_text("")
@@ -124,8 +124,9 @@ def test_bad_configuration_names_file_line_and_key(bad: Cli) -> None:
 
 
 def test_inputs_without_an_end(bad: Cli) -> None:
-    """Regression: a fio job was read until the memory was full, a targets file of any size completely, and a
-    nested one to the end of Python's stack."""
+    """Regression: a fio job was read until memory was full, a targets file of any size was read
+    completely, and a nested one to the end of Python's stack.
+    """
     job = ["run", "coop-fast", "--set", "workload.fio_job=/dev/zero"]
     check(bad(*job), "/dev/zero: larger than 1MiB, so no fio job file")
     with (bad.directory / "large.toml").open("wb") as file:

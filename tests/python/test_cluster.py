@@ -38,7 +38,7 @@ def started(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A scheduler's address, and its process."""
+    """Starts a scheduler; yields its address and process."""
     said = folder / "scheduler.json"
     arguments = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(said))
     with started("dask_scheduler", *arguments, folder=folder) as process:
@@ -50,14 +50,14 @@ def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 
 def worker_of(address: str, folder: Path, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    """A worker, in a process of one thread."""
+    """Starts a worker, a process of one thread."""
     one = (address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", *more)
     return started("dask_worker", *one, folder=folder)
 
 
 @contextmanager
 def workers(folder: Path, count: int, *more: str) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler's address, and its worker processes."""
+    """Starts a scheduler and workers; yields the address and the worker processes."""
     with ExitStack() as stack:
         address, _ = stack.enter_context(scheduler(folder))
         yield address, [stack.enter_context(worker_of(address, folder, *more)) for _ in range(count)]
@@ -65,7 +65,7 @@ def workers(folder: Path, count: int, *more: str) -> Iterator[tuple[str, list[su
 
 @contextmanager
 def client_at_work(cli: Cli, *where: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
-    """A slow study that has some results, in `out`."""
+    """Starts a slow study that has some results, in `out`."""
     (cli.directory / "study.toml").write_text(SLOW)
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", "--dask", *where]
     with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, **how) as client:
@@ -104,7 +104,7 @@ def test_a_worker_killed_in_the_middle(cli: Cli) -> None:
 
 
 def lines(said: str) -> list[str]:
-    """What a client says, without how far it is."""
+    """Returns what a client says, without its progress."""
     return [line for line in said.splitlines() if not line.startswith("ftlab: ")]
 
 
@@ -121,7 +121,7 @@ def test_no_worker_is_left(cli: Cli) -> None:
                 f"error: --dask {address}: no worker for 2 s (--dask-wait); what is done is kept",
             ],
         )
-        # None came at all.
+        # No worker came at all.
         done = cli("sweep", "study.toml", "--out", "out", "--dask", address, "--dask-wait", "0")
         assert (done.returncode, len(lines(done.stderr))) == (2, 1), done.stderr
     kept = len(list((cli.directory / "out" / "json").glob("*.json")))
@@ -138,7 +138,7 @@ def test_a_worker_comes_back(cli: Cli) -> None:
 
 
 def test_a_scheduler_is_killed(cli: Cli) -> None:
-    """Regression: before the error came the tracebacks of asyncio, and now and then a fault of ftlab."""
+    """Regression: before the error came asyncio's tracebacks, and now and then a fault of ftlab."""
     with (
         scheduler(cli.directory) as (address, process),
         worker_of(address, cli.directory),
@@ -151,7 +151,7 @@ def test_a_scheduler_is_killed(cli: Cli) -> None:
 
 @pytest.mark.parametrize("moment", ["starting", "working"])
 def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str) -> None:
-    """Regression: it goes to all processes of the command, and the workers printed theirs."""
+    """Regression: an interrupt goes to all processes of the command, and the workers printed theirs."""
     if moment == "working":
         with client_at_work(cli, "local", "--jobs", "2", start_new_session=True) as client:
             os.killpg(client.pid, signal.SIGINT)
@@ -163,7 +163,7 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
     with subprocess.Popen(
         command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as client:
-        # Itself, who tracks its locks, and a worker that is loading what it needs.
+        # The command itself, the process that tracks its locks, and a worker that is loading what it needs.
         while client.poll() is None and len(of_session(client.pid)) < 3:
             time.sleep(0.01)
         time.sleep(0.3)
@@ -175,7 +175,7 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
 def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
     cli: Cli, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """By content: the workers cannot see the traces where the client does."""
+    """Traces are found by content: the workers cannot see them where the client does."""
     (cli.directory / "volumes").mkdir()
     for place, name in enumerate(("a", "b", "bad")):
         (cli.directory / "volumes" / f"{name}.csv").write_text(TRACE.replace("900000", f"90000{place}"))
@@ -196,7 +196,7 @@ def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
 
 
 def hiding(folder: Path, more: str = "") -> Path:
-    """A preload of a worker: it sees only traces that were sent to it."""
+    """Writes a preload for a worker: it sees only traces that were sent to it."""
     path = folder / "hiding.py"
     path.write_text(
         "import ftlab.studies.worker as c\n"
@@ -273,7 +273,7 @@ def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
                 time.sleep(0.005)
             time.sleep(draw.random() * 0.1)
             client.send_signal(signal.SIGKILL)
-        # Processes of its own end with it.
+        # The processes that it started end with it.
         for _ in range(400):
             if not (left_behind := of_session(client.pid)):
                 break
@@ -289,7 +289,7 @@ def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
 
 
 def of_session(session: int) -> list[int]:
-    """The processes of a session that still run."""
+    """Returns the processes of a session that are still running."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

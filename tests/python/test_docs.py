@@ -27,7 +27,7 @@ def layouts() -> list[str]:
 
 
 def fields(section: Any) -> Iterator[str]:
-    """Names of a result's fields; the configuration's keys are documented elsewhere."""
+    """Yields names of a result's fields; the configuration's keys are documented elsewhere."""
     for name, value in section.items():
         yield name
         if isinstance(value, dict) and name not in ("config", "percentile_ns", "dropped"):
@@ -106,7 +106,7 @@ def test_versions_asked_for_are_those_of_the_manifests() -> None:
 
 
 def test_packages_are_installed_by_hash() -> None:
-    """Regression: the locks named only versions, and one package that another needs was in none of them."""
+    """Regression: the locks had only versions, and one package that another needs was in none of them."""
     locks = sorted(path.name for path in ROOT.glob("requirements*.lock"))
     makefile = (ROOT / "Makefile").read_text()
     installed = re.findall(r"pip install --require-hashes --requirement (\S+)", makefile)
@@ -121,7 +121,7 @@ def test_packages_are_installed_by_hash() -> None:
 
 
 def commands() -> list[list[str]]:
-    """The README's commands with the trace that comes with ftlab."""
+    """Returns the README's commands, with the trace that comes with ftlab."""
     text = README.replace("\\\n", " ")
     lines = re.findall(r"^    (?:\.venv/bin/)?(ftlab .*)$", text, re.MULTILINE)
     return [shlex.split(line) for line in lines]

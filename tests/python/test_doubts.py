@@ -18,7 +18,9 @@ ROWS = 200
 
 
 def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[int, int] = (0, 0)) -> str:
-    """A trace whose requests alternate unless `op` says so; `jump` is a row and the time before it."""
+    """Makes a trace whose requests alternate unless `op` says otherwise; `jump`: a row and the time before
+    it.
+    """
     lines, now = ["time_ns,op,offset,size"], 0
     for row in range(ROWS):
         now += (gap_ns if row else 0) + (jump[1] if row == jump[0] else 0)
@@ -27,7 +29,7 @@ def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[i
 
 
 def logged_twice() -> str:
-    """A trace whose recorder logs a tenth of the requests again, a millisecond later."""
+    """Makes a trace whose recorder logs a tenth of the requests again, a millisecond later."""
     header, *rows = made(gap_ns=2 * 10**6).splitlines()
     again = [row.replace("00000,", "00001,", 1) for row in rows]
     return "\n".join(
@@ -36,7 +38,7 @@ def logged_twice() -> str:
 
 
 def joined() -> str:
-    """A recording, and behind it the beginning of another: too much for rows to find their places."""
+    """Makes a recording followed by the beginning of another: too much for rows to find their places."""
     rows = [f"{i * 10**6},{'RW'[i % 2]},{i % 50 * 4096},4096" for i in [*range(20_000), *range(1000)]]
     return "\n".join(["time_ns,op,offset,size", *rows]) + "\n"
 
@@ -112,14 +114,14 @@ def test_the_remedy_helps(cli: Cli, name: str, remedy: list[str]) -> None:
 
 
 def test_more_data_than_a_drive_transfers_is_doubted(cli: Cli) -> None:
-    """Sectors taken for bytes, or the other way round: 62 GiB in a second passed for sound."""
+    """Regression: sectors mistaken for bytes, or the other way round, passed as sound: 62 GiB in a second."""
     (cli.directory / "a.csv").write_text(made(size=1 << 28))
     said = cli.ok("trace", "info", "a.csv")
     assert "doubtful: 50 GiB in one second are more than any drive transfers: are sizes or stamps in" in said
 
 
 def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
-    """A mean of seconds, all of it the backlog's, passed without a word."""
+    """Regression: a mean latency of seconds, all due to the backlog, passed without a word."""
     rows = [f"{i * 10_000},R,{i * 7919 % 50_000 * 4096},4096" for i in range(20_000)]
     rows[5] = rows[5].replace("R", "W")
     (cli.directory / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")

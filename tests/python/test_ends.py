@@ -1,8 +1,7 @@
 """A campaign: signals and full disks at random moments, over every command that writes.
 
-Whenever it ends, each file is whole or not there, nothing else is left behind, and nothing said is
-a traceback. What is resumed goes on once there is room.
-`make soak` has the long form.
+Whenever a command ends, each file is complete or absent, nothing else is left behind, and no output is a
+traceback. What is resumed continues once there is room. `make soak` has the long form.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def whole(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a command does when nothing interferes."""
+    """What a command does undisturbed."""
 
     seconds: float
     sizes: dict[str, int]
@@ -157,7 +156,7 @@ def command(name: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with what the commands read."""
+    """Makes a directory with what the commands read."""
     folder = tmp_path_factory.mktemp("inputs")
     set_up(folder)
     return folder
@@ -165,7 +164,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reference]:
-    """What each command does undisturbed, measured when it is first requested."""
+    """Returns what each command does undisturbed, measured when it is first requested."""
     found: dict[str, Reference] = {}
 
     def look(name: str) -> Reference:
@@ -185,7 +184,7 @@ def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 @contextlib.contextmanager
 def small_disk(folder: Path, room: str) -> Iterator[None]:
-    """A disk that is full after so many bytes or inodes, the inputs included; as root alone."""
+    """Mounts a disk that is full after this many bytes or inodes, the inputs included; needs root."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", room, "tmpfs", folder], check=True)
     try:
         yield
@@ -216,7 +215,7 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
     try:
         _, said = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
-        # It says where it is.
+        # It prints where it is.
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"it goes on after {number!r}: {process.communicate()[1]}") from None
     if any(start in said for start in STARTS):
@@ -226,7 +225,8 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
     if process.returncode == 128 + number:
         assert said.endswith(("interrupted\n", "terminated\n", "hung up\n")), said
     elif process.returncode == -number:
-        # The interpreter's own words for an interrupt during its start are not ftlab's: before `main`.
+        # The interpreter's own output for an interrupt during its start is not ftlab's: it comes before
+        # `main`.
         assert ", in main\n" not in said, said
         said = ""
     return said
@@ -246,7 +246,7 @@ def by_disk(name: str, folder: Path, **limits: Any) -> str:
 
 
 def by_output(name: str, folder: Path, closed: bool) -> str:
-    """Lets a command print to what is full, or closed; what it said."""
+    """Lets a command print to an output that is full, or closed; returns what it said."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command(name),
@@ -267,7 +267,7 @@ def by_output(name: str, folder: Path, closed: bool) -> str:
 
 
 def room_for(usual: Reference, inputs: Path, draw: random.Random) -> str:
-    """A disk on which a command may, or may not, come to its end."""
+    """Returns a disk size with which a command may or may not come to its end."""
     if draw.random() < 0.4:
         there = 1 + sum(1 for _ in inputs.rglob("*"))
         return f"size=1g,nr_inodes={there + draw.randrange(1, len(usual.sizes) + 8)}"
@@ -318,7 +318,7 @@ PARTS = 5
 def test_nothing_is_half_written_or_left_behind(
     part: int, inputs: Path, reference: Callable[[str], Reference], tmp_path: Path
 ) -> None:
-    """50 cases; the long form is one part only."""
+    """Tests 50 cases; the long form is one part only."""
     if campaign.long() and part:
         pytest.skip("the long form is in one part")
     if not mounts():
@@ -366,7 +366,7 @@ def test_too_few_inodes_are_the_users_error(cli: Cli) -> None:
 
 @pytest.mark.parametrize("words", [["presets"], ["--version"], ["run", "--help"], ["schema"]])
 def test_a_closed_standard_output_is_the_users_error(cli: Cli, words: list[str]) -> None:
-    """Regression: `>&-` was a traceback."""
+    """Regression: `>&-` caused a traceback."""
     command = [sys.executable, "-m", "ftlab", *words]
     done = subprocess.run(
         command,
@@ -388,7 +388,7 @@ def test_a_closed_standard_output_is_the_users_error(cli: Cli, words: list[str])
     ],
 )
 def test_only_standard_output_is_taken_for_it(cli: Cli, error: str, status: int, said: str) -> None:
-    """Regression: any error of the system without a name was one of standard output."""
+    """Regression: any system error without a file name was taken for one of standard output."""
     code = f"""
 import errno
 from ftlab import __main__, _core
@@ -409,7 +409,7 @@ __main__.main()
     "arguments", [["generate", "g.parquet", "--requests", "100000"], ["convert", "a.csv", "g.parquet"]]
 )
 def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str]) -> None:
-    """Regression: exit status 1, and said to be a fault of ftlab."""
+    """Regression: exit status 1, reported as a fault of ftlab."""
     done = limited(cli, 100, "trace", *arguments)
     assert (done.returncode, done.stderr) == (
         2,
@@ -419,7 +419,7 @@ def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str
 
 
 def test_a_comparison_on_a_full_disk_says_what_it_wrote(cli: Cli) -> None:
-    """Regression: one of two files existed, and nothing said so."""
+    """Regression: one of two files existed, and no message said so."""
     size = ("--set", "workload.synthetic.requests=100", *DEVICE)
     outputs = ("--plot", "c.png", "--html", "c.html")
     done = limited(cli, 400_000, "compare", "map-plus", *size, "--vary", "host.scheduler=noop,map+", *outputs)

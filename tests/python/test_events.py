@@ -15,7 +15,7 @@ REQUESTS = {1: 2000, 16: 600}
 
 
 def orders_on_the_bus() -> list[str]:
-    """Including those that ftlab has."""
+    """Returns the orders on the bus, including those that ftlab has."""
     if not engine.available():
         return []
     import ftlab
@@ -47,7 +47,7 @@ def test_every_request_completes_when_the_model_says(
 def test_pages_are_bound_when_a_die_is_free(
     geometry: str, load: str, hot_pages: int | None, order: str
 ) -> None:
-    """Few pages: reads meet writes of their page that have no die yet."""
+    """On few pages, reads meet writes of their page that have no die yet."""
     array = replace(arrays.GEOMETRIES[geometry], allocation="dynamic", arbitration=order)
     requests = arrays.load(array, arrays.LOADS[load], 16, REQUESTS[16], seed=16)
     if hot_pages is not None:
@@ -84,7 +84,7 @@ def test_a_request_alone_takes_the_sum_of_its_timings() -> None:
 
 
 def test_two_reads_of_one_channel_share_its_bus() -> None:
-    """Commands one after another; the second page's data go out after the first's."""
+    """Commands come one after another; the second page's data go out after the first's."""
     two = [(0, "R", 0, 1), (0, "R", 1, 1)]
     assert events.simulate(events.Array(ways=2), two) == [122_575, 122_575 + 102_400]
     assert events.simulate(events.Array(channels=2), two) == [122_575, 122_575]

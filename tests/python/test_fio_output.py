@@ -28,7 +28,7 @@ WORK = {
 PARTS = {"slat_ns": "wait", "clat_ns": "access", "lat_ns": "latency"}
 values = st.lists(st.integers(0, 2**50) | st.integers(0, 300), max_size=60)
 
-# Keys of `fio --name=j --rw=randrw --output-format=json` (3.33) that ftlab has no value for.
+# Keys of `fio --name=j --rw=randrw --output-format=json` (3.33) for which ftlab has no value.
 LEFT_OUT = {"iodepth_submit", "iodepth_complete"}
 LEFT_OUT |= {"latency_depth", "latency_target", "latency_percentile", "latency_window"}
 TOP = {"fio version", "global options", "jobs", "disk_util"}
@@ -80,7 +80,7 @@ def test_shares_add_up(result: ftlab.Result) -> None:
 
 
 def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
-    # A program takes 350 us and a read 35 us: all writes but one wait for nothing.
+    # A program takes 350 us and a read 35 us: all writes except one wait for nothing.
     rows = ["0,W,0,4096", "0,W,4096,4096", "600000000,W,0,4096", "1600000000,R,0,4096"]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")
@@ -231,7 +231,7 @@ def test_the_layout_needs_somewhere_to_go(cli: Cli) -> None:
 
 @pytest.mark.skipif(shutil.which("fio_jsonplus_clat2csv") is None, reason="fio's scripts are not installed")
 def test_fio_s_own_script_reads_the_bins(cli: Cli) -> None:
-    """fio_jsonplus_clat2csv comes with fio; it needs the module six with an interpreter of its own."""
+    """fio_jsonplus_clat2csv comes with fio; it needs an interpreter that has the module six."""
     interpreter = "/usr/bin/python3"
     if subprocess.run([interpreter, "-c", "import six"], capture_output=True, check=False).returncode:
         pytest.skip("fio's script lacks the module six")

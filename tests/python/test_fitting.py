@@ -214,7 +214,7 @@ def test_a_trace_with_a_device_keeps_its_conflicts(cli: Cli) -> None:
     cli.ok("trace", "fit", "a.csv", "--out", "m.toml", *device, "--json", "f.json")
     (fitted,) = json.loads((cli.directory / "f.json").read_text())
     found = fitted["characteristics"]
-    # Of some thousand conflicts; their own spread is 2 %.
+    # There are some thousand conflicts; their own spread is 2 %.
     assert abs(found["read_conflicts"]["difference"]) < 0.03, found
     assert abs(found["write_conflicts"]["difference"]) < 0.03, found
     assert abs(found["mean_interarrival_ns"]["difference"]) < 0.05
@@ -242,7 +242,7 @@ burst_length = 9
 
 
 def test_figures_of_a_table_are_reached(cli: Cli) -> None:
-    """As a paper prints them: requests, shares, one mean size, locality, bursts."""
+    """Targets as a paper prints them: requests, shares, one mean size, locality, bursts."""
     (cli.directory / "t.toml").write_text(FIGURES)
     cli.ok("trace", "fit", "t.toml", "--out", "m", "--json", "f.json")
     (fitted,) = json.loads((cli.directory / "f.json").read_text())
@@ -299,14 +299,15 @@ def test_a_model_has_no_place_and_no_time_of_its_trace(cli: Cli) -> None:
     written = model(cli.directory / "m.toml")
     assert written["preset"] == "msftl"
     assert list(written["workload"]) == ["synthetic"]
-    # Dense: a region of what was touched, not of where it lay.
+    # Packed densely: a region of the size of what was touched, not of where it was.
     assert "7777777" not in text
     assert found["footprint_bytes"]["target"] < 40 << 20
 
 
 def test_a_region_may_be_larger_than_the_default_device() -> None:
-    """Regression: a trace of more than 1 GiB could not be fitted, the phone's included: its region was
-    checked against the default device, on which nothing runs."""
+    """Regression: a trace of more than 1 GiB, including the phone's, could not be fitted: its region was
+    checked against the default device, on which nothing runs.
+    """
     fit = Fitter(None).fit(Targets("large", "", reads=100, writes=0, synthetic={"region": "3GiB"}))
     assert fit.characteristics[0].met
 

@@ -39,7 +39,7 @@ worst = 3
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
-    """A trace in Alibaba's layout: volumes of different load, seeded."""
+    """Writes a trace in Alibaba's layout: volumes of different load, seeded."""
     draw, lines, time_us = random.Random(seed), [], 0
     weights = [1 / (rank + 1) for rank in range(volumes)]
     for volume in draw.choices(range(volumes), weights, k=requests):
@@ -52,7 +52,7 @@ def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
 
 
 def by_hand(path: Path) -> dict[str, list[tuple[int, str, int, int]]]:
-    """The requests of each volume, volumes in the order of their first requests."""
+    """Returns the requests of each volume, volumes in the order of their first requests."""
     found: dict[str, list[tuple[int, str, int, int]]] = {}
     lines = path.read_text().split()
     first = int(lines[0].split(",")[4])
@@ -85,7 +85,7 @@ def test_every_volume_gets_its_requests(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
-    """Bucket by bucket, counter by counter."""
+    """The results agree bucket by bucket and counter by counter."""
     cloud(cli.directory / "cloud.csv", 12, 4000)
     cli.ok("trace", "split", "cloud.csv", "--by", "volume", "--out", "volumes")
     (cli.directory / "study.toml").write_text(STUDY)

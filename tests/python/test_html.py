@@ -55,7 +55,7 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
 
 
 def test_the_library_is_that_of_the_pictures() -> None:
-    """`make` puts it there: `scripts/vega.py`."""
+    """`make` puts the library there: `scripts/vega.py`."""
     held = (Path(html.__file__).parent / "vega.js.gz").read_bytes()
     assert gzip.decompress(held).decode() == vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
 
@@ -74,7 +74,7 @@ def test_licences_of_what_it_holds_stand_in_it(runs: Runs) -> None:
 
 
 def test_a_report_costs_little(runs: Runs) -> None:
-    """Regression: Vega was bundled anew for each, in more than two seconds of processor time."""
+    """Regression: Vega was bundled again for each report, in more than two seconds of processor time."""
     code = (
         "import json, sys, time\n"
         "runs = json.load(sys.stdin)\n"
@@ -144,7 +144,7 @@ def test_runs_that_their_labels_do_not_tell_apart_are_numbered(runs: Runs) -> No
 
 
 def test_runs_of_a_figure_are_a_study(runs: Runs) -> None:
-    """Figures have labels of their own; a result that several of them show is there once."""
+    """Figures have labels of their own; a result shown by several of them is embedded once."""
     (_, noop), (_, other), (_, map_plus), _ = runs
     papers = [
         ({"figure": "Fig. 10", "workload": "FB", "scheduler": "MAP+"}, map_plus),

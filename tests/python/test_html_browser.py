@@ -25,13 +25,13 @@ def report(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(value: float) -> str:
-    """A number as the page writes it."""
+    """Returns a number as the page writes it."""
     digits = max(0, 4 - len(str(int(value))))
     return f"{value:,.{digits}f}"
 
 
 def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
-    """Not even one that got into the page unescaped, nor an event handler."""
+    """Not even a script that got into the page unescaped runs, nor an event handler."""
     html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
     page = Page(browser, tmp_path / "r.html")
     assert page.tab.evaluate("window.broken") is None
@@ -102,7 +102,7 @@ def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
 
 
 def test_curves_are_those_of_the_requests(browser: Any, report: Path, runs: Runs) -> None:
-    """Compared with the histograms of the results, whose bins are finer than the page's."""
+    """Compares curves with the histograms of the results, whose bins are finer than the page's."""
     page = Page(browser, report)
     for op in ("all", "read", "write"):
         page.choose("#op", op)
@@ -244,7 +244,7 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
 
 
 def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> None:
-    """Trims alone have no latency, and flushes of nothing no mappings: everything is empty, nothing fails."""
+    """Trims have no latency, and flushes of nothing no mappings: everything is empty, nothing fails."""
     trims = {
         **WORKLOAD,
         **MEASURED,
@@ -308,7 +308,7 @@ def test_a_page_with_very_many_cases_stays_readable(browser: Any, runs: Runs, tm
     ]
     html.write_report(tmp_path / "x.html", title="many", runs=many)
     page = Page(browser, tmp_path / "x.html")
-    # Of 80 cases those of the first workload.
+    # Of 80 cases, those of the first workload.
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
     page.choose("#cases select[data-dimension='workload']", "w7")
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
@@ -331,7 +331,7 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
 
 
 def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
-    """A link with them shows the same, in a new tab and in an open one; default choices need none."""
+    """A link with the choices shows the same, in a new tab and in an open one; default choices need none."""
     page = Page(browser, report)
     assert "#" not in page.tab.url
     page.choose("#metric", "p99")
@@ -361,7 +361,7 @@ def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
 
 
 def plain(svg: str) -> str:
-    """Without names that Vega numbers."""
+    """Removes names that Vega numbers."""
     return re.sub(r"clip\d+", "clip", svg)
 
 
@@ -378,7 +378,7 @@ def test_pictures_have_their_legend(browser: Any, report: Path, tmp_path: Path, 
     assert page.texts(f"#{section} h2")[0] in texts
     for entry in [*page.texts(f"#{section} .legend span"), *page.texts(f"#{section} .panels h3")]:
         assert entry in texts, entry
-    # The case it belongs to, and its own background.
+    # The picture has the case it belongs to, and its own background.
     assert "ftl.mapping_cache 1KiB" in texts and 'fill="#ffffff"' in picture
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     page.close()
@@ -394,7 +394,7 @@ def test_curves_are_told_apart_without_colour(browser: Any, report: Path) -> Non
             f"#{section} .legend path", "all => all.map(one => one.getAttribute('d'))"
         )
         assert len({*zip(dashes, shapes, strict=True)}) == len(set(shapes)) == 2
-        # Dashes and markers of the curves are those of the legend.
+        # Dashes and markers of the curves match those of the legend.
         spec = page.tab.evaluate(f"window.ftlabCharts.get('{section}')[0].spec")
         line, point = spec["layer"]
         assert point["encoding"]["shape"]["scale"]["range"] == shapes

@@ -1,4 +1,4 @@
-"""An interrupt stops a command at once, also while nothing completes for long."""
+"""An interrupt stops a command at once, even while nothing completes for a long time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEADY = ("--set", "device.precondition=steady", "--set", "device.precondition_b
 
 
 def stopped(cli: Cli, *arguments: str) -> float:
-    """Seconds that a command, interrupted while it is at work, takes to end."""
+    """Returns the seconds that a command, interrupted while it is at work, takes to end."""
     command = [sys.executable, "-m", "ftlab", *arguments]
     with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True) as process:
         wait_until_busy(process)
@@ -58,7 +58,7 @@ main()
 
 @pytest.mark.parametrize("module", ["ftlab._core", "ftlab.cli", "click", "ftlab.traces", "polars"])
 def test_an_import_is_interrupted(tmp_path: Path, module: str) -> None:
-    """Regression: until the command line was loaded, an interrupt was a traceback."""
+    """Regression: until the command line was loaded, an interrupt caused a traceback."""
     command = [sys.executable, "-c", IMPORTED.format(module=module)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
@@ -66,7 +66,7 @@ def test_an_import_is_interrupted(tmp_path: Path, module: str) -> None:
 
 
 def repeated(path: Path, line: bytes) -> None:
-    """Ten gigabytes of one line, in sixty megabytes."""
+    """Writes ten gigabytes of one line, in sixty megabytes."""
     member = gzip.compress(line * ((64 << 20) // len(line)), 1)
     path.write_bytes(gzip.compress(b"time_ns,op,offset,size\n") + member * 160)
 
@@ -85,7 +85,7 @@ def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None
 
 
 def test_polars_does_not_take_the_interrupt() -> None:
-    """Regression: its threads panicked under load and printed so before the process had ended itself."""
+    """Regression: its threads panicked under load and reported that before the process had ended itself."""
     script = """
 import ctypes, signal
 def handler():

@@ -73,7 +73,7 @@ def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str,
         section = result.to_dict()[name]
         check_summary(section["read"], values[reads])
         check_summary(section["write"], values[writes])
-        # Reads and writes: trims and flushes have no data.
+        # Only reads and writes: trims and flushes have no data.
         check_summary(section["all"], values[reads | writes])
     for group in ("read", "write", "all"):
         mean = {name: result.to_dict()[name][group]["mean_ns"] for name in parts}
@@ -81,7 +81,7 @@ def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str,
 
 
 def check_summary(section: dict[str, Any], values: Any) -> None:
-    """Count, mean, deviation, extremes, and percentiles within the histogram's 1/128."""
+    """Checks count, mean, deviation, extremes, and percentiles within the histogram's 1/128."""
     ordered = sorted(values.tolist())
     count = len(ordered)
     mean = sum(ordered) / count
@@ -115,9 +115,9 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
 @pytest.mark.parametrize("array", [{}, ARRAY], ids=["one chip", "four chips"])
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_sequential_overwrite_moves_nothing(kind: str, array: dict[str, Any]) -> None:
-    """Ten times over, from an empty device: every victim is completely invalid."""
+    """Overwrites ten times, from an empty device: every victim is completely invalid."""
     chips = 4 if array else 1
-    # Whole blocks, which hybrid FTLs then only switch.
+    # Whole blocks, on which hybrid FTLs do only switch merges.
     pages = chips * 64 * 8 // 10 * 64
     sequential = {
         "workload.synthetic.requests": 10 * pages,
@@ -155,7 +155,7 @@ def test_larger_lru_cache_never_hits_less_under_noop(pattern: str) -> None:
 @pytest.mark.parametrize("channels", [1, 4])
 @pytest.mark.parametrize("transfer_ns", [0, 1, 50])
 def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, transfer_ns: int) -> None:
-    """And near it: 512 single pages outstanding keep every chip busy."""
+    """And near the bound: 512 single pages outstanding keep every chip busy."""
     chips = 2
     page, cell_ns = 4096, 35_000 if op == "read" else 350_000
     settings = {
@@ -196,7 +196,8 @@ def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, tr
 def test_greedy_gc_meets_the_closed_form(blocks: int, b: int, spare: float, gate: float) -> None:
     """Uniform random single-page writes, after 12 U of warm-up, over 8 U.
 
-    The measured part is the difference of two runs with the same seed, one longer.
+    The measured part is the difference of two runs with the same seed, one of them longer.
+
     """
     over_provisioning = round((1 - 1 / spare) * 1e6) / 1e4
     logical = int(blocks * b * (1_000_000 - round(over_provisioning * 1e4)) / 1_000_000)

@@ -23,13 +23,13 @@ QUEUE, ISSUE, COMPLETE = 1, 7, 8
 def event(
     time_ns: int, action: int, kind: int, sector: int, size: int, extra: bytes = b"", order: str = "<"
 ) -> bytes:
-    """A record of blktrace with what follows it."""
+    """Returns a record of blktrace with what follows it."""
     packed = (0x65617407, 1, time_ns, sector, size, action | kind << 16, 697, 8 << 20 | 16, 0, 0, len(extra))
     return struct.pack(f"{order}IIQQIIIIIHH", *packed) + extra
 
 
 def events(order: str = "<") -> bytes:
-    """Requests as they are queued, issued and completed, among messages."""
+    """Returns requests as they are queued, issued and completed, among messages."""
     made = [event(0, 2, NOTIFY, 0, 0, b"kworker\0", order)]
     for action, delay in ((QUEUE, 0), (ISSUE, 10), (COMPLETE, 5000)):
         made += [

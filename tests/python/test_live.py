@@ -23,7 +23,7 @@ from live import DEVICES, need, served, without_times
 def test_a_recording_replays_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any, name: str, how: str
 ) -> None:
-    """fio verifies its bytes, and what was recorded gives the result that was reported."""
+    """fio verifies its bytes, and the recording gives the result that was reported."""
     need("fio")
     monkeypatch.chdir(tmp_path)
     recording = tmp_path / "recording.csv"
@@ -89,7 +89,7 @@ except nbd.Error as error:
 
 
 def test_a_read_only_export_refuses_writes(tmp_path: Path) -> None:
-    """It says so beforehand, and refuses all writes."""
+    """The export announces it, and refuses all writes."""
     need("nbdsh")
     script = """
 h.set_strict_mode(0)
@@ -108,7 +108,7 @@ for refused in (lambda: h.pwrite(b"x", 0), lambda: h.zero(512, 0), lambda: h.tri
 
 
 def test_requests_take_the_time_that_was_asked(tmp_path: Path) -> None:
-    """With reads of 20 ms and programs of 30 ms, no request is early."""
+    """With reads of 20 ms and programs of 30 ms, no request completes early."""
     need("nbdsh")
     slow = ["--set", "flash.read=20ms", "--set", "flash.program=30ms"]
     script = """
@@ -127,7 +127,7 @@ for ask, least in ((lambda: h.pwrite(b"x" * 4096, 0), 0.03), (lambda: h.pread(40
 
 
 def kept_awake_ns(process: int) -> int:
-    """What the threads of the lowest priority have used of the processors."""
+    """Returns the processor time that the threads of the lowest priority have used."""
     threads = [
         at
         for at in Path(f"/proc/{process}/task").iterdir()

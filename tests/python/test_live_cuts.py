@@ -80,7 +80,7 @@ class Account:
         self.version = 0
 
     def settle(self, data: bytes) -> None:
-        """Compares what the device holds, and takes it as the known state."""
+        """Compares what the device holds, and takes that as the known state."""
         for sector, known in enumerate(self.known):
             found = data[sector * SECTOR : (sector + 1) * SECTOR]
             assert found == found[:8] * (SECTOR // 8), f"sector {sector} is torn"
@@ -125,7 +125,7 @@ class Account:
 
 @contextmanager
 def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A device with its flash in `directory`, and its message about that; the caller ends it."""
+    """Starts a device with its flash in `directory`; yields it and its message, and the caller ends it."""
     path = directory / "live.sock"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments, "--media", str(directory / "m.nand")]
     with subprocess.Popen(
@@ -145,7 +145,7 @@ def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen
 
 
 def tell(directory: Path, words: str) -> bytes:
-    """Tells the device something over its control socket."""
+    """Sends the device words over its control socket."""
     with socket.socket(socket.AF_UNIX) as control:
         control.connect(str(directory / "live.sock.ctl"))
         control.sendall(words.encode() + b"\n")
@@ -153,7 +153,7 @@ def tell(directory: Path, words: str) -> bytes:
 
 
 def endure(directory: Path, draw: random.Random, account: Account | None) -> Account:
-    """One cycle: the file's content is compared, a load runs, and the device ends in one of four ways."""
+    """Does one cycle: compares the file's content, runs a load, and ends the device in one of four ways."""
     device = started(directory, *SMALL, "--time", "free")
     with device as (process, said), Client(directory / "live.sock") as client:
         account = account or Account(client.size // SECTOR)
@@ -207,7 +207,7 @@ def test_how_the_file_was_left_is_told(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> None:
-    """Another device, version or kind of file, damage, a file in use: status 2, not a byte changed."""
+    """Another device, version or kind of file, damage, a file in use: status 2, and not a byte changed."""
     path = tmp_path / "m.nand"
     device = started(tmp_path, *SMALL, "--time", "free")
     with device as (process, _), Client(tmp_path / "live.sock") as client:
@@ -219,7 +219,7 @@ def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> 
         process.send_signal(signal.SIGTERM)
     whole = path.read_bytes()
     draw = random.Random(5)
-    # Every byte of the first parts counts; of the rest those that are not holes.
+    # Every byte of the first parts counts; of the others only those that are not holes.
     drawn = [at for at in draw.sample(range(len(whole)), 4000) if whole[at]]
     places = [0, 8, 20, 65536, *drawn[:12]]
     cases = [(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :], "") for at in places if whole[at]]
@@ -253,7 +253,7 @@ def test_power_is_cut_only_where_something_is_left(tmp_path: Path, cli: Cli) -> 
 
 
 def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
-    """Once there is room again the device goes on; what it promised is there."""
+    """Once there is room again the device continues; what it promised is there."""
     need("mount")
     if os.geteuid() != 0:
         lacks("only root may mount a small file system")
@@ -398,7 +398,7 @@ SQLITE = """
 
 
 def campaign_of(tmp_path: Path, program: str, cuts: int) -> subprocess.CompletedProcess[str]:
-    """A program under power cuts, its store on an ext4 on the device."""
+    """Runs a program under power cuts, with its store on an ext4 on the device."""
     script = tmp_path / "store.py"
     script.write_text(STORE.replace("        PROGRAM", program.strip("\n")))
     words = f"{sys.executable} {script}"
@@ -421,7 +421,7 @@ def campaign_of(tmp_path: Path, program: str, cuts: int) -> subprocess.Completed
 
 
 def cuts_of(short: int) -> int:
-    """How many cuts a program has to survive."""
+    """Returns how many cuts a program has to survive."""
     return 1000 if campaign.long() else short
 
 
@@ -429,7 +429,8 @@ def cuts_of(short: int) -> int:
 def test_programs_that_ask_for_durability_have_it(tmp_path: Path, journal: str, how: str) -> None:
     """SQLite in WAL and rollback mode: nothing that it acknowledged is lost.
 
-    Where a commit is the journal's deletion, FULL does not sync the directory: the last may be rolled back.
+    Where a commit is the deletion of the journal, FULL does not sync the directory: the last commit may be
+    rolled back.
     """
     need_loop()
     need("mkfs.ext4")
@@ -476,7 +477,7 @@ def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("within", ["rehearsal", "cuts"])
 def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path, within: str) -> None:
-    """Regression: it left the device mounted, its folder, and the programs running."""
+    """Regression: it left the device mounted, its folder in place, and the programs running."""
     need_loop()
     load = "dd if=/dev/zero of=$FTLAB_DISK bs=4k count=16 conv=notrunc,fsync"
     check = f"echo >> {tmp_path}/checks; sleep 1; [ -e $FTLAB_DISK ] && echo >> {tmp_path}/whole"
@@ -508,7 +509,7 @@ def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path, within: str) -> 
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "interrupted\n")
-    # Each check that had begun ended by itself, its device there.
+    # Each check that had begun ended by itself, with its device in place.
     assert whole.read_text() == checks.read_text()
     assert not list(tmp_path.glob("ftlab-*"))
     assert str(tmp_path) not in Path("/proc/mounts").read_text()

@@ -33,7 +33,7 @@ def need_fuse() -> None:
 
 
 def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
-    """It is read and written at any byte, punched and zeroed, and its size stays; NBD sees the same bytes."""
+    """It is read and written at any byte, punched and zeroed, and keeps its size; NBD sees the same bytes."""
     need_fuse()
     need("nbdsh")
     with served(tmp_path, *DEVICES["page"], "--time", "free", fuse=True) as device:
@@ -57,7 +57,7 @@ def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
         ):
             with pytest.raises(OSError):
                 refused()
-        # A hole of more than one request, beyond the end.
+        # A hole larger than one request, beyond the end.
         fallocate(file, PUNCH, 0, 1 << 40)
         os.close(file)
         device.shell(
@@ -76,7 +76,7 @@ def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
 
 
 def test_writes_that_ask_for_it_are_durable(tmp_path: Path) -> None:
-    """O_DSYNC is FUA; without it a write is not; fsync is a flush."""
+    """O_DSYNC is FUA; without it a write has none; fsync is a flush."""
     need_fuse()
     recording = tmp_path / "recording.csv"
     arguments = [*DEVICES["page"], "--time", "free", "--record", str(recording)]
@@ -89,7 +89,7 @@ def test_writes_that_ask_for_it_are_durable(tmp_path: Path) -> None:
         os.fdatasync(file)
         os.close(file)
     ops = [line.split(",")[1] for line in recording.read_text().splitlines()[1:]]
-    # The kernel may have more of its own after O_SYNC.
+    # The kernel may have more writes of its own after O_SYNC.
     assert ops[0] == "W" and ops[1] == "WF" and "WF" in ops[2:4] and ops[-1] == "F"
 
 
@@ -152,7 +152,7 @@ def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["page", "dftl", "bast", "fast"])
 def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None:
-    """Every byte is what a plain array has."""
+    """Every byte equals that of a plain array."""
     need_fuse()
     with served(tmp_path, *DEVICES[name], "--time", "free", fuse=True) as device:
         for seed in campaign.cases(f"live-file-{name}", range(1)):
@@ -163,7 +163,7 @@ def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_random_operations_on_a_file_system(tmp_path: Path, kind: str) -> None:
-    """Every byte of its files is what a plain array has, also after it was mounted again."""
+    """Every byte of its files equals that of a plain array, even after a remount."""
     need_loop()
     need(MAKE[kind][0])
     with served(tmp_path, *SIZED, fuse=True) as device, loop(device.disk) as block:

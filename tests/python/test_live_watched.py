@@ -33,19 +33,19 @@ h.flush()
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Devices of other tests are not seen."""
+    """Hides devices of other tests."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
 
 def fetch(device: Served) -> tuple[str, str]:
-    """The metrics, and what kind of text they are."""
+    """Returns the metrics, and what kind of text they are."""
     said = device.said.removeprefix("metrics at ").strip()
     with urllib.request.urlopen(said, timeout=10) as answer:
         return answer.read().decode(), answer.headers["Content-Type"]
 
 
 def samples(text: str) -> dict[str, float]:
-    """Each value by its name with labels."""
+    """Returns each value by its name with labels."""
     lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
     return {name.replace("{}", ""): float(value) for name, value in lines}
 
@@ -82,7 +82,7 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_dashboard_shows_what_is_served(tmp_path: Path) -> None:
-    """Every metric in it is served, and every one that is served is in it."""
+    """Every metric in the dashboard is served, and every metric that is served is in it."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = {
         name
@@ -106,7 +106,9 @@ def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
-    """Messages for none and for several, which are named; what a killed one left is forgotten."""
+    """There are messages for no device and for several, which are named; names left by killed ones are
+    removed.
+    """
     none = cli("ctl", "stats")
     assert none.returncode == 2 and "no live device of this user runs" in none.stderr
     one, two = tmp_path / "one", tmp_path / "two"
@@ -139,7 +141,7 @@ def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
     need("nbdsh")
     with served(tmp_path, *DEVICES["dftl"], "--speed", "100") as device:
         device.shell(WRITES)
-        # A long path of the device breaks its line anywhere.
+        # A long path of the device may break its line anywhere.
         shown = " ".join(cli.ok("top").split())
         for text in (
             "FTL dftl",
@@ -154,7 +156,7 @@ def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
 
 
 def watched(device: Served) -> int:
-    """How often `ftlab top` draws in some seconds."""
+    """Returns how often `ftlab top` draws in some seconds."""
     main, terminal = pty.openpty()
     command = [sys.executable, "-m", "ftlab", "top", str(device.path), "--interval", "0.2"]
     with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as process:

@@ -160,7 +160,7 @@ def refused(cli: Cli, command: str, text: str, old: str, new: str, message: str)
 
 
 def test_a_value_that_goes_with_some_of_another_alone(cli: Cli) -> None:
-    """What fails with the defaults, but not with a choice of another parameter, is not a slip."""
+    """What fails with the defaults, but not with another value of another parameter, is not a slip."""
     text = """config = "map-plus"
 minimize = ["latency.all.mean_ns"]
 runs = 2

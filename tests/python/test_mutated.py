@@ -1,7 +1,7 @@
-"""A campaign: mutated inputs over every reader of this side (declarations, targets, expressions, cache
+"""A campaign: mutated inputs for every reader of this side (declarations, targets, expressions, cache
 entries); crates/trace/tests/mutated.rs has the other.
 
-None raises anything but the user's error, in bounded time and memory. The case's number is its seed; inputs
+None raises anything but the user's error, in bounded time and memory. The number of a case is its seed; inputs
 that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has the long form.
 """
 
@@ -117,7 +117,7 @@ PIECES = [
 
 
 def mutated(draw: random.Random, seed: bytes, other: bytes = b"") -> bytes:
-    """A good input with some of it changed."""
+    """Returns a valid input with some of it changed."""
     text = bytearray(seed)
     for _ in range(draw.randint(1, 5)):
         at = draw.randint(0, len(text))
@@ -216,7 +216,7 @@ READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path
 
 @pytest.fixture
 def bounded() -> Iterator[None]:
-    """A case that takes too long, or too much memory, is ended and fails."""
+    """Ends and fails a case that takes too long, or too much memory."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"more than {MOST_SECONDS} s")
@@ -258,7 +258,7 @@ def test_mutated_inputs(bounded: None, tmp_path: Path) -> None:
 
 
 def test_the_corpus(bounded: None, tmp_path: Path) -> None:
-    """What once failed."""
+    """Inputs that once failed."""
     for reader in READERS:
         for path in sorted((CORPUS / reader).glob("*")):
             judge(reader, path.read_bytes(), tmp_path)

@@ -56,7 +56,7 @@ def test_order_of_dispatch_obeys_the_rules(scheduler: str) -> None:
 def with_pages(
     rows: list[engine.Row], trace: list[mapplus.Record], config: mapplus.Config
 ) -> list[mapplus.Request]:
-    """The engine's rows as requests whose pages are known."""
+    """Returns the engine's rows as requests whose pages are known."""
     requests = []
     for row, (arrival, op, offset, size) in zip(rows, trace, strict=True):
         pages, partial = mapplus.pages_of(op, offset, size, config.page_bytes)

@@ -21,7 +21,7 @@ SMALL = mapplus.Config(
 
 
 def run(config: mapplus.Config, trace: list[mapplus.Record]) -> mapplus.Result:
-    """``trace`` in LPNs: (arrival_ns, op, first LPN, pages)."""
+    """Runs ``trace``, given in LPNs: (arrival_ns, op, first LPN, pages)."""
     page = config.page_bytes
     return mapplus.simulate(config, [(at, op, lpn * page, n * page) for at, op, lpn, n in trace])
 
@@ -67,7 +67,7 @@ def test_a_request_is_loaded_with_its_first_miss_of_each_translation_page() -> N
     # 10 for each page read; entries 8 and 9 are in the next translation page, 9 is cached then.
     assert access(run(small(20), trace)) == [80, 30]
     assert access(run(small(20, load="request"), trace)) == [60, 30]
-    # Of five entries four fit: the fifth has left again. One that fits alone changes nothing.
+    # Of five entries four fit: the fifth has left again. With a single one nothing changes.
     assert access(run(small(4, load="request"), [(0, "R", 0, 5)])) == [70]
     assert access(run(small(1, load="request"), trace)) == access(run(small(1), trace))
 
@@ -118,7 +118,7 @@ def test_read_modify_write_reads_a_partly_written_page_that_holds_data() -> None
 
 
 def cdftl(cmt: int, ctp: int, **changes: Any) -> mapplus.Config:
-    """Page of 512 B, entry of 64 B: a capacity that splits into cmt entries and ctp pages."""
+    """Returns a page of 512 B, entry of 64 B: a capacity that splits into cmt entries and ctp pages."""
     capacity = ctp * 512 + cmt * 64
     assert max(1, capacity // 2 // 512) == ctp
     return replace(SMALL, ftl="cdftl", cache_bytes=capacity, **changes)
@@ -131,11 +131,11 @@ def test_cdftl_a_loaded_page_serves_its_other_entries() -> None:
 
 
 def test_cdftl_dirty_entry_is_merged_into_its_cached_page_for_nothing() -> None:
-    # One page, two entries. W0, W1 dirty both; W2 (page still cached) merges 0 for nothing.
+    # One page, two entries. W0 and W1 dirty both; W2 (page still cached) merges 0 at no cost.
     result = run(cdftl(2, 1), [(0, "W", 0, 1), (0, "W", 1, 1), (0, "W", 2, 1), (0, "R", 8, 1)])
-    # The last one loads page 1: page 0 is dirty and costs one program, no read. Then entries
-    # 1 and 2 are dirty and their page is gone: page 0 is loaded again for entry 1 (page 1, just
-    # loaded, is clean and goes), which is merged into it.
+    # The last one loads page 1: page 0 is dirty and costs one program, no read. Then entries 1 and 2 are
+    # dirty and their page is gone: page 0 is loaded again for entry 1 (page 1, just loaded, is clean and
+    # leaves), which is merged into it.
     assert access(result) == [110, 100, 100, 100 + 10 + 10 + 10]
     assert result.counters.translation_programs == 1
 
@@ -143,8 +143,9 @@ def test_cdftl_dirty_entry_is_merged_into_its_cached_page_for_nothing() -> None:
 def test_cdftl_loads_a_page_for_the_coldest_entry_if_none_may_go() -> None:
     trace = [(0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1), (0, "R", 24, 1)]
     result = run(cdftl(2, 1), trace)
-    # Third: page 2 in; neither 0 nor 8 may go: page 0 in (page 2, clean, goes), 0 merged.
-    # Fourth: page 0 is dirty and written, page 3 in; neither 8 nor 16 may go: page 1 in.
+    # Third: page 2 comes in; neither 0 nor 8 may leave, so page 0 comes in (page 2, clean, leaves) and 0 is
+    # merged. Fourth: page 0 is dirty and written, page 3 comes in; neither 8 nor 16 may leave, so page 1
+    # comes in.
     assert access(result) == [110, 110, 10 + 10 + 100, 100 + 10 + 10 + 10]
 
 
@@ -201,7 +202,7 @@ def test_batch_is_chosen_whole_and_its_prefetch_is_one_read() -> None:
 def test_prefetch_that_evicts_its_own_entries_misses_on_demand() -> None:
     trace = [(0, "R", 0, 1), (0, "R", 1, 1)]
     result = run(small(1, scheduler="rb"), trace)
-    # Both enter, the second evicts the first: prefetch 10, miss 10 + 10; then miss again.
+    # Both enter, and the second evicts the first: prefetch 10, miss 10 + 10; then another miss.
     assert access(result) == [30, 20]
 
 
@@ -214,8 +215,8 @@ def test_prefetch_enters_an_entry_once_however_many_requests_need_it() -> None:
 def test_prefetch_charges_evictions_before_it_enters() -> None:
     trace = [(0, "W", 0, 2), (0, "W", 10, 1), (300, "R", 20, 2)]
     result = run(small(3, scheduler="rb"), trace)
-    # Writes: prefetch 10 + 200; prefetch 10 + 100. The read's two entries evict 0 (dirty:
-    # 110, cleans 1 too) and 1 (clean); one read brings both.
+    # Writes: prefetch 10 + 200; prefetch 10 + 100. The read's two entries evict 0 (dirty: 110, cleans 1 too)
+    # and 1 (clean); one read brings both in.
     assert access(result) == [210, 110, 110 + 10 + 20]
 
 
@@ -237,9 +238,9 @@ def test_deadline_list_is_taken_once_and_is_oldest_first() -> None:
     burst = [(1000, "W", 0, 1), (1000, "W", 1, 1), (1000, "R", 2, 1), (1005, "R", 3, 1), (1115, "R", 0, 1)]
     config = small(None, scheduler="hp", deadline_ns=10)
     result = run(config, warm + burst)
-    # At 1000 read 4 is chosen. At 1010 both writes have waited 10, read 5 (5 ns) has not: writes
-    # 2, 3 go by deadline, to 1210; read 6 (1115) is admitted only then. Then a regular decision:
-    # read 5, and the check at 1220 takes read 6.
+    # At 1000 read 4 is chosen. At 1010 both writes have waited 10, read 5 (5 ns) has not: writes 2 and 3 go
+    # by deadline, until 1210; read 6 (1115) is admitted only then. A regular decision follows: read 5; the
+    # check at 1220 takes read 6.
     assert order(result) == [1, 4, 2, 3, 5, 6]
     assert [request.expired for request in result.requests] == [False, True, True, False, False, True]
     assert [request.dispatch for request in result.requests] == [0, 1010, 1110, 1000, 1210, 1220]
@@ -293,20 +294,20 @@ def test_background_flush_makes_an_arrival_wait_for_the_page_in_progress() -> No
     config = small(None, background_flush=True)
     trace = [(0, "W", 0, 1), (0, "W", 8, 1), (250, "R", 0, 1), (1000, "R", 8, 1)]
     result = run(config, trace)
-    # Done at 220; page of LPN 0, the tail, until 330; the read waits for that alone.
+    # Done at 220; then the page of LPN 0, the tail, until 330; the read waits only for that.
     assert [request.dispatch for request in result.requests] == [0, 110, 330, 1000]
     assert result.counters.translation_programs == 2
 
 
 def test_background_flush_begins_at_the_probationary_tail() -> None:
     config = small(8, background_flush=True, batch_update=False)
-    # LPN 0 is protected, 16 before 8 in the other segment. The device is idle from 430, and
-    # one page takes 110: at 581 the second is in progress.
+    # LPN 0 is protected, 16 is before 8 in the other segment. The device is idle from 430, and one page takes
+    # 110: at 581 the second is in progress.
     writes = [(0, "W", 0, 1), (0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1)]
     result = run(config, [*writes, (581, "R", 0, 1)])
     assert access(result) == [110, 100, 110, 110, 10]
     assert result.requests[-1].dispatch == 650
-    # Only the first is written back before these: the sixth evicts 8, clean, the seventh 16.
+    # Only the first is written back before these: the sixth evicts 8, which is clean, the seventh 16.
     scan = [(535, "R", lpn, 1) for lpn in range(100, 108)]
     result = run(config, [*writes, *scan])
     assert result.requests[4].dispatch == 540
@@ -325,8 +326,8 @@ def test_flush_has_no_pages() -> None:
 
 
 def test_awareness() -> None:
-    # Pairs on a page the cache holds: the first chosen goes ahead of the other. Request 1001, the second of
-    # its pair, takes the second snapshot.
+    # Pairs on a page that the cache holds: the first chosen goes ahead of the other. Request 1001, the second
+    # of its pair, takes the second snapshot.
     trace = [(0, "R", 0, 1)] + [(1000 * n, "R", 0, 1) for n in range(1, 502) for _ in range(2)]
     expected = {"full": 501, "lru": 501, "polled": 2, "none": 0}
     for awareness, prioritized in expected.items():
@@ -365,7 +366,9 @@ def test_laws_on_random_cases(seed: int) -> None:
 
 
 def plain(seed: int, **changes: Any) -> tuple[mapplus.Config, list[mapplus.Record]]:
-    """A random case of reads and writes without deadline, flush and alternation, entries loaded singly."""
+    """Returns a random case of reads and writes without deadline, flush and alternation, loading single
+    entries.
+    """
     config, trace = generate.case(seed)
     without = {"deadline_ns": None, "background_flush": False, "alternate": False}
     changes = without | {"replay": "open", "load": "entry"} | changes
@@ -405,11 +408,11 @@ def test_schedulers_that_coincide(seed: int) -> None:
     assert same_times(with_scheduler("row", queue_depth=1), with_scheduler("noop", queue_depth=1))
 
 
-# --- the caches, formulated otherwise -----------------------------------------------------------
+# --- the caches, formulated differently -----------------------------------------------------
 
 
 def stack_distance_counts(references: list[tuple[int, bool]], capacity: int) -> tuple[int, int]:
-    """Misses and dirty evictions of an LRU of entries, from reuse distances alone."""
+    """Returns misses and dirty evictions of an LRU of entries, from reuse distances alone."""
     misses = dirty_evictions = 0
     last: dict[int, int] = {}
     dirty: dict[int, bool] = {}

@@ -1,7 +1,7 @@
 """The paper's exact cases on ftlab, to the nanosecond (spec: map-plus.md, "Exact cases").
 
-The cases themselves, with their expectations, stand in ``tests/oracle/cases.py``; the oracle
-meets them too (``test_oracle_self.py``).
+The cases themselves, with their expectations, are in ``tests/oracle/cases.py``; the oracle meets them too
+(``test_oracle_self.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MS = 1000 * US
 
 
 def run_preset(tmp_path: Path, trace: list[Any], **fields: Any) -> Any:
-    """The preset ``map-plus`` with fields of the oracle's configuration changed."""
+    """Runs the preset ``map-plus`` with fields of the oracle's configuration changed."""
     import ftlab
 
     path = tmp_path / "t.csv"
@@ -51,18 +51,18 @@ def test_means_of_table_2(tmp_path: Path) -> None:
 
 
 def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
-    """Its figures, measured in runs rather than read from the file."""
+    """The preset's figures, measured in runs instead of read from the file."""
     page = 4096
 
     def access(trace: list[Any], **fields: Any) -> list[int]:
         rows = engine.result_rows(run_preset(tmp_path, trace, **fields))
         return [row.complete - row.dispatch for row in rows]
 
-    # Read 35 us and program 350 us, each with one translation page read; far apart in time.
+    # Reads of 35 us and programs of 350 us, each with one translation page read, far apart in time.
     assert access([(0, "R", 0, page), (MS, "W", 7 * page, page)]) == [70 * US, 385 * US]
-    # No time on the bus or in RAM: a hit costs the page alone.
+    # No time passes on the bus or in RAM: a hit costs only the page.
     assert access([(0, "R", 0, page), (MS, "R", 0, page)]) == [70 * US, 35 * US]
-    # 512 entries per translation page: LPNs 0 and 511 make one batch, 512 another.
+    # 512 entries per translation page: LPNs 0 and 511 make one batch, 512 makes another.
     together = [(0, "R", 0, page), (0, "R", 511 * page, page), (0, "R", 512 * page, page)]
     rows = engine.result_rows(run_preset(tmp_path, together))
     assert [row.batch for row in rows] == [1, 1, 2]
@@ -72,8 +72,8 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
         again = [*scan, (entries * MS, "R", 0, page)]
         rows = engine.result_rows(run_preset(tmp_path, again, scheduler="noop"))
         assert rows[-1].mapping_misses == misses
-    # Deadline 10 ms. At 0 a write and, in its shadow, reads of hits that never cease: the write
-    # of an uncached page waits until a check finds it 10 ms old.
+    # Deadline 10 ms. At 0 come a write and, right after it, reads of hits that never cease: the write of an
+    # uncached page waits until a check finds it 10 ms old.
     warm = [(0, "R", 0, page)]
     stream = [(MS + number * 35 * US, "R", 0, page) for number in range(600)]
     trace = sorted([*warm, *stream, (MS + 1, "W", 512 * page, page)])
@@ -82,8 +82,8 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     assert write.expired
     assert write.dispatch - write.arrival >= 10 * MS
     assert write.dispatch - write.arrival < 10 * MS + 35 * US
-    # A pending queue of 128: 130 requests of an instant, the last two reads not admitted
-    # before the first choice of RoW falls on a write among the 128.
+    # A pending queue of 128: of 130 requests at one instant, the last two reads are not admitted before the
+    # first choice of RoW falls on a write among the 128.
     trace = [(0, "W", number * page, page) for number in range(129)] + [(0, "R", 0, page)]
     rows = engine.result_rows(run_preset(tmp_path, trace, scheduler="row", deadline_ns=None))
     assert [row.id for row in sorted(rows, key=lambda row: row.dispatch)][:4] == [1, 2, 130, 3]
@@ -94,7 +94,7 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pixel6a-telegram-exec.csv.gz", "cloudphysics-sample.csv.gz"])
 def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
-    """No garbage collection on them: the paper's flash starts empty and is never full."""
+    """There is no garbage collection on them: the paper's flash starts empty and is never full."""
     import ftlab
 
     path = engine.shared_trace(name)
@@ -111,7 +111,7 @@ def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
 
 
 def random_reads_and_writes(start: int, pages: int, page_bytes: int) -> list[tuple[int, str, int, int]]:
-    """Bursts of reads and writes of 1 to 8 pages within ``pages``, from ``start``."""
+    """Returns bursts of reads and writes of 1 to 8 pages within ``pages``, from ``start``."""
     import random
 
     rng = random.Random(2018)
@@ -134,7 +134,7 @@ def test_cache_as_large_as_the_map_equals_page(scheduler: str, kind: str, tmp_pa
     start = 3600 * 1000 * MS
     trace = warm_up + random_reads_and_writes(start, pages, page)
     rows = {}
-    # CDFTL splits its capacity between entries and pages: twice the map holds it in either.
+    # CDFTL splits its capacity between entries and pages: twice the map's size holds it in either.
     capacity = pages * 8 if kind == "dftl" else 2 * pages * 8
     for ftl in (kind, "page"):
         result = run_preset(tmp_path, trace, scheduler=scheduler, ftl=ftl, cache_bytes=capacity)

@@ -276,12 +276,12 @@ def test_every_encoding(data: st.DataObject, ways: dict[str, Any]) -> None:
 
 
 def read(path: Path, rows: int) -> list[tuple[int, str, int, int]]:
-    """The requests of a trace."""
+    """Returns the requests of a trace."""
     return traces.head(traces.trace_config(path), 2 * rows)
 
 
 def expected(table: pa.Table) -> list[tuple[int, str, int, int]]:
-    """The requests that rows mean: in order of their stamps, nothing of size 0 among them."""
+    """Returns the requests that rows mean: in order of their stamps, without those of size 0."""
     found: list[tuple[int, str, int, int]] = []
     for row in sorted(table.to_pylist(), key=lambda row: row["ts_ns"]):
         flags = row["flags"] or 0
@@ -355,7 +355,7 @@ print(peak_rss_bytes() >> 10)
 
 
 def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
-    """Three million rows more are 75 MB in columns; reading and converting them take a fraction of that."""
+    """Three million more rows are 75 MB in columns; reading and converting them take a fraction of that."""
 
     def peak_kib(requests: int) -> int:
         cli.ok("trace", "generate", "some.parquet", "--requests", str(requests), "--region", "16MiB")
@@ -369,7 +369,7 @@ def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
 
 
 def test_a_run_takes_as_much_memory_as_of_csv(cli: Cli) -> None:
-    """Also if all rows are one row group, as many programs write them; polars is not loaded for it."""
+    """Even if all rows are one row group, as many programs write them; polars is not loaded for it."""
     cli.ok("trace", "generate", "a.csv", "--requests", "1000000", "--region", "16MiB")
     ftlab.convert_trace(cli.directory / "a.csv", cli.directory / "a.parquet")
     rows = pq.read_table(cli.directory / "a.parquet")

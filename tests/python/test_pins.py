@@ -1,4 +1,4 @@
-"""Results are those that are pinned: every eighth case here, all of them by `scripts/pin.py`."""
+"""Results match the pins: every eighth case here, all of them by `scripts/pin.py`."""
 
 from __future__ import annotations
 

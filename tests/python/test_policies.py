@@ -24,7 +24,7 @@ COLLECTS = {"flash.blocks_per_plane": 96, "device.precondition": "fill", "ftl.ov
 
 
 def example(name: str) -> str:
-    """The name of a shipped policy, `file:class`."""
+    """Returns the name of a shipped policy, `file:class`."""
     return f"python:{EXAMPLES}/{name}"
 
 
@@ -58,7 +58,7 @@ def measured(config: str, trace: Path, **options: Any) -> tuple[dict[str, Any], 
 def test_a_shipped_policy_is_the_built_in_one(
     tmp_path: Path, key: str, own: str, built_in: str, settings: dict[str, Any]
 ) -> None:
-    """Checks for the same result and the same requests, except for the name."""
+    """A shipped policy gives the same result and the same requests, except for the name."""
     trace = write_trace(tmp_path / "a.csv", load(7, 3000))
     (expected, rows), (found, own_rows) = (
         measured("map-plus", trace, set={**settings, key: name}) for name in (built_in, example(own))
@@ -70,7 +70,7 @@ def test_a_shipped_policy_is_the_built_in_one(
 
 
 class Oldest(ftlab.HostScheduler):
-    """Arrival order."""
+    """Chooses in the order of arrival."""
 
     def __init__(self) -> None:
         self.queue: list[int] = []

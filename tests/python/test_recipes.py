@@ -1,4 +1,4 @@
-"""Recipes of the pages, typed as they are printed: those of root, of several terminals, of long campaigns."""
+"""Recipes of the pages, typed as printed: those for root, for several terminals, for long campaigns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALLER = {
 
 
 def commands(console: str) -> Iterator[tuple[str, list[str]]]:
-    """The commands of a block, and the lines that it shows below each."""
+    """Returns the commands of a block, and the lines that it shows below each."""
     for part in re.split(r"^[$#] ", console, flags=re.MULTILINE)[1:]:
         typed, *lines = part.splitlines()
         while lines and not complete(typed):
@@ -49,7 +49,7 @@ def complete(typed: str) -> bool:
 
 
 class Terminals:
-    """A shell, and another for a device that is served; the paths of the page are beneath `place`."""
+    """A shell, and another for a device that is served; the paths of the page are below `place`."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -63,7 +63,7 @@ class Terminals:
         self.environment = {**os.environ, "PATH": path, "XDG_RUNTIME_DIR": str(place)}
 
     def here(self, text: str) -> str:
-        """What the page says, for this place."""
+        """Returns what the page says, for this place."""
         for name, stand_in in self.stand_ins.items():
             text = text.replace(name, stand_in)
         return text
@@ -71,7 +71,7 @@ class Terminals:
     def type(self, typed: str, shown: list[str]) -> None:
         """Types a command, which must succeed and print what the page shows."""
         if typed.startswith("ftlab compare"):
-            # As the page says: the first terminal is interrupted before.
+            # As the page says, the first terminal is interrupted before.
             self.interrupt()
         typed = self.here(typed)
         if typed.startswith("ftlab serve"):
@@ -124,7 +124,7 @@ class Terminals:
         self.served = None
 
     def leave(self) -> None:
-        """Takes down what a recipe, done or not, leaves set up."""
+        """Takes down what a recipe, finished or not, leaves set up."""
         self.run(self.here("umount /mnt/phone"))
         for device in {value for name, value in self.stand_ins.items() if name.startswith("/dev/loop")}:
             self.run(f"losetup --detach {device}")
@@ -147,7 +147,7 @@ def terminals(place: Path) -> Iterator[Terminals]:
 
 @pytest.mark.parametrize("page", ["live", "serve-a-device", "real-workload"])
 def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
-    """Typed block by block."""
+    """The recipe is typed block by block."""
     need_loop()
     need("mkfs.ext4", "sqlite3", "fio", "nbdinfo")
     typed = 0
@@ -163,7 +163,7 @@ def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
 def test_the_script_under_power_cuts_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     """Regression: the page's script acknowledged a key whose sync had failed, and the first cuts found it.
 
-    As the page says, they find a script that does so, or that has no line that syncs.
+    As the page says, cuts find a script that does so, or that has no line that syncs.
     """
     need_loop()
     need("mkfs.ext4")

@@ -124,14 +124,14 @@ measure = "every(mean(scheduler='MAP+') <= mean(scheduler='NOOP'))"
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """A root with one small paper."""
+    """Makes a root with one small paper."""
     folder = tmp_path / "root" / "papers" / "tiny"
     folder.mkdir(parents=True)
     (folder.parent / "traces.toml").write_text(TRACES)
     files = {"paper": PAPER, "fig1": FIGURE, "table1": TABLE, "fig1-recorded": RECORDED}
     for name, text in files.items():
         (folder / f"{name}.toml").write_text(text)
-    # `mean` is a value of the figure here, and a function of the language: the value comes first.
+    # `mean` is a value of the figure here, and a function of the language: the value takes precedence.
     text = PUBLISHED.replace("mean(change(mean_latency(), 0))", PAIR)
     (folder / "published.toml").write_text(text)
     return tmp_path / "root"
@@ -191,7 +191,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_policy_has_its_colour_in_every_figure_and_on_the_page(tiny: Path) -> None:
-    """Regression: MAP and MAP+ swapped theirs between two figures of a page."""
+    """Regression: MAP and MAP+ swapped colours between two figures of a page."""
     folder = tiny / "papers" / "tiny"
     more = FIGURE.replace('["NOOP", "MAP+"]', '["HP", "MAP", "MAP+"]').replace(
         '["noop", "map+"]', '["hp", "map", "map+"]'
@@ -234,7 +234,7 @@ def test_places_of_policies() -> None:
 
 
 def test_abbreviations_are_those_of_the_figures() -> None:
-    """Every short name of a workload is explained, and nothing that no figure shows."""
+    """Every short name of a workload is explained, and none that no figure shows."""
     for name in papers.names(ROOT):
         paper = papers.load_paper(ROOT, name)
         labels: set[str] = set()
@@ -344,8 +344,8 @@ def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None
 
 
 def test_traces_on_end_are_each_read_by_their_own_keys(tiny: Path, tmp_path: Path) -> None:
-    # Regression: what drops doubled requests of the first trace dropped those of all, and a sequence that
-    # is repeated repeated each of its traces as well.
+    # Regression: the key that drops doubled requests of the first trace dropped those of all, and repeating a
+    # sequence repeated each of its traces as well.
     folder = tiny / "papers"
     (folder / "traces.toml").write_text(
         '[trace.logged-twice]\nfile = "one.csv"\nset = { workload = { dedup = "50ms" } }\n'
@@ -377,7 +377,7 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
     """Regression: names of figures and papers and ids of claims were in the page unescaped."""
     hostile = "x\"><script>alert(1)</script><i id='"
     folder = tiny / "papers" / "tiny"
-    # A slash ends a name of a file.
+    # A slash ends the name of a file.
     name = hostile.replace("/", "")
     text = (folder / "published.toml").read_text()
     (folder / "published.toml").write_text(text.replace('id = "gain"', f"id = '''{hostile}'''"))
@@ -399,7 +399,7 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
 
 
 def damaged(text: bytes) -> dict[str, bytes]:
-    """What may have happened to a file of the cache."""
+    """Returns what may have happened to a file of the cache."""
     packed = gzip.compress(text)
     flipped = bytearray(packed)
     flipped[len(packed) // 2] ^= 0x10
@@ -420,7 +420,7 @@ def damaged(text: bytes) -> dict[str, bytes]:
 
 
 def test_a_broken_file_of_the_cache_is_run_again(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Regression: of all but the first, see `damaged`."""
+    """Regression: of all except the first, see `damaged`."""
     run(tiny, "table1")
     path = next((tiny.parent / "cache").rglob("*.json.gz"))
     for name, data in damaged(gzip.decompress(path.read_bytes())).items():
@@ -439,7 +439,7 @@ def test_a_cache_that_takes_nothing_is_no_error(
 ) -> None:
     """Regression: a read-only directory ended the run, contrary to what `Cache.put` says."""
     (tiny.parent / "file").write_text("")
-    # Root writes where it must not; nobody writes in /proc.
+    # Root writes even where it must not; nobody writes in /proc.
     chosen = replace(options(tiny), cache="/proc/ftlab" if name == "none" else str(tiny.parent / name))
     with Reporter() as reporter:
         assert command.reproduce("tiny", ["table1"], chosen, reporter).run == 1
@@ -537,7 +537,7 @@ def test_a_wrong_declaration_is_named(tiny: Path, name: str, old: str, new: str,
     [(b"a = 1\n# caf\xe9\n", "fig1.toml:2: not UTF-8"), (b"#" * ((1 << 20) + 1), "larger than 1MiB")],
 )
 def test_a_declaration_that_is_no_text(tiny: Path, content: bytes, message: str) -> None:
-    """Regression: a traceback, and the file was read completely."""
+    """Regression: it caused a traceback, and the file was read completely."""
     (tiny / "papers" / "tiny" / "fig1.toml").write_bytes(content)
     with pytest.raises(UserError, match=message):
         run(tiny)

@@ -123,7 +123,7 @@ def test_slips_are_found_before_anything_runs(folder: Path, checker: str) -> Non
 
 @pytest.fixture(scope="module")
 def whole() -> list[ftlab.Result]:
-    """Results that together have every field."""
+    """Returns results that together have every field."""
     asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
     own = f"python:{ROOT}/examples/policies/shortest.py:ShortestFirst"
     return [
@@ -137,7 +137,7 @@ def declared(kind: type[Section]) -> set[str]:
 
 
 def inside(section: Section) -> Iterator[Section]:
-    """A section and all below it, the configuration's apart."""
+    """Yields a section and all below it, except the configuration's."""
     if not isinstance(section, fields.Settings):
         yield section
         for value in section.values():
@@ -155,7 +155,7 @@ def test_fields_are_declared_as_results_have_them(whole: list[ftlab.Result]) -> 
         # A method of every mapping has this name.
         also = {"items"} if kind is fields.MissRatios else set()
         assert sorted(declared(kind) - {"_data"} | also) == sorted(names), kind
-    # Every class of a section is some field's.
+    # Every class of a section is the class of some field.
     classes = {each for each in vars(fields).values() if isinstance(each, type) and issubclass(each, Section)}
     used = {Section, Fields, *(each for kind in classes for each in fields._sections(kind).values())}
     assert classes - used == {fields.FlashCounts} - used
@@ -295,7 +295,7 @@ def test_requests_go_to_arrow_without_other_packages(comparison: ftlab.Compariso
 
 
 class Exported:
-    """Some library's table."""
+    """A table of some library."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
@@ -375,7 +375,7 @@ def test_a_wrong_frame_is_the_users_fault(mix: pl.DataFrame, change: Any, messag
 )
 def test_a_size_may_be_a_number_of_bytes(value: Any, text: str) -> None:
     assert to_text(value, "ftl.mapping_cache") == text
-    # Of other keys a number is a number.
+    # For other keys a number is a number.
     assert to_text(value, "host.queue_depth") == str(value)
 
 

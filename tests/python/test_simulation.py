@@ -36,7 +36,7 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 
 def load(seed: int, count: int) -> Rows:
-    """Requests of some pages in bursts, some of them neighbours."""
+    """Returns requests of some pages in bursts, some of them neighbours."""
     rng = np.random.default_rng(seed)
     gaps = np.where(rng.random(count) < 0.7, 0, rng.integers(0, 3_000_000, count))
     times = np.cumsum(gaps)

@@ -18,7 +18,7 @@ from scripts import script
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of a page's headings, as Markdown readers make them."""
+    """Returns the names of a page's headings, as Markdown readers make them."""
     lines = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ +(.*)$", lines, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -43,7 +43,7 @@ def test_no_page_names_a_machine(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_of_the_pages_is_one(page: Path) -> None:
-    """Commands, options and keys exist; what they do is run where it is quick (below)."""
+    """Commands, options and keys exist; those that are quick are also run (below)."""
     known = set(keys())
     for words in indented(page.read_text()):
         context = click.Context(commands)
@@ -80,7 +80,7 @@ def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
     assert set(explained.PICTURES) == {"map-plus", "vios", "coop", "msftl", "time"}
     svg = explained.svg(explained.PICTURES[name](tmp_path))
     written = (DOCS / "images" / f"how-{name}.svg").read_text()
-    # As many marks: other versions of the library may place them a little differently.
+    # The same number of marks: other versions of the library may place them a little differently.
     assert 20 < svg.count("<path") == written.count("<path")
     assert [page.name for page in PAGES if f"](images/how-{name}.svg)" in page.read_text()] != []
 
@@ -112,7 +112,7 @@ def paths(section: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def expanded(name: str) -> list[str]:
-    """`a.{b,c}` is a.b and a.c."""
+    """Expands `a.{b,c}` to a.b and a.c."""
     choice = re.search(r"\{([^}]*)\}", name)
     if choice is None:
         return [name]
@@ -134,7 +134,7 @@ def test_the_glossary_has_the_fields_of_results_and_no_other() -> None:
 
 @pytest.fixture(scope="module")
 def collected() -> ftlab.Result:
-    """A run with garbage collection, trims, flushes and pages smaller than the NAND page."""
+    """Runs with garbage collection, trims, flushes and pages smaller than the NAND page."""
     keys = {
         "workload.synthetic.requests": 6000,
         "workload.synthetic.read_share": "30%",
@@ -218,7 +218,7 @@ OPS = ("reads", "writes", "trims", "flushes")
 
 @pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
 def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
-    """Columns: published read and write, then read, write, all and hit ratio at each deadline."""
+    """The columns are published read and write, then read, write, all and hit ratio at each deadline."""
     table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
     rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}
     comparison = ftlab.compare(

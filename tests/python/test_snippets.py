@@ -30,7 +30,7 @@ PROMPTS = ("live.md", "serve-a-device.md", "real-workload.md", "cut-the-power.md
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory with what commands of the pages name."""
+    """Makes a directory with what commands of the pages name."""
     for folder in ("traces", "workloads", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "out").mkdir()
@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def laid(page: Path, place: Path) -> None:
-    """The files of a page."""
+    """Writes the files of a page."""
     for name, text in files(page).items():
         (place / name).write_text(text)
 
@@ -87,7 +87,7 @@ def compared(words: list[str], lines: list[str], place: Path) -> None:
 
 
 def unfenced(page: Path) -> list[list[str]]:
-    """Those of README.md are run by `test_docs`, in its order."""
+    """Returns the commands outside fences; `test_docs` runs those of README.md, in its order."""
     if page.name == "README.md":
         return []
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -100,11 +100,11 @@ def unfenced(page: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if unfenced(page)], ids=named)
 def test_commands_run(page: Path, place: Path) -> None:
-    """Those in indented blocks, one after another, on the trace that comes with ftlab."""
+    """Commands in indented blocks, one after another, on the trace that comes with ftlab."""
     laid(page, place)
     for words in unfenced(page):
         stand_ins = dict.fromkeys(("FILE", "TRACE", "a.csv", "mine.bin"), TRACE)
-        # Of many cuts, few; of a loop of the shell, one pass; a trace that is made has its name.
+        # A few of many cuts; one pass of a shell loop; a trace that is made has its name.
         stand_ins |= {"10000": "20", "depths/rw-$depth-1.json": "depth.json"}
         generates = words[1:3] == ["trace", "generate"]
         done = ran(
@@ -134,7 +134,7 @@ def test_there_are_commands_to_run() -> None:
 
 
 def python_blocks() -> list[tuple[Path, int, str]]:
-    """Page, number and text of every block of Python; those of studies are in `test_study_docs`."""
+    """Returns page, number and text of every block of Python; those of studies are in `test_study_docs`."""
     return [
         (page, number, code)
         for page in PAGES
@@ -163,7 +163,7 @@ def test_the_python_of_the_pages_runs(
 def test_there_is_python_to_run() -> None:
     pages = {named(page) for page, _, _ in python_blocks()}
     assert {"README.md", "docs/getting-started.md", "docs/python.md"} <= pages
-    # Indented blocks are of commands; Python stands in fences, which are run.
+    # Indented blocks hold commands; Python is in fences, which are run.
     for page in PAGES:
         assert re.findall(r"^    (?:import \w|from \w+ import|>>> )", page.read_text(), re.MULTILINE) == [], (
             page

@@ -36,13 +36,13 @@ ENDLESS = ("--set", "device.precondition_bound=0.0001%", "--set", "device.precon
 
 @pytest.fixture
 def lab(cli: Cli) -> Cli:
-    """The command line, next to a configuration with a steady device."""
+    """Makes a command line, next to a configuration with a steady device."""
     (cli.directory / "c.toml").write_text(CONFIG)
     return cli
 
 
 def measured(path: Path) -> dict[str, Any]:
-    """A result without its engine block."""
+    """Returns a result without its engine block."""
     result: dict[str, Any] = json.loads(path.read_text())
     result.pop("engine")
     return result

@@ -1,4 +1,4 @@
-"""What the pages on studies say runs: their studies, searches and queries, and the examples."""
+"""What the pages on studies show runs: their studies, searches and queries, and the examples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture
 def swept(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The first study of the page, with fewer requests, run as the page says."""
+    """Runs the first study of the page, with fewer requests, as the page says."""
     (cli.directory / "study.toml").write_text(blocks("studies", "toml")[0].replace("100000", "300"))
     cli.ok("sweep", "study.toml", "--out", "results", "--dry-run")
     cli.ok("sweep", "study.toml", "--out", "results")
@@ -55,7 +55,7 @@ def grouped(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def evaluated(code: str) -> Any:
-    """The value of a piece's last line."""
+    """Returns the value of a piece's last line."""
     *before, last = code.strip().split("\n")
     names: dict[str, Any] = {}
     exec("\n".join(before), names)
@@ -74,7 +74,7 @@ def test_the_query_in_sql_runs(swept: Cli) -> None:
 def test_the_python_of_the_first_study_runs(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On its own study; what that prints is compared in `test_snippets`."""
+    """Runs on its own study; what that prints is compared in `test_snippets`."""
     (cli.directory / "workloads").symlink_to(ROOT / "workloads")
     (cli.directory / "study.toml").write_text(blocks("first-study", "toml")[0].replace("20000", "300"))
     cli.ok("sweep", "study.toml", "--out", "results")
@@ -117,7 +117,7 @@ def test_the_examples_are_studies(cli: Cli) -> None:
         path.read_text().replace("runs = 120", "runs = 1").replace("../../traces", str(ROOT / "traces"))
     )
     cli.ok("tune", "tune.toml", "--out", "tuned")
-    # The default is the paper's own choice, of which the page gives the figure.
+    # The default is the paper's own choice, whose figure the page gives.
     page = (ROOT / "docs" / "tuning.md").read_text()
     assert "the paper's own choice | MAP+ | 16 KiB | 10 ms | eviction | 13.6 ms" in page
     data = (cli.directory / "tuned" / "index.html").read_text()

@@ -69,7 +69,7 @@ Made = tuple[Path, Path]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """The directories of a sweep and of a search."""
+    """Makes the directories of a sweep and of a search."""
     cli = Cli(tmp_path_factory.mktemp("pages"))
     (cli.directory / "study.toml").write_text(STUDY)
     (cli.directory / "tune.toml").write_text(RANGES)
@@ -156,7 +156,7 @@ def test_a_page_of_too_many_runs_has_their_means(cli: Cli, monkeypatch: pytest.M
 
 def test_a_sweep_in_a_browser(browser: Any, made: Made) -> None:
     page = Page(browser, made[0] / "index.html")
-    # Small multiples: a panel for each deadline, in each a point with its interval for each variant.
+    # Small multiples: a panel for each deadline, with a point and its interval for each variant.
     assert page.texts("#means figcaption") == ["deadline = 5ms", "deadline = 20ms"]
     assert page.tab.locator("#means .marks .interval").count() == 12
     assert page.tab.locator("#means .marks .point").count() == 12
@@ -184,7 +184,7 @@ def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:
     assert chosen.height == 6 and page.texts("#count") == ["6 of 36 runs"]
     assert page.texts("#runs tbody td:first-child") == [str(run) for run in chosen["run"]]
     assert page.tab.locator("#means .marks .point").count() == 2, "the means follow"
-    # By the mean latency, then the other way round; by the keyboard.
+    # By the mean latency, then the other way round, with the keyboard.
     page.tab.focus("#runs thead th:nth-child(6) button")
     page.tab.keyboard.press("Enter")
     assert page.texts("#runs tbody td:first-child") == [str(run) for run in chosen.sort("mean")["run"]]
@@ -198,7 +198,7 @@ def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:
     assert page.texts("#count") == [
         f"{sum(each / 1e6 < float(f'{limit:.6f}') for each in frame['mean'])} of 36 runs"
     ]
-    # Sizes by their size, not by their letters.
+    # Sizes are sorted by size, not by their letters.
     page.tab.fill("#filter", "")
     page.tab.click("#variants thead th:nth-child(2) button")
     caches = page.texts("#variants tbody td:nth-child(2)")
@@ -222,7 +222,7 @@ def test_a_search_in_a_browser(browser: Any, made: Made) -> None:
     assert ", best\nscheduler = " in said and "throughput_bytes_per_s: " in said
     page.tab.hover("#front .marks .point.default")
     assert page.texts("#tip")[0].startswith("default")
-    # Course and importance: of each objective one.
+    # Course and importance: one for each objective.
     assert page.tab.locator("#history svg .marks .line.front").count() == 2
     assert page.tab.locator("#importance rect").count() == 6
     rows = page.texts("#table tbody tr")

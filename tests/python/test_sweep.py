@@ -65,7 +65,7 @@ def table(folder: Path, name: str = "runs") -> pl.DataFrame:
 
 
 def same(frame: pl.DataFrame) -> bytes:
-    """What must not depend on where and when a study ran."""
+    """Returns what must not depend on where and when a study ran."""
     kept = [name for name in frame.columns if name not in CHANGING and not name.startswith("engine.")]
     return frame.select(kept).write_csv().encode() + str(frame.select(kept).schema).encode()
 
@@ -148,7 +148,7 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
     before = table(cli.directory / "out")
     assert "0 runs, 20 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
     assert table(cli.directory / "out").equals(before)
-    # A longer axis: only what is new; a damaged result: only that one.
+    # After a longer axis, only what is new is run; after damage to a result, only that one.
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 6, 1]"))
     (cli.directory / "out" / "json" / f"{before['hash'][3]}.json").write_text("{")
     assert "5 runs, 19 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -188,10 +188,10 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("150000,R", "150000,Q"))
     (cli.directory / "volumes" / "huge.csv").write_text(TRACE.replace("1048576", "1048576000000000"))
     (cli.directory / "study.toml").write_text(FILES)
-    # From elsewhere: the traces are next to the study.
+    # Called from elsewhere: the traces are next to the study.
     done = Cli(Path("/"))("sweep", f"{cli.directory}/study.toml", "--out", f"{cli.directory}/out")
     assert done.returncode == 1
-    # Reported before the first run, and no run is lost for it.
+    # Reported before the first run, and no run is lost because of it.
     for name in ("bad", "huge"):
         path = f"{cli.directory}/volumes/{name}.csv"
         assert f"warning: {path}: a run of it will fail: {path}:" in done.stderr
@@ -208,7 +208,7 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     assert failures["volume"].to_list() == ["bad", "huge"]
     assert "bad.csv" in failures["error"][0]
     assert failures["kind"].to_list() == ["user", "user"]
-    # Mended, they alone are run.
+    # Once mended, only those are run.
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("4096", "8192"))
     (cli.directory / "volumes" / "huge.csv").unlink()
     assert "1 runs, 4 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -322,7 +322,7 @@ def test_as_many_at_a_time_as_memory_allows() -> None:
     for thread in threads:
         thread.join()
     assert 40 < most <= 100
-    # One that is larger than all there is runs alone.
+    # A run larger than the whole budget runs alone.
     with budget.reserved(1000):
         pass
 
@@ -342,7 +342,7 @@ def test_the_estimate_of_a_devices_memory_holds(preset: str) -> None:
 
 
 def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
-    """Twenty times; finished runs are not repeated, and the rows are those of an undisturbed study."""
+    """Killed twenty times; finished runs are not repeated, and the rows are those of an undisturbed study."""
     (cli.directory / "study.toml").write_text(SLOW)
     cli.ok("sweep", "study.toml", "--out", "whole")
     draw = random.Random(16)
@@ -397,7 +397,7 @@ def test_two_at_once_do_not_write_in_one_place(cli: Cli) -> None:
 
 
 def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
-    """Regression: another one replaced its tables without a word, and its figure stayed."""
+    """Regression: another study replaced its tables without a word, and its figure stayed."""
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 1, 1]"))
     cli.ok("sweep", "study.toml", "--out", "out")
     (cli.directory / "out" / "figure.png").touch()
@@ -412,7 +412,7 @@ def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
         " (`sweep --fresh` does)\n",
     )
     assert table(cli.directory / "out").equals(before)
-    # The same one goes on, from wherever it is called.
+    # The same study continues, from wherever it is called.
     said = Cli(cli.directory / "other").ok("sweep", "../study.toml", "--out", "../out")
     assert "0 runs, 4 more were there" in said
     cli.ok("sweep", "other/study.toml", "--out", "out", "--fresh")
@@ -422,7 +422,7 @@ def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
 
 @pytest.mark.parametrize("name", ["json", "parts", ".lock"])
 def test_a_link_where_it_writes_is_refused(cli: Cli, study: Path, name: str) -> None:
-    """Regression: it wrote to wherever links led that were in the directory."""
+    """Regression: it wrote to wherever links in the directory led."""
     elsewhere = cli.directory / "elsewhere"
     if name == ".lock":
         elsewhere.write_text("kept")

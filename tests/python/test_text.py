@@ -193,7 +193,7 @@ def test_table_of_many_variants_has_them_as_rows(result_of: Make) -> None:
 
 
 def on_traces(make: Make, traces: dict[str, float]) -> Comparison:
-    """Two schedulers on traces that each take this many times as long; the trace varies slowest."""
+    """Compares two schedulers on traces that each take this many times as long; the trace varies slowest."""
     schedulers = {"noop": 1.0, "map+": 0.5}
     variants = []
     for trace, times in traces.items():
@@ -254,7 +254,7 @@ def test_names_of_files_are_told_apart_and_cut_from_the_left() -> None:
     assert [len(name) for name in cut] == [28, 28]
     assert cut[0].startswith("\u2026")
     assert cut[0].endswith("-one.csv")
-    # Where the ends are the same, more is shown.
+    # If the ends are the same, more is shown.
     same = ["/t/" + letter + "x" * 40 for letter in "ab"]
     assert list(short_names(same).values()) == [letter + "x" * 40 for letter in "ab"]
 
@@ -264,7 +264,7 @@ def test_no_number_is_cut_and_what_has_no_room_is_named(result_of: Make, width: 
     whole = on_traces(result_of, {f"/data/a-rather-long-name-{n}.csv": 1000.0 * n for n in range(1, 4)})
     text = render(whole, width)
     table = text.partition("* best")[0].splitlines()
-    # Names of files are all that may be cut.
+    # Only names of files may be cut.
     assert all(re.fullmatch(r"\u2026[-.a-z0-9]+", word) for word in text.split() if "\u2026" in word)
     if width >= 60:
         assert max(map(len, table)) <= width
@@ -307,7 +307,7 @@ def test_table_without_a_terminal_has_no_colour(result_of: Make) -> None:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

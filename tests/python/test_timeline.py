@@ -26,7 +26,7 @@ GEOMETRY = {
 
 
 def write_trace(path: Path, requests: int = 3000) -> Path:
-    """Bursts of reads, writes, trims and flushes."""
+    """Writes bursts of reads, writes, trims and flushes."""
     state = 88172645463325252
     lines = ["time_ns,op,offset,size"]
     now = 0
@@ -43,7 +43,7 @@ def write_trace(path: Path, requests: int = 3000) -> Path:
 
 
 def run(tmp_path: Path, **options: Any) -> tuple[ftlab.Result, Trace]:
-    """A run with a timeline, and the timeline."""
+    """Returns a run with a timeline, and the timeline."""
     config = GEOMETRY | {"flash.transfer": options.pop("transfer", "0ns")}
     out = tmp_path / "t.pftrace"
     trace = write_trace(tmp_path / "trace.csv")

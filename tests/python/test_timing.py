@@ -28,5 +28,5 @@ def test_at_its_limit_a_device_is_as_fast_as_its_bottleneck(preset: str, op: str
     timing = timings.PRESETS[preset]
     if timing.chips == 1:
         assert elapsed == bound
-    # The last page comes off the bottleneck while something else has yet to end, or had yet to begin.
+    # The last page leaves the bottleneck while something else has yet to end, or had yet to begin.
     assert bound <= elapsed <= bound + timing.of(op)

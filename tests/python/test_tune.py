@@ -114,7 +114,7 @@ def test_a_quarter_of_a_small_space_finds_its_front(tmp_path: Path) -> None:
         done = Tuner(tuning, tmp_path / "out", Threads(), reporter).tried(asked)
     every = [trial.values for trial in done]
 
-    # Caches count by their logarithm, or the largest would be all of the area.
+    # Caches count by their logarithm, or the largest would be almost all of the area.
     def scaled(values: tuple[float, ...]) -> tuple[float, float]:
         return values[0], math.log2(values[1])
 
@@ -187,7 +187,7 @@ def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
         journal.write_bytes(cut)
         assert cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1") == whole
         assert (cli.directory / "out" / "trials.csv").read_text() == trials
-    # As the version before left it: nothing is lost but the order of trials.
+    # As the previous version left it: nothing is lost except the order of trials.
     journal.write_bytes(lines[0] + lines[1][:20] + b"".join(lines[1:]))
     done = cli("tune", "tune.toml", "--out", "out", "--jobs", "1")
     assert done.returncode == 2
@@ -266,7 +266,7 @@ def test_importance_is_the_variance_between_values(tmp_path: Path) -> None:
     assert found["cache"][0] == 0.0
     assert found["cache"][1] > 0.9
     assert found["deadline"] == [0.0, 0.0]
-    # The objective that is maximized stands last.
+    # The objective that is maximized comes last.
     assert [each.maximize for each in tuning.objectives] == [False, True]
 
 

@@ -67,7 +67,7 @@ def test_one_version() -> None:
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    """What `make dist` made; without FTLAB_DIST nobody asked for it."""
+    """Returns what `make dist` made; without FTLAB_DIST the test is not requested."""
     if "FTLAB_DIST" not in os.environ:
         pytest.skip("FTLAB_DIST names no directory of wheels; .ci/run makes them")
     return ROOT / os.environ["FTLAB_DIST"]
@@ -79,13 +79,13 @@ def wheel(built: Path, cpu: str) -> Path:
 
 
 def interpreters() -> list[str]:
-    """The oldest and the newest Python here, of those that ftlab takes."""
+    """Returns the oldest and the newest Python here among those that ftlab supports."""
     places = [f"{sys.base_prefix}/bin", *os.environ["PATH"].split(os.pathsep)]
     places += map(str, Path.home().glob(".pyenv/versions/*/bin"))
     found: dict[int, str] = {}
     for place, minor in itertools.product(places, range(11, 30)):
         path = Path(place) / f"python3.{minor}"
-        # A shim exists also for versions that are not chosen, and then fails.
+        # A shim exists even for versions that are not chosen, and then fails.
         if (
             path.exists()
             and subprocess.run([path, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0
@@ -96,7 +96,7 @@ def interpreters() -> list[str]:
 
 @pytest.fixture(scope="module", params=range(2))
 def installed(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel and its dependencies."""
+    """Makes a fresh environment with the wheel and its dependencies."""
     there = interpreters()
     if request.param >= len(there):
         pytest.skip("there is one Python alone")
@@ -108,7 +108,7 @@ def installed(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pyt
 
 
 def run(installed: Path, at: Path, *words: str) -> str:
-    """What an installed program prints, in an otherwise empty directory and without the network."""
+    """Returns what an installed program prints, in an otherwise empty directory and without the network."""
     own = {"PATH": f"{installed / 'bin'}:/usr/bin:/bin", "HOME": str(at), "http_proxy": "http://127.0.0.1:9"}
     done = subprocess.run(words, cwd=at, env=own, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{words}: {done.stderr}"

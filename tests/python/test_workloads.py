@@ -1,8 +1,9 @@
 """The fitted generators of workloads/ match the papers' tables.
 
-workloads/vios, Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts cost
-a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` looks at three; `make check-workloads`
-at all. workloads/map-plus, Table III of the MAP+ paper. workloads/msftl: what its models say of themselves.
+workloads/vios is Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts
+require a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` checks three and `make
+check-workloads` all. workloads/map-plus is Table III of the MAP+ paper. For workloads/msftl the models' own
+statements are checked.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def test_conflicts_are_those_of_the_table() -> None:
 
 MAP_PLUS = FOLDER.parent / "map-plus"
 # Name: sequential ratio, write ratio (per cent), mean size (KB), as printed; Financial2's row is illegible
-# but for the first, so its others are the literature's.
+# except for the first, so its other figures are the literature's.
 TABLE_3 = {
     "facebook": (11.8, 92.7, 8.1),
     "twitter": (13.7, 72.5, 13.2),
@@ -102,7 +103,7 @@ TARGETS_3: dict[str, Any] = tomllib.loads((MAP_PLUS / "targets.toml").read_text(
 
 
 def test_the_miss_ratios_are_those_of_the_text() -> None:
-    """From 32 % (Financial2) to 82 %, 61 % on average."""
+    """The ratios range from 32 % (Financial2) to 82 %, 61 % on average."""
     assert list(TARGETS_3) == list(TABLE_3)
     misses = {name: target["miss_ratio"] for name, target in TARGETS_3.items()}
     assert min(misses, key=lambda name: misses[name]) == "financial2"
@@ -132,7 +133,7 @@ MODELS = sorted(path.stem for path in MSFTL.glob("*.toml") if path.stem != "targ
 
 
 def reached(path: Path) -> dict[str, str]:
-    """The column of what was reached in a model's head, by characteristic."""
+    """Returns the column of reached values in the head of a model, by characteristic."""
     lines = [line.split() for line in path.read_text().splitlines() if line.startswith("# ")]
     rows = [[word for word in line[1:] if word != "%"] for line in lines]
     start = rows.index(["target", "reached", "difference"])

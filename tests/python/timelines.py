@@ -32,7 +32,7 @@ class Slice:
 
 
 class Trace:
-    """A timeline, decoded as Perfetto does: by time, at one instant in the order of the file."""
+    """A timeline, decoded as Perfetto does: by time, and at one instant in the order of the file."""
 
     def __init__(self, path: Path) -> None:
         message = pb.Trace()
@@ -93,12 +93,12 @@ class Trace:
         assert not any(open_slices.values()), "every slice ends"
 
     def on(self, name: str) -> list[Slice]:
-        """The outermost slices of the tracks called `name`, by time."""
+        """Returns the outermost slices of the tracks called `name`, by time."""
         found = [one for one in self.slices if self.names[one.track] == name]
         return sorted(found, key=lambda one: (one.begin, one.end))
 
     def check_no_overlap(self) -> None:
-        """Slices of a track follow one another; so do those within a slice."""
+        """Checks that slices of a track follow one another, and so do those within a slice."""
         tracks = defaultdict(list)
         for one in self.slices:
             tracks[one.track].append(one)
