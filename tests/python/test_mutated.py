@@ -1,8 +1,8 @@
 """A campaign: mutated inputs for every reader of this side (declarations, targets, expressions, cache
 entries); crates/trace/tests/mutated.rs has the other.
 
-None raises anything but the user's error, in bounded time and memory. The number of a case is its seed; inputs
-that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has the long form.
+None raises anything but the user's error, in bounded time and memory. The number of a case is its seed;
+inputs that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has the long form.
 """
 
 from __future__ import annotations
