@@ -138,7 +138,7 @@ fn later_layers_win() {
     assert_eq!(resolved.settings.flash.blocks_per_plane, 65_536);
     assert_eq!(resolved.origin("host.scheduler").as_deref(), Some("c.toml:3"));
     assert_eq!(resolved.origin("host.queue_depth").as_deref(), Some("--set host.queue_depth=9"));
-    assert_eq!(resolved.origin("flash.blocks_per_plane").as_deref(), Some("preset map-plus:38"));
+    assert_eq!(resolved.origin("flash.blocks_per_plane").as_deref(), Some("preset map-plus:39"));
     assert_eq!(resolved.origin("workload.speed").as_deref(), Some("default"));
     assert_eq!(resolved.origin("workload.trace"), None);
 }
