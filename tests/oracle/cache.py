@@ -344,6 +344,16 @@ class Cdftl:
         return Frozen(self.cmt, self.ctp, self.entries_per_page)
 
 
+def entries_held(config: Config) -> int | None:
+    """Returns the entries that the capacity holds: what a host that imitates the cache has room for."""
+    if config.cache_bytes is None:
+        return None
+    if config.ftl == "tpftl":
+        # Reading: as many as stand in one node.
+        return (config.cache_bytes - 8) // 6
+    return config.cache_bytes // config.entry_bytes
+
+
 def make(config: Config, cost: Cost) -> Cache:
     """Returns the mapping cache that a configuration asks for."""
     entries_per_page = config.page_bytes // config.entry_bytes
@@ -354,6 +364,10 @@ def make(config: Config, cost: Cost) -> Cache:
         entries = None if capacity is None else capacity // config.entry_bytes
         assert entries is None or entries >= 1, "a cache of no entries"
         return Dftl(entries, config.cache_policy, config.batch_update, entries_per_page, cost)
+    if config.ftl == "tpftl":
+        from .tpftl import Tpftl
+
+        return Tpftl(capacity, entries_per_page, cost)
     assert config.ftl == "cdftl"
     if capacity is None:
         return Cdftl(None, None, entries_per_page, cost)

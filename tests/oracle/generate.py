@@ -60,11 +60,15 @@ def config(random_source: random.Random) -> Config:
     pick = random_source.choice
     read_ns, program_ns = pick(TIMINGS)
     page_bytes, entry_bytes = pick(SHAPES)
-    ftl = pick(["dftl", "dftl", "dftl", "cdftl", "cdftl", "page"])
+    ftl = pick(["dftl", "dftl", "dftl", "cdftl", "cdftl", "tpftl", "tpftl", "page"])
     if ftl == "cdftl":
         # At least a translation page and one more entry.
         tiny = page_bytes + entry_bytes * pick([1, 2, 5, 20])
         cache_bytes = pick([tiny, page_bytes * pick([2, 3, 4, 7, 12]), None])
+    elif ftl == "tpftl":
+        # At least a node with one entry, and ftlab asks for an entry as large as on flash.
+        tiny = max(14, entry_bytes)
+        cache_bytes = pick([tiny, *(tiny + more for more in (1, 6, 13, 14, 46, 86, 286, 986)), None])
     else:
         entries = pick(CACHE_ENTRIES)
         rest = random_source.randrange(entry_bytes)

@@ -3,7 +3,7 @@
 Plain and slow on purpose: lists instead of links, one function per rule, nothing
 incremental. It simulates one flash chip that serves one request at a time
 (``device.queue_depth = 1``), never runs out of erased blocks (no garbage collection), has no
-bus time, and knows ``page``, ``dftl`` and ``cdftl``, all seven schedulers, all four kinds of
+bus time, and knows ``page``, ``dftl``, ``cdftl`` and ``tpftl``, all seven schedulers, all four kinds of
 awareness, deadline, admission, background flush, open and closed replay. The engine of ftlab
 is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
 
@@ -138,8 +138,7 @@ class Simulation:
         self.counters = Counters()
         self.cache = caches.make(config, self)
         self.scheduler = Scheduler(config, self.is_hit)
-        capacity = None if config.cache_bytes is None else config.cache_bytes // config.entry_bytes
-        self.host_lru = HostLru(capacity)
+        self.host_lru = HostLru(caches.entries_held(config))
         self.polled: caches.Known | None = None
         self.busy_until = 0
         self.requests: list[Request] = []
@@ -233,7 +232,8 @@ class Simulation:
         if batch is not None:
             self.prefetch(batch)
         for at, lpn in enumerate(request.pages):
-            rest = request.pages[at + 1 :] if self.config.load == "request" else []
+            whole = self.config.load == "request" or self.config.ftl == "tpftl"
+            rest = request.pages[at + 1 :] if whole else []
             if self.cache.translate(lpn, request.op in "WT", rest):
                 self.counters.hits += 1
             else:

@@ -87,6 +87,30 @@ def d_choices(a: float, b: int, d: int) -> float:
     return bisect(surplus, 1.0 + 1e-9, 1000.0)
 
 
+def windowed_greedy(a: float, b: int, share: float) -> float:
+    """A of greedy cleaning among the oldest ``share`` of the blocks, many blocks.
+
+    Outside the window blocks age as under FIFO: a page is still valid on entry with the probability
+    p = exp(-(1 - share) a / A), so a block enters with i valid pages with the binomial q_i; Q_i is the tail.
+    Within it greedy leaves none below m valid pages, and A Q_i / (a i) of all blocks with i above m. What
+    those leave of the window is at m: it gives the flow x of blocks that fall from m to m - 1 and are taken
+    there. A victim's mean valid pages, and so A, follow. All of the blocks: greedy; none: FIFO.
+    """
+
+    def victim(big_a: float) -> float:
+        p = math.exp(-(1 - share) * a / big_a)
+        q = [math.comb(b, i) * p**i * (1 - p) ** (b - i) for i in range(b + 1)]
+        left, m = share, b
+        tail = q[b]
+        while m > 0 and big_a * tail / (a * m) <= left:
+            left -= big_a * tail / (a * m)
+            m -= 1
+            tail += q[m]
+        return sum(i * q[i] for i in range(m)) + m * tail - left * a * m / big_a
+
+    return bisect(lambda big_a: b / (b - victim(big_a)) - big_a, 1.0 + 1e-9, 1000.0)
+
+
 def effective_spare(blocks: int, b: int, logical_pages: float, reserve: int, frontiers: int) -> float:
     """Returns a of a device that keeps ``reserve`` blocks erased and ``frontiers`` blocks open."""
     return (blocks - reserve - frontiers / 2) * b / logical_pages

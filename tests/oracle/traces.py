@@ -99,6 +99,21 @@ def run(settings: Mapping[str, Any], accesses: Sequence[Access], page_bytes: int
     return result.to_dict()
 
 
+def timed(
+    settings: Mapping[str, Any], requests: Sequence[tuple[int, str, int, int]], page_bytes: int = 4096
+) -> tuple[list[int], dict[str, Any]]:
+    """Returns when ftlab completes each of (arrival_ns, op, first page, pages), ns, and its result."""
+    import ftlab
+
+    rows = [(at, op, first * page_bytes, pages * page_bytes) for at, op, first, pages in requests]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        path.write_text(trace_csv(rows))
+        result = ftlab.run({"flash.page": f"{page_bytes}B", **settings}, trace=str(path), check=True)
+    columns = zip(result.column("id").tolist(), result.column("complete_ns").tolist(), strict=True)
+    return [complete for _, complete in sorted(columns)], result.to_dict()
+
+
 def lookups(accesses: Sequence[Access], policy: str, kib: int = 16) -> tuple[list[int], list[int]]:
     """Returns hits, misses and map programs of dftl: ftlab's, and the plain count."""
     settings = {

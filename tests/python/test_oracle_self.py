@@ -5,6 +5,7 @@ None of these tests runs ftlab; they say how far the oracle can be trusted.
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import asdict, replace
 from typing import Any
@@ -162,6 +163,42 @@ def test_cdftl_a_clean_entry_goes_before_a_dirty_one_whose_page_is_absent() -> N
     # Entry 8 is clean (and entry 0 dirty, its page absent), so 0 is still held at the end.
     assert [request.mapping_misses for request in result.requests] == [1, 1, 1, 0]
     assert access(result) == [110, 20, 20, 10]
+
+
+# --- hand-computed: TPFTL -----------------------------------------------------------------------
+
+
+def tpftl(bytes_: int | None, **changes: Any) -> mapplus.Config:
+    """Entries of 6 B, nodes of 8 B, eight entries per translation page."""
+    return replace(SMALL, ftl="tpftl", cache_bytes=bytes_, **changes)
+
+
+def test_tpftl_loads_the_rest_of_a_request_within_its_page() -> None:
+    # Pages 6 and 7 with one read, 8 to 10 with another.
+    assert access(run(tpftl(None), [(0, "R", 6, 5)])) == [2 * 10 + 5 * 10]
+
+
+def test_tpftl_shrinks_a_prefetch_to_what_one_node_makes_room_for() -> None:
+    # A node and four entries: 0 to 3 with one read, then 4 alone misses, in the place of 0.
+    result = run(tpftl(8 + 4 * 6), [(0, "R", 0, 5), (0, "R", 0, 1)])
+    assert [request.mapping_misses for request in result.requests] == [2, 1]
+
+
+def test_tpftl_evicts_from_the_coldest_node_a_clean_entry_first() -> None:
+    # Two nodes of one entry: the write's node is the older one, and costs a read and a program.
+    trace = [(0, "W", 0, 1), (0, "R", 8, 1), (0, "R", 16, 1), (0, "R", 8, 1)]
+    assert access(run(tpftl(2 * 14), trace)) == [110, 20, 130, 10]
+    # Of one node the clean one leaves, though the dirty one is older.
+    trace = [(0, "W", 0, 1), (0, "R", 1, 1), (0, "R", 2, 1), (0, "R", 0, 1)]
+    assert access(run(tpftl(8 + 2 * 6), trace)) == [110, 20, 20, 10]
+
+
+def test_tpftl_prefetches_neighbours_when_nodes_leave() -> None:
+    # Six nodes of one entry come: +3, so off and 0 again, twice. 48 takes the place of one, then 49, 51 and
+    # 53 each need another's: -3. With 54 comes 55, as six entries before it are cached.
+    trace = [(0, "R", lpn, 1) for lpn in [0, 8, 16, 24, 32, 40, *range(48, 56)]]
+    result = run(tpftl(6 * 14), trace)
+    assert [request.mapping_misses for request in result.requests[6:]] == [1, 1, 1, 1, 1, 1, 1, 0]
 
 
 # --- hand-computed: schedulers ------------------------------------------------------------------
@@ -559,3 +596,11 @@ def test_theory_other_anchors() -> None:
     for reserve, simulated in [(1, 3.877), (8, 4.236), (16, 4.764)]:
         computed = theory.greedy_device(512, 64, 512 * 64 / 1.15, reserve, 2)
         assert computed == pytest.approx(simulated, rel=0.01)
+
+
+@pytest.mark.parametrize("a", [1.07, 1.15, 1.28])
+def test_windowed_greedy_lies_between_fifo_and_greedy(a: float) -> None:
+    assert theory.windowed_greedy(a, 64, 0.0) == pytest.approx(theory.fifo(a), rel=1e-6)
+    assert theory.windowed_greedy(a, 64, 1.0) == pytest.approx(theory.greedy(a, 64), rel=1e-6)
+    steps = [theory.windowed_greedy(a, 64, share) for share in (0.0, 0.05, 0.1, 0.25, 0.5)]
+    assert all(more < less for less, more in itertools.pairwise(steps))

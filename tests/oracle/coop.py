@@ -1,0 +1,382 @@
+"""BAST and FAST below noop, irbw, padding and coop, on one serial chip, with times.
+
+From Algorithms 1 to 4 of Shim et al. (TC 2014) and the readings in spec/coop.md and DEVIATIONS.md; the merges
+are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads and writes. Writes that are
+pending together are of the same pages or of disjoint ones, as no text says how overlapping ones are put in
+order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import plain, traces
+
+READ_NS, PROGRAM_NS, ERASE_NS = 45_000, 240_000, 500_000
+BLOCKS = 100
+USER_BLOCKS = 60
+
+Request = tuple[int, str, int, int]
+
+
+@dataclass
+class Case:
+    """A device of 100 blocks, a policy, a trace."""
+
+    ftl: str
+    policy: str
+    block_pages: int
+    log_blocks: int
+    filled: bool
+    trace: list[Request]
+
+
+@dataclass
+class Part:
+    """A piece of a request within one logical block."""
+
+    request: int
+    op: str
+    lpns: range
+    block: int
+
+
+class Padding(plain.Hybrid):
+    """Knows which log blocks hold padding; its pages count as copied by padded switch merges."""
+
+    def start(self) -> None:
+        self.padding = False
+        self.completed: list[plain.Log] = []
+        self.padded = [0, 0]
+
+    def append(self, log: plain.Log, lpn: int) -> None:
+        if self.padding:
+            self.completed.append(log)
+            self.padded[1] += 1
+        super().append(log, lpn)
+
+    def keep_log(self, log: plain.Log, block: int) -> None:
+        before = list(self.merges.switch)
+        super().keep_log(log, block)
+        if self.merges.switch != before and any(each is log for each in self.completed):
+            self.merges.switch = before
+            self.padded[0] += 1
+
+
+class Bast(Padding, plain.Bast):
+    """With padding."""
+
+
+class Fast(Padding, plain.Fast):
+    """With padding."""
+
+
+class Device:
+    """What both FTLs answer, on top of the plain merges; subclasses say whom the query names."""
+
+    def __init__(self, ftl: Padding, csm_threshold: int) -> None:
+        self.ftl = ftl
+        ftl.start()
+        self.csm_threshold = csm_threshold
+        self.cooperative = [0, 0]
+        self.csm: int | None = None
+        self.next = 0
+        self.coop = False
+
+    def copies(self) -> int:
+        merges = self.ftl.merges
+        return sum(kind[1] for kind in (merges.full, merges.partial, merges.switch, self.cooperative))
+
+    def moved(self) -> int:
+        """Time of all copies and erasures so far."""
+        return self.copies() * (READ_NS + PROGRAM_NS) + self.ftl.merges.erases * ERASE_NS
+
+    # --- Algorithm 1 ---------------------------------------------------------------------------
+
+    def issue(self, block: int) -> None:
+        self.csm, self.next = block, 0
+
+    def write(self, part: Part) -> None:
+        if self.csm is None or part.block != self.csm:
+            return self.write_log(part)
+        for lpn in part.lpns:
+            offset = lpn % self.ftl.block_pages
+            if offset < self.next:
+                # The page cannot be programmed again: what is there becomes the data block.
+                self.complete()
+                return self.write_log(Part(part.request, "W", range(lpn, part.lpns.stop), part.block))
+            self.copy_to(offset)
+            self.ftl.newest[lpn] = None
+            self.next = offset + 1
+        return None
+
+    def copy_to(self, end: int) -> None:
+        """Copies the valid pages from the next free offset to this one."""
+        assert self.csm is not None
+        first = self.csm * self.ftl.block_pages
+        for lpn in range(first + self.next, first + end):
+            if lpn in self.ftl.newest:
+                self.ftl.newest[lpn] = None
+                self.cooperative[1] += 1
+        self.next = end
+
+    def complete(self) -> None:
+        if self.csm is None:
+            return
+        self.copy_to(self.ftl.block_pages)
+        self.cooperative[0] += 1
+        block, self.csm = self.csm, None
+        self.ftl.replace_data(block)
+        self.erase_logs(block)
+
+    # --- by FTL ----------------------------------------------------------------------------------
+
+    def write_log(self, part: Part) -> None:
+        raise NotImplementedError
+
+    def erase_logs(self, block: int) -> None:
+        raise NotImplementedError
+
+    def query(self, first: int, pages: int) -> list[int]:
+        raise NotImplementedError
+
+
+class BastDevice(Device):
+    """Algorithm 3."""
+
+    def __init__(self, ftl: Bast, csm_threshold: int) -> None:
+        super().__init__(ftl, csm_threshold)
+        self.bast = ftl
+
+    def write_log(self, part: Part) -> None:
+        self.bast.write_part(part.block, part.lpns)
+
+    def erase_logs(self, block: int) -> None:
+        if self.bast.logs.pop(block, None) is not None:
+            self.ftl.merges.erases += 1
+
+    def query(self, first: int, pages: int) -> list[int]:
+        block, offset = divmod(first, self.ftl.block_pages)
+        log = self.bast.logs.get(block)
+        if log is not None:
+            free = self.ftl.block_pages - len(log.pages)
+            if pages < free:
+                return []
+            if pages == free and self.ftl.in_order(log, block) and offset == len(log.pages):
+                return []
+            return [block]
+        if len(self.bast.logs) == self.bast.log_blocks:
+            return [next(iter(self.bast.logs))]
+        return []
+
+
+class FastDevice(Device):
+    """Algorithm 4."""
+
+    def __init__(self, ftl: Fast, csm_threshold: int) -> None:
+        super().__init__(ftl, csm_threshold)
+        self.fast = ftl
+
+    def write_log(self, part: Part) -> None:
+        if self.coop:
+            self.fast.write_random(part.lpns)
+        else:
+            self.fast.write_part(part.block, part.lpns)
+
+    def erase_logs(self, block: int) -> None:
+        empty = [log for log in self.fast.random if not self.ftl.valid(log)]
+        self.fast.random = [log for log in self.fast.random if self.ftl.valid(log)]
+        self.ftl.merges.erases += len(empty)
+
+    def query(self, first: int, pages: int) -> list[int]:
+        block_pages = self.ftl.block_pages
+        if pages > self.csm_threshold:
+            return [first // block_pages]
+        logs = self.fast.random
+        free = (self.fast.log_blocks - 1 - len(logs)) * block_pages
+        if logs:
+            free += block_pages - len(logs[-1].pages)
+        if pages < free:
+            return []
+        return sorted({lpn // block_pages for lpn in self.ftl.valid(logs[0])}) if logs else []
+
+
+@dataclass
+class Outcome:
+    """Completions by request, ns, and the counts of merges with their copies, and of erases."""
+
+    completes: list[int]
+    merges: dict[str, list[int]] = field(default_factory=dict)
+    erases: int = 0
+
+
+class Host:
+    """A queue of parts in order of arrival, above a device that serves one at a time."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        filled = USER_BLOCKS * case.block_pages if case.filled else 0
+        threshold = case.block_pages // 2
+        self.device: Device
+        if case.ftl == "bast":
+            self.device = BastDevice(Bast(case.block_pages, case.log_blocks, filled), threshold)
+        else:
+            self.device = FastDevice(Fast(case.block_pages, case.log_blocks, filled), threshold)
+        self.device.coop = case.policy == "coop"
+        self.now = 0
+        self.completes = [0] * len(case.trace)
+        self.queue: list[Part] = []
+
+    def parts(self, number: int) -> list[Part]:
+        """A write is cut at the ends of logical blocks; a read is not."""
+        _, op, first, pages = self.case.trace[number]
+        size, end = self.case.block_pages, first + pages
+        if op == "R":
+            return [Part(number, op, range(first, end), first // size)]
+        found = []
+        while first < end:
+            until = min(end, (first // size + 1) * size)
+            found.append(Part(number, op, range(first, until), first // size))
+            first = until
+        return found
+
+    def serve(self, part: Part, last: bool = False) -> None:
+        """One request at the device; with COOP_Complete if it is the last of a block issue."""
+        if part.op == "R":
+            self.now += len(part.lpns) * READ_NS
+        else:
+            before = self.device.moved()
+            self.device.ftl.padding = part.request < 0
+            self.device.write(part)
+            if last:
+                self.device.complete()
+            self.now += len(part.lpns) * PROGRAM_NS + self.device.moved() - before
+        if part.request >= 0:
+            self.completes[part.request] = self.now
+
+    def take(self, block: int) -> list[Part]:
+        """All queued writes of a block, ascending; equal ones in order of arrival."""
+        taken = [part for part in self.queue if part.op == "W" and part.block == block]
+        self.queue = [part for part in self.queue if part.op != "W" or part.block != block]
+        return sorted(taken, key=lambda part: part.lpns.start)
+
+    def pad(self, block: int, parts: list[Part]) -> list[Part]:
+        """Reads the pages that no part writes; returns the writes of the whole block."""
+        first = block * self.case.block_pages
+        written = {lpn for part in parts for lpn in part.lpns}
+        omitted = [lpn for lpn in range(first, first + self.case.block_pages) if lpn not in written]
+        self.now += len(omitted) * READ_NS
+        pads = [Part(-1, "W", range(lpn, lpn + 1), block) for lpn in omitted]
+        return sorted(parts + pads, key=lambda part: part.lpns.start)
+
+    def block_issue(self, block: int) -> None:
+        """The victim's block has its turn."""
+        if self.case.policy == "coop":
+            # Algorithm 2.
+            queued = [part for part in self.queue if part.op == "W" and part.block == block]
+            # Reading: a page that waits twice is written twice, and counts twice.
+            first = min(part.lpns.start for part in queued)
+            named = self.device.query(first, sum(len(part.lpns) for part in queued))
+            for merged in named:
+                parts = self.take(merged)
+                if parts:
+                    self.device.issue(merged)
+                for part in parts:
+                    self.serve(part, last=part is parts[-1])
+            if block in named:
+                return
+        parts = self.take(block)
+        for part in self.pad(block, parts) if self.case.policy == "padding" else parts:
+            self.serve(part)
+
+    def run(self) -> Outcome:
+        waiting = list(range(len(self.case.trace)))
+        while waiting or self.queue:
+            if not self.queue:
+                self.now = max(self.now, self.case.trace[waiting[0]][0])
+            while waiting and self.case.trace[waiting[0]][0] <= self.now:
+                self.queue += self.parts(waiting.pop(0))
+            victim = self.queue[0]
+            if victim.op == "R" or self.case.policy == "noop":
+                self.serve(self.queue.pop(0))
+            else:
+                self.block_issue(victim.block)
+        merges = self.device.ftl.merges
+        kinds = {"full": merges.full, "partial": merges.partial, "switch": merges.switch}
+        more = {"padded_switch": self.device.ftl.padded, "cooperative": self.device.cooperative}
+        return Outcome(self.completes, kinds | more, merges.erases)
+
+
+POLICIES = ("noop", "irbw", "padding", "coop")
+
+
+def case(seed: int) -> Case:
+    """A random case."""
+    draw = random.Random(f"coop {seed}")
+    block_pages = draw.choice([4, 5, 8])
+    # The extents that writes are of: each block is cut at the same places.
+    cuts = [0, *sorted(draw.sample(range(1, block_pages), draw.randrange(1, block_pages))), block_pages]
+    extents = list(itertools.pairwise(cuts))
+    blocks = draw.choice([3, 8, 20, USER_BLOCKS])
+    now, trace = 0, []
+    for _ in range(draw.choice([20, 60, 200])):
+        now += draw.choice([0, 0, 0, 0, 0, 100_000, 5_000_000])
+        block = draw.randrange(blocks)
+        first, last = draw.choice(extents)
+        kind = draw.random()
+        if kind < 0.1:
+            trace.append((now, "R", block * block_pages + first, last - first))
+        elif kind < 0.2:
+            # The last extent of a block and the first of the next.
+            start = block * block_pages + cuts[-2]
+            trace.append((now, "W", start, block_pages - cuts[-2] + cuts[1]))
+        else:
+            trace.append((now, "W", block * block_pages + first, last - first))
+    trace = [each for each in trace if each[2] + each[3] <= USER_BLOCKS * block_pages]
+    return Case(
+        draw.choice(["bast", "fast"]),
+        POLICIES[seed % len(POLICIES)],
+        block_pages,
+        draw.choice([2, 3, 5, 10]),
+        draw.random() < 0.5,
+        trace,
+    )
+
+
+def settings(case: Case) -> dict[str, Any]:
+    return {
+        "ftl.kind": case.ftl,
+        "host.scheduler": case.policy,
+        "host.queue_depth": "unlimited",
+        "ftl.log_blocks": f"{case.log_blocks}%",
+        "ftl.over_provisioning": "40%",
+        "flash.blocks_per_plane": BLOCKS,
+        "flash.pages_per_block": case.block_pages,
+        "flash.read": f"{READ_NS}ns",
+        "flash.program": f"{PROGRAM_NS}ns",
+        "flash.erase": f"{ERASE_NS}ns",
+        "device.precondition": "fill" if case.filled else "none",
+    }
+
+
+def differences(case: Case) -> list[str]:
+    """How ftlab's completions and counts differ from the model's."""
+    model = Host(case).run()
+    rows, result = traces.timed(settings(case), case.trace)
+    found = [
+        f"request {number} {case.trace[number]}: {have} in ftlab, {want} in the model"
+        for number, (have, want) in enumerate(zip(rows, model.completes, strict=True))
+        if have != want
+    ]
+    merges = result["merges"]
+    for kind, want in model.merges.items():
+        have = [merges[kind]["count"], merges[kind]["pages_copied"]]
+        if have != want:
+            found.append(f"{kind} merges and copies: {have} in ftlab, {want} in the model")
+    erases = sum(result["flash"]["erases"].values())
+    if erases != model.erases:
+        found.append(f"{erases} erases in ftlab, {model.erases} in the model")
+    return found
