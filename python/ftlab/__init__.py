@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ftlab.api import compare, components, presets, reference, run, schema
     from ftlab.comparison import Comparison, Variant
     from ftlab.histogram import Histogram
-    from ftlab.policies import Candidates, HostScheduler, Replacement, Stat, VictimPolicy
+    from ftlab.policies import Candidates, HostScheduler, Replacement, Stat, VictimPolicy, allow_python
     from ftlab.result import Result, Section
     from ftlab.simulation import Simulation
     from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
@@ -41,6 +41,7 @@ __all__ = [
     "Variant",
     "VictimPolicy",
     "__version__",
+    "allow_python",
     "compare",
     "components",
     "convert_trace",
@@ -59,7 +60,7 @@ _HOMES = {
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
     "comparison": ("Comparison", "Variant"),
     "histogram": ("Histogram",),
-    "policies": ("Candidates", "HostScheduler", "Replacement", "Stat", "VictimPolicy"),
+    "policies": ("Candidates", "HostScheduler", "Replacement", "Stat", "VictimPolicy", "allow_python"),
     "result": ("Result", "Section"),
     "simulation": ("Simulation",),
     "traces": ("convert_trace", "generate_trace", "read_trace", "trace_info"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ftlab import _core, policies
-from ftlab._core import Config
+from ftlab._core import Config, UserError
 
 Scalar: TypeAlias = "str | int | float | os.PathLike[str] | type | None"
 """A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none", a policy.
@@ -126,10 +128,31 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
     if isinstance(config, Config):
         return load_text("configuration", config.toml(), overrides)
     if isinstance(config, Mapping):
-        return load_text("configuration", "", [*mapping_overrides(config, "configuration:"), *overrides])
+        given = mapping_overrides(config, "configuration:")
+        # It may have been a file's; what is the caller's own is in the overrides.
+        with _policies_of(json.dumps([each.value for each in given]), overrides):
+            return _core.resolve_text("configuration", "", [*given, *overrides])
+    try:
+        text = Path(config).read_text(encoding="utf-8") if Path(config).is_file() else ""
+    except (OSError, UnicodeDecodeError):
+        text = ""  # Whoever reads it as a configuration says so.
+    with _policies_of(text, overrides):
+        return _core.resolve(os.fspath(config), list(overrides))
+
+
+@contextmanager
+def _policies_of(text: str, overrides: Sequence[Override]) -> Iterator[None]:
+    """Makes known the classes that a configuration may name; an error about one that it may not says so."""
     policies.find(value for _, _, value in overrides)
-    policies.find_in_file(os.fspath(config))
-    return _core.resolve(os.fspath(config), list(overrides))
+    refused = policies.find_in(text)
+    try:
+        yield
+    except UserError as error:
+        for name in refused:
+            where, unknown, _ = str(error).partition(f"{name}: unknown name")
+            if unknown:
+                raise UserError(f"{where}{policies.refusal(name)}") from None
+        raise
 
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
@@ -140,11 +163,14 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     Raises:
         UserError: it cannot be read or is not TOML; says in which line.
     """
-    found: dict[str, Any] = json.loads(_core.read_toml(os.fspath(path), what))
+    text = _core.read_toml(os.fspath(path), what)
+    for name in policies.find_in(text):
+        raise UserError(f"{path}: {policies.refusal(name)}")
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
 def load_text(name: str, text: str, overrides: Sequence[Override] = ()) -> Config:
     """Resolves a TOML text; messages use ``name`` for the file."""
-    policies.find([*policies.named_in(text), *(value for _, _, value in overrides)])
-    return _core.resolve_text(name, text, list(overrides))
+    with _policies_of(text, overrides):
+        return _core.resolve_text(name, text, list(overrides))

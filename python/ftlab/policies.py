@@ -12,6 +12,9 @@ A class can be used in place of a name, in a call or on the command line::
 
     ftlab run map-plus --trace a.csv --set host.scheduler=python:oldest.py:Oldest
 
+A configuration file or a study may name one too, once `allow_python` was called (``--allow-python``): what
+somebody else wrote runs no code unasked.
+
 A new object is made, without arguments, at the start of each run. An exception in one of its methods ends the
 run.
 """
@@ -165,6 +168,8 @@ _named: dict[str, type] = {}
 """Classes that were passed as objects, by the names they were given."""
 _loaded: dict[tuple[str, str], ModuleType] = {}
 """Modules by file and hash of its content."""
+_allowed: set[str] = set()
+"""Names that the user gave; `PREFIX` stands for all."""
 
 
 def name_of(policy: type) -> str:
@@ -183,27 +188,45 @@ def name_of(policy: type) -> str:
         return name
 
 
+def allow_python() -> None:
+    """Lets configurations and studies name policies as ``python:FILE.py:CLASS``, which run as code.
+
+    Without it only what is passed itself may: ``--set``, ``--vary``, ``set``, a keyword, a class.
+    """
+    _allowed.add(PREFIX)
+
+
 def find(texts: Iterable[str]) -> None:
-    """Registers the classes that these values name, as ``python:FILE.py:CLASS``.
+    """Registers the classes that values given by the user name, as ``python:FILE.py:CLASS``.
 
     Raises:
         UserError: there is no such file or class, or it cannot be loaded.
     """
     for text in texts:
         if text.startswith(PREFIX) and text not in _named:
+            _allowed.add(text)
             with _lock:
                 _add(text, _class_of(text))
 
 
-def find_in_file(path: str) -> None:
-    """Does the same for the values in a configuration file, if it is one."""
-    file = Path(path)
-    if file.is_file():
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return  # The code that reads it as a configuration reports the error.
-        find(named_in(text))
+def find_in(text: str) -> list[str]:
+    """Registers those that a TOML or JSON text names and that are allowed; returns the others.
+
+    Raises:
+        UserError: as `find`.
+    """
+    named = named_in(text)
+    refused = [] if PREFIX in _allowed else [name for name in named if name not in _allowed | _named.keys()]
+    find(name for name in named if name not in refused)
+    return refused
+
+
+def refusal(name: str) -> str:
+    """Returns what to do about a name that `find_in` refused."""
+    return (
+        f"{name} is code that would run, and a file names it: if you trust it, pass --allow-python"
+        " (in Python: ftlab.allow_python())"
+    )
 
 
 def named_in(text: str) -> list[str]:

@@ -370,22 +370,23 @@ def test_a_policy_in_python_is_the_same_on_every_worker(cli: Cli) -> None:
         text = STUDY.replace("[1, 5, 1]", "[1, 1, 1]").replace('"map+"]', f'"{name}"]')
         (cli.directory / "study.toml").write_text(text)
 
+    sweep = ("sweep", "study.toml", "--allow-python")
     study(str(own))
-    cli.ok("sweep", "study.toml", "--out", "threads")
+    cli.ok(*sweep, "--out", "threads")
     elsewhere = cli.directory / "elsewhere"
     elsewhere.mkdir()
     with workers(elsewhere, 1) as (address, _):
-        cli.ok("sweep", "study.toml", "--out", "dask", "--dask", address)
+        cli.ok(*sweep, "--out", "dask", "--dask", address)
         assert same(table(cli.directory / "dask")) == same(table(cli.directory / "threads"))
         study("own.py")
-        done = cli("sweep", "study.toml", "--out", "relative", "--dask", address)
+        done = cli(*sweep, "--out", "relative", "--dask", address)
         assert (done.returncode, "own.py:ShortestFirst: not there, or another file" in done.stderr) == (
             1,
             True,
         )
         study(str(own))
         own.write_text(example.read_text() + "# changed\n")
-        done = cli("sweep", "study.toml", "--out", "changed", "--dask", address)
+        done = cli(*sweep, "--out", "changed", "--dask", address)
         assert (done.returncode, "changed since it was loaded" in done.stderr) == (1, True), done.stderr
 
 

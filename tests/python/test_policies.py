@@ -202,12 +202,88 @@ def test_a_policys_file_and_class_must_be_there(cli: Cli) -> None:
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
+LEAVES_A_MARK = """
+import pathlib, ftlab
+pathlib.Path("mark").touch()
+class P(ftlab.HostScheduler): pass
+"""
+BY_NAME = 'preset = "map-plus"\n[host]\nscheduler = "python:p.py:P"\n'
+STUDY = """
+title = "t"
+kind = "bars"
+metric = "latency.all.mean_ns"
+unit = "ms"
+config = "map-plus"
+[[axis]]
+key = "host.scheduler"
+values = ["noop", "python:p.py:P"]
+"""
+TUNING = """
+config = "map-plus"
+minimize = ["latency.all.mean_ns"]
+runs = 2
+[parameter.scheduler]
+key = "host.scheduler"
+choices = ["noop", "python:p.py:P"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        (BY_NAME, "run"),
+        (BY_NAME, "compare --vary ftl.kind=dftl,page"),
+        (BY_NAME, "crash"),
+        (BY_NAME, "serve --nbd unix:s"),
+        (BY_NAME + '[workload]\ntrace = "a.csv"\n', "run --set ftl.kind=page"),
+        (STUDY, "sweep --out out"),
+        (TUNING, "tune --out out"),
+        ('[config]\npreset = "map-plus"\nhost.scheduler = "python:p.py:P"\n', "trace fit --out out"),
+        (BY_NAME, "trace fit a.csv --out out.toml --config"),
+        ('[paper]\ntitle = "python:p.py:P"\n', "reproduce vios --root ."),
+    ],
+)
+def test_what_a_file_names_does_not_run_unasked(cli: Cli, text: str, command: str) -> None:
+    """Regression: a configuration from elsewhere ran code, though SECURITY.md promises that none does."""
+    (cli.directory / "p.py").write_text(LEAVES_A_MARK)
+    (cli.directory / "papers/vios").mkdir(parents=True)
+    for name in ("papers/traces.toml", "papers/vios/paper.toml", "c.toml"):
+        (cli.directory / name).write_text(text)
+    words = command.split()
+    # The file is the argument after the command's name or, for options that take one, the last word.
+    at = len(words) if words[-1] in ("--config", ".") else 2 if words[0] == "trace" else 1
+    if words[-1] != ".":
+        words.insert(at, "c.toml")
+    done = cli(*words)
+    assert done.returncode == 2, done
+    assert "python:p.py:P is code that would run, and a file names it" in done.stderr
+    assert "--allow-python" in done.stderr
+    assert not (cli.directory / "mark").exists(), "it ran"
+    cli(*words, "--allow-python", "--help")
+    assert not (cli.directory / "mark").exists(), "it ran"
+
+
+def test_a_configuration_in_python_is_asked_about_too(tmp_path: Path, trace: Path) -> None:
+    """A mapping may be a file's that was read before; only what is given as `set` is the caller's own."""
+    (tmp_path / "own.py").write_text((EXAMPLES / "schedulers.py").read_text())
+    name = f"python:{tmp_path}/own.py:Rb"
+    configuration = {"preset": "map-plus", "host": {"scheduler": name}}
+    with pytest.raises(ftlab.UserError, match="allow_python"):
+        ftlab.run(configuration, trace=trace)
+    result = ftlab.run("map-plus", set={"host.scheduler": name}, trace=trace)
+    again = ftlab.run(result.config, trace=trace)
+    assert again.latency == result.latency, "a name that was given is known from then on"
+
+
 def test_a_configuration_file_names_a_policy(cli: Cli) -> None:
     (cli.directory / "c.toml").write_text(
         f'preset = "map-plus"\n[host]\nscheduler = "{example("schedulers.py:Rb")}"\n'
     )
-    cli.ok("run", "c.toml", "--trace", "a.csv", "--json", "out.json")
+    cli.ok("run", "c.toml", "--trace", "a.csv", "--allow-python", "--json", "out.json")
     assert "schedulers.py:Rb" in (cli.directory / "out.json").read_text()
+    (cli.directory / "out.json").unlink()
+    own = ("--set", f"host.scheduler={example('schedulers.py:Rb')}")
+    cli.ok("run", "c.toml", "--trace", "a.csv", *own, "--json", "out.json")
 
 
 def test_an_interrupt_ends_a_policy_that_never_answers(cli: Cli) -> None:
@@ -333,7 +409,7 @@ def test_a_study_has_a_column_for_a_figure(cli: Cli) -> None:
         'config = "map-plus"\n[set]\n"workload.synthetic.requests" = 300\n'
         f'[axis.scheduler]\nkey = "host.scheduler"\nvalues = ["noop", "{policy}"]\n'
     )
-    cli.ok("sweep", "study.toml", "--out", "out")
+    cli.ok("sweep", "study.toml", "--out", "out", "--allow-python")
     frame = pl.read_parquet(cli.directory / "out" / "runs.parquet")
     passed = frame["own.scheduler.passed"].to_list()
     assert passed[0] is None and passed[1] >= 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ftlab import policies
 from ftlab._core import Config, UserError
 from ftlab.cli import completing
 from ftlab.configs import GENERATOR_DEFAULTS, SHORTHANDS, Override, keys
@@ -51,8 +52,25 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def allow_python_option(command: Decorated) -> Decorated:
+    """Adds ``--allow-python``."""
+
+    def allow(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+        if given:
+            policies.allow_python()
+
+    return click.option(
+        "--allow-python",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=allow,
+        help="Let the file name policies in Python (python:FILE.py:CLASS), which run as code.",
+    )(command)
+
+
 def set_option(command: Decorated) -> Decorated:
-    """Adds ``--set KEY=VALUE``."""
+    """Adds ``--set KEY=VALUE``, and ``--allow-python`` for the file that it changes."""
     return click.option(
         "--set",
         "settings",
@@ -60,7 +78,7 @@ def set_option(command: Decorated) -> Decorated:
         metavar="KEY=VALUE",
         shell_complete=completing.settings,
         help="Set a key of the configuration, host.scheduler=noop say. Repeatable.",
-    )(command)
+    )(allow_python_option(command))
 
 
 def say_notes(config: Config | Plan) -> None:

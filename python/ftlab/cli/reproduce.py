@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ftlab.cli import completing
+from ftlab.cli import completing, options
 from ftlab.outputs import write_stdout
 
 
@@ -29,6 +29,7 @@ from ftlab.outputs import write_stdout
 @click.option(
     "--root", metavar="DIR", help="Directory that holds papers/ and workloads/.  [default: ftlab's own]"
 )
+@options.allow_python_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
 def reproduce(
     paper: str,

@@ -18,6 +18,7 @@ MOST_ROWS = 40
 @click.option("--out", required=True, metavar="DIR", help="Directory that takes tables, results and page.")
 @click.option("--fresh", is_flag=True, help="Run everything anew; what another study left there goes.")
 @click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
+@options.allow_python_option
 @options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
 @options.strict_option

@@ -98,6 +98,8 @@ def _work(task: Task, worker: Any) -> Answer:
             return "missing", worker.address
         overrides.append(Override("workload.trace", "workload.trace", str(path)))
     try:
+        # Whoever sent the task was asked for them.
+        policies.find(policies.named_in(task.toml))
         config = load_text("run", task.toml, overrides)
         with _budget(worker).reserved(estimated_bytes(config)):
             result = measure(task.measure, config, collect=task.collect)
