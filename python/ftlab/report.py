@@ -199,12 +199,25 @@ def _totals(data: dict[str, Any]) -> list[str]:
     if waf["total"] is not None:
         parts = ", ".join(f"{part} {waf[part]:.3f}" for part in waf if part != "total" and waf[part])
         lines.append(f"write amplification: {waf['total']:.3f}" + (f" ({parts})" if parts else ""))
+    if waf["gc"]:
+        lines.append(_spare(data["config"]["flash"], data["config"]["ftl"]))
     if wear["max"]:
         lines.append(
             f"wear (erases of a block): min={count(wear['min'])}, mean={significant(wear['mean'])},"
             f" max={count(wear['max'])}, stddev={significant(wear['stddev'])}"
         )
     return [*lines, f"simulated: {duration(data['elapsed_ns'])}"]
+
+
+def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:
+    """What is withheld, and what an open block and the erased ones of each log leave of it for garbage."""
+    planes = flash["dies_per_chip"] * flash["planes_per_die"]
+    name, luns = ("plane", planes) if flash["multi_plane"] != "off" else ("chip", 1)
+    if flash["multi_plane"] == "off" and flash["interleave"]:
+        name, luns = "die", flash["dies_per_chip"]
+    withheld, blocks = float(ftl["over_provisioning"].rstrip("%")), flash["blocks_per_plane"] * planes / luns
+    left = f"{withheld - 100 * (1 + ftl['gc_free_blocks'] + ftl['spare_blocks']) / blocks:.1f} %"
+    return f"    spare: {withheld:g} % withheld, {left} without the open and the erased blocks of each {name}"
 
 
 def _own(data: dict[str, Any]) -> list[str]:

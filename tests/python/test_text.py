@@ -91,6 +91,26 @@ def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> 
     assert text.splitlines()[-1].strip() == "chips busy 25 % of the time; flash time: host 75 %, map 25 %"
 
 
+@pytest.mark.parametrize(
+    ("flash", "left"),
+    [
+        ({"multi_plane": "free"}, "3.9 % without the open and the erased blocks of each plane"),
+        ({"interleave": True}, "5.4 % without the open and the erased blocks of each die"),
+        ({}, "6.2 % without the open and the erased blocks of each chip"),
+    ],
+)
+def test_report_says_how_much_spare_space_collection_has(
+    result_of: Make, flash: dict[str, Any], left: str
+) -> None:
+    """Of 7 % of 64 blocks, 4.48, a plane has 2.48 beside its open and its erased one."""
+    data = result_of("noop")
+    data["waf"] |= {"total": 8.3, "gc": 7.3}
+    geometry = {"dies_per_chip": 2, "planes_per_die": 2, "blocks_per_plane": 64}
+    data["config"]["flash"] = {**geometry, "multi_plane": "off", "interleave": False, **flash}
+    data["config"]["ftl"] = {"over_provisioning": "7%", "gc_free_blocks": 1, "spare_blocks": 0}
+    assert f"    spare: 7 % withheld, {left}\n" in str(Result(data))
+
+
 def test_report_of_an_empty_run_leaves_out_what_is_not_there(result_of: Make) -> None:
     data = result_of("noop")
     for part in ("latency", "wait", "access"):
