@@ -319,8 +319,8 @@ class Cdftl:
         self.dirty_pages.add(lpn // self.entries_per_page)
 
     def flush_one(self) -> bool:
-        """Interpretation: it takes CMT entries from the tail, then CTP pages from the tail; a page that the CTP
-        has is programmed without a read. The program takes along every dirty CMT entry of the page
+        """Interpretation: it takes CMT entries from the tail, then CTP pages from the tail; a page that
+        the CTP has is programmed without a read. The program takes along every dirty CMT entry of the page
         (ftl.batch_update concerns only dftl's victims)."""
         for lpn in reversed(self.cmt):
             if lpn in self.dirty_entries:

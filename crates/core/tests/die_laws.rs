@@ -9,7 +9,7 @@ use common::checked;
 use devices::{device, parallel};
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl;
-use ftlab_core::settings::Settings;
+use ftlab_core::settings::{Precondition, Settings};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -166,4 +166,39 @@ proptest! {
         }
         prop_assert_eq!(checked(&all, trace(&all, &steps)).1, rows);
     }
+}
+
+/// A device of two dies of two planes whose mappings are evicted, filled up to its capacity.
+fn filled(blocks_per_plane: u32, withheld_ppm: u64) -> Settings {
+    let mut settings = common::settings();
+    settings.flash.dies_per_chip = 2;
+    settings.flash.planes_per_die = 2;
+    settings.flash.parallel.multi_plane = MultiPlane::SameOffset;
+    settings.flash.blocks_per_plane = blocks_per_plane;
+    settings.ftl.over_provisioning_ppm = withheld_ppm;
+    settings.ftl.mapping_cache_bytes = Some(1 << 10);
+    settings.device.precondition = Precondition::fill();
+    settings.device.queue_depth = 32;
+    settings
+}
+
+/// While nothing is erased, blocks that hold nothing change nothing: with the same capacity a device of twice as
+/// many is the same to the nanosecond. With the same share withheld it is not: planes of one die go together where
+/// their next pages are level, and how many data and translation pages were laid before decides which are.
+#[test]
+fn only_the_capacity_tells_256_blocks_a_plane_from_512() {
+    let all = [filled(256, 100_000), filled(512, 550_000), filled(512, 100_000)];
+    let [capacity, same, more] = all.each_ref().map(|settings| settings.user_pages());
+    assert!(capacity == same && more > capacity);
+    let mut others = 0;
+    for seed in 0..25 {
+        let [one, same, more] = all.each_ref().map(|settings| {
+            let (report, rows) = checked(settings, common::bursts(seed, 300, capacity));
+            assert_eq!(report.flash.erases.values().sum::<u64>(), 0, "seed {seed}");
+            (rows, format!("{:?}", report.flash))
+        });
+        assert_eq!(one, same, "seed {seed}");
+        others += usize::from(one != more);
+    }
+    assert!(others > 0, "the layout shows nowhere");
 }
