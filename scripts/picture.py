@@ -72,7 +72,7 @@ ROWS: tuple[tuple[str, str, dict[str, dict[str, object]], tuple[str, ...]], ...]
         ("2", "4"),
     ),
 )
-"""Layer, where it is, what it may be, and which of these are labelled beside what the device has."""
+"""Layer, where it is, what it may be, and which of these are labelled in addition to what the device has."""
 
 WIDTH, LEFT, RIGHT, TOP, STEP, MOST = 520, 174, 508, 96, 58, 34.0
 FLOORS = {"host": 0, "device": 6, "flash": 4}

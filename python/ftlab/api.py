@@ -54,7 +54,7 @@ def run(
     """Runs one configuration.
 
     Args:
-        config: a preset's name, a TOML file, a nested mapping (``other_result["config"]``, say).
+        config: a preset's name, a TOML file, a nested mapping (such as ``other_result["config"]``).
         trace: the workload: a trace file's name, or a data frame with the columns ts_ns, op, offset and
             size (`ftlab.read_trace`): polars, pandas, pyarrow, anything with Arrow's PyCapsule interface.
         format: layout of the trace, if it is not recognised.

@@ -304,5 +304,5 @@ def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, 
             raise UserError(f"{origin} {key}: no values")
         for value in texts[key]:
             if texts[key].count(value) > 1:
-                raise UserError(f"{origin} {key}: the value {value!r} stands there twice")
+                raise UserError(f"{origin} {key}: the value {value!r} is given twice")
     return texts

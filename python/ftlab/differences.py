@@ -104,7 +104,7 @@ def render(names: tuple[str, str], all_found: list[Differences], *, everything: 
         if found.label:
             lines.append(f"variant {found.label}")
         if not found.settings and not found.results:
-            lines.append("no difference but in engine")
+            lines.append("no difference except in engine")
             continue
         lines += _section("settings", names, found.settings)
         shown = [each for each in found.results if everything or _usual(each.name)]

@@ -110,7 +110,7 @@ class Histogram:
     def percentile(self, percent: float) -> int:
         """Returns the value at or below which ``percent`` of the values lie, within 1/128; 0 if empty."""
         if not 0 <= percent <= 100:
-            raise ValueError(f"a percentile lies between 0 and 100, not at {percent}")
+            raise ValueError(f"a percentile is between 0 and 100, not {percent}")
         rank = -(-self.count * math.floor(percent * 10_000 + 0.5) // 1_000_000)
         rank = max(rank, 1)
         seen = 0

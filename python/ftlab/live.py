@@ -32,7 +32,7 @@ def runtime_directory() -> Path:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; --control names another place") from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise UserError(f"{path}: is not a directory of this user alone (0700); remove it")
+        raise UserError(f"{path}: is not a directory for this user only (0700); remove it")
     return path
 
 

@@ -98,7 +98,7 @@ def refuse_link(folder: Path, name: str) -> None:
         UserError: it is one.
     """
     if (folder / name).is_symlink():
-        raise UserError(f"--out {folder}: {name} there is a link: remove it, or name another directory")
+        raise UserError(f"--out {folder}: {name} is a link: remove it, or name another directory")
 
 
 class Output:
@@ -167,7 +167,7 @@ class Output:
             return
         parent = self.path.parent
         if parent.exists() and not parent.is_dir():
-            raise self.fail(f"cannot write: {parent} is no directory")
+            raise self.fail(f"cannot write: {parent} is not a directory")
         parent.mkdir(parents=True, exist_ok=True)
         with beside(self.path):
             pass

@@ -192,7 +192,7 @@ def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> li
         among = f", of the same {' and '.join(labels.loads)}" if len(labels.groups) > 1 else ""
         lines.append(f"* best; (x) ratio to {first}{among}")
     elif len(comparison) > 1:
-        lines.append(f"nothing is marked as best: variants differ in {' and '.join(labels.loads)} alone")
+        lines.append(f"nothing is marked as best: variants differ only in {' and '.join(labels.loads)}")
     if left_out:
         names = ", ".join(line.metric.short for line in left_out)
         lines.append(f"no room for: {names}; a wider terminal or --table csv|markdown|json shows all")

@@ -286,7 +286,7 @@ def try_mutant(mutant: Mutant, tests: list[Test], budget: float) -> Record:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--sample", type=int, help="mutants to try, 0: all (200, or none beside --name)")
+    add("--sample", type=int, help="mutants to try, 0: all (200, or none with --name)")
     add("--seed", type=int, default=1, help="of the sample (%(default)s)")
     add("--name", action="append", default=[], help="mutants whose name contains this")
     add("--workers", type=int, default=os.cpu_count() or 1, help="tests at a time (%(default)s)")

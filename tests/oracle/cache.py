@@ -3,7 +3,7 @@
 Every cache answers the same five questions:
 
 - ``cached(lpn)``      is the entry held? (changes nothing)
-- ``translate(lpn, dirties, rest)``  look the entry up, fetching it where it is missing; True for a hit.
+- ``translate(lpn, dirties, rest)``  look the entry up, fetching it if it is missing; True for a hit.
   ``rest``: what the request translates next, as far as a miss may load it
 - ``prefetch(lpns)``   bring in the missing ones of these entries of one translation page with one read; True
   if there was a read
@@ -319,9 +319,11 @@ class Cdftl:
         self.dirty_pages.add(lpn // self.entries_per_page)
 
     def flush_one(self) -> bool:
-        """Interpretation: it takes CMT entries from the tail, then CTP pages from the tail; a page that
-        the CTP has is programmed without a read. The program takes along every dirty CMT entry of the page
-        (ftl.batch_update concerns only dftl's victims)."""
+        """Interpretation: CMT entries go first, from the tail, then CTP pages, from the tail.
+
+        A page that the CTP holds is programmed without a read. The program takes along every dirty CMT entry
+        of the page (ftl.batch_update concerns only dftl's victims).
+        """
         for lpn in reversed(self.cmt):
             if lpn in self.dirty_entries:
                 page = lpn // self.entries_per_page
@@ -373,5 +375,5 @@ def make(config: Config, cost: Cost) -> Cache:
         return Cdftl(None, None, entries_per_page, cost)
     pages = max(1, capacity // 2 // config.page_bytes)
     entries = (capacity - pages * config.page_bytes) // config.entry_bytes
-    assert entries >= 1, "the cache has no room for an entry beside one translation page"
+    assert entries >= 1, "the cache has no room for an entry in addition to one translation page"
     return Cdftl(entries, pages, entries_per_page, cost)

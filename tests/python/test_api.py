@@ -166,7 +166,7 @@ def test_errors_name_the_argument(trace: Path) -> None:
         ftlab.run("map-plus", trace=trace, set={"host.schduler": "row"})
     with pytest.raises(ftlab.UserError, match="no workload"):
         ftlab.run("map-plus")
-    with pytest.raises(ftlab.UserError, match="a trace is given beside a generator"):
+    with pytest.raises(ftlab.UserError, match="a trace is given as well as a generator"):
         ftlab.run("map-plus", trace=trace, set=SYNTHETIC)
     with pytest.raises(ftlab.UserError, match=r"^vary host\.scheduler: the values must be a list"):
         ftlab.compare("map-plus", {"host.scheduler": "noop"}, trace=trace)

@@ -128,15 +128,16 @@ def test_inputs_without_an_end(bad: Cli) -> None:
     completely, and a nested one to the end of Python's stack.
     """
     job = ["run", "coop-fast", "--set", "workload.fio_job=/dev/zero"]
-    check(bad(*job), "/dev/zero: larger than 1MiB, so no fio job file")
+    check(bad(*job), "/dev/zero: larger than 1MiB, so not a fio job file")
     with (bad.directory / "large.toml").open("wb") as file:
         file.truncate(3 << 30)
-    check(bad("trace", "fit", "large.toml", "--out", "m"), "large.toml: larger than 1MiB, so no targets file")
+    large = bad("trace", "fit", "large.toml", "--out", "m")
+    check(large, "large.toml: larger than 1MiB, so not a targets file")
     for deep in ("[" * 500_000, "a." * 500_000):
         (bad.directory / "deep.toml").write_text(f"a = 1\nb = {deep}")
         check(bad("trace", "fit", "deep.toml", "--out", "m"), "deep.toml:2: not valid TOML")
         check(bad("run", "deep.toml"), "deep.toml:2")
-    check(bad("run", "/dev/zero"), "/dev/zero: larger than 1MiB, so no configuration")
+    check(bad("run", "/dev/zero"), "/dev/zero: larger than 1MiB, so not a configuration")
     check(bad("trace", "fit", "noise.toml", "--out", "m"), "noise.toml:1")
 
 

@@ -33,7 +33,7 @@ def test_settings_come_first_and_times_share_a_unit(result_of: Make) -> None:
 def test_what_took_another_time_alone_is_the_same(result_of: Make) -> None:
     other = result_of("noop")
     other["engine"]["wall_s"] = 99.0
-    assert lines(result_of("noop"), other) == ["no difference but in engine"]
+    assert lines(result_of("noop"), other) == ["no difference except in engine"]
 
 
 def test_a_field_that_one_lacks_is_a_dash(result_of: Make) -> None:
@@ -62,10 +62,10 @@ def test_results_and_comparisons_of_the_command_line(cli: Cli) -> None:
     cli.ok("compare", *run[1:], "--vary", "host.scheduler=noop,map+", "--json", "c.json")
     cli.ok("compare", *run[1:], "--vary", "host.scheduler=map+,rb", "--json", "d.json")
     assert cli.ok("diff", "a.json", "b.json").splitlines()[1].split() == ["flash.read", "35us", "70us"]
-    assert cli.ok("diff", "a.json", "a.json") == "no difference but in engine\n"
+    assert cli.ok("diff", "a.json", "a.json") == "no difference except in engine\n"
     both = cli("diff", "c.json", "d.json")
-    assert (both.returncode, both.stdout) == (0, "variant map+\nno difference but in engine\n")
-    assert both.stderr == "note: in c.json alone: noop\nnote: in d.json alone: rb\n"
+    assert (both.returncode, both.stdout) == (0, "variant map+\nno difference except in engine\n")
+    assert both.stderr == "note: only in c.json: noop\nnote: only in d.json: rb\n"
     found = json.loads(cli.ok("diff", "a.json", "b.json", "--json", "-"))
     assert found[0]["settings"] == {"flash.read": ["35us", "70us"]}
     assert found[0]["results"]["latency.read.mean_ns"][1] > found[0]["results"]["latency.read.mean_ns"][0]

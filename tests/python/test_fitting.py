@@ -331,7 +331,7 @@ MISTAKES = [
     ("[targets.a]\nreads = 5\nread_conflicts = 1", "read_conflicts and write_conflicts come together"),
     ("[targets.a]\nreads = 5\nread_conflicts = 6\nwrite_conflicts = 0", "more conflicts than reads"),
     ("[targets.a]\nwrites = 0", "no reads and no writes"),
-    ('[targets.a]\nreads = 5\nmean_read_size = "1MiB"', "is no mean of sizes"),
+    ('[targets.a]\nreads = 5\nmean_read_size = "1MiB"', "is not a mean of sizes"),
     ('[targets.a]\nreads = 5\nmean_read_size = "8K"', "ambiguous, write 8KiB or 8kB"),
     ("[targets.a]\nreads = 5\nmiss_ratio = 1.5", "expected a number from 0 to 1"),
     ('[config]\npreset = "vois"\n[targets.a]\nreads = 5', "vois"),

@@ -231,7 +231,7 @@ def test_html_that_cannot_be_written(cli: Cli) -> None:
     sets = ["--set", "workload.synthetic.requests=10"]
     for command in (["run", "map-plus"], ["compare", "map-plus", "--vary", "seed=1,2"]):
         done = cli(*command, *sets, "--html", "a.csv/x.html")
-        assert done.returncode == 2 and "a.csv is no directory" in done.stderr
+        assert done.returncode == 2 and "a.csv is not a directory" in done.stderr
         done = cli(*command, *sets, "--html", "x", "--json", "x")
         assert done.returncode == 2 and "names the same file" in done.stderr
         assert not (cli.directory / "x").exists()

@@ -104,7 +104,7 @@ def test_oracle_general(cli: Cli) -> None:
     assert len(head(cli, "other", "--format", "oracle-general")) == 3
     (cli.directory / "keys").write_bytes(struct.pack("<IQIq", 1, 2**63, 100, -1))
     done = cli("trace", "info", "keys", "--format", "oracle-general")
-    assert done.stderr.startswith("error: keys: row 1: object 9223372036854775808 is no sector")
+    assert done.stderr.startswith("error: keys: row 1: object 9223372036854775808 is not a sector")
 
 
 def test_a_fio_job_as_people_have_them(cli: Cli) -> None:
@@ -114,7 +114,7 @@ def test_a_fio_job_as_people_have_them(cli: Cli) -> None:
     done = cli("run", "map-plus", "--set", "workload.fio_job=a.fio")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "note: the fio job's ioengine, group_reporting, filename: passed over, nothing here depends on it\n"
+        "note: the fio job's ioengine, group_reporting, filename: skipped, nothing here depends on it\n"
     )
     (cli.directory / "b.fio").write_text(job + "verify=crc32c\nstonewall\nramp_time=5\n")
     done = cli("run", "map-plus", "--set", "workload.fio_job=b.fio")

@@ -133,7 +133,7 @@ def test_the_directory_of_names_is_the_users_own(tmp_path: Path, cli: Cli) -> No
     (tmp_path / "ftlab").mkdir(mode=0o777)
     (tmp_path / "ftlab").chmod(0o777)
     refused = cli("ctl", "stats")
-    assert refused.returncode == 2 and "of this user alone" in refused.stderr
+    assert refused.returncode == 2 and "for this user only" in refused.stderr
 
 
 def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:

@@ -174,7 +174,7 @@ def test_what_goes_wrong_in_a_policy_is_the_users_error(cli: Cli, body: str, say
             "ftl.cache_policy",
             "class P(ftlab.Replacement):\n    def insert(self, key): pass\n"
             "    def victim(self): return 10**6",
-            "gave 1000000, which is no key in the cache",
+            "gave 1000000, which is not a key in the cache",
         ),
     ],
 )

@@ -230,14 +230,14 @@ def test_every_run_fails(cli: Cli) -> None:
         ("range = [1, 5, 1]", "range = [5, 1, 1]", "does not lead from 5 to 1"),
         ("range = [1, 5, 1]", 'range = ["1KiB", "5B", 1]', "of one unit"),
         ("range = [1, 5, 1]", "range = [1, 5000000, 1]", "more than 1,000,000 values"),
-        ("range = [1, 5, 1]", "values = [1, 1]", "'1' stands there twice"),
+        ("range = [1, 5, 1]", "values = [1, 1]", "'1' is given twice"),
         ("range = [1, 5, 1]", "rnge = [1, 1]", "axis.seed.rnge: unknown key"),
         ('key = "seed"', 'key = "sed"', "unknown key sed"),
         ("[axis.seed]", "[axis.hash]", "the table has a column of that name"),
         ("map+", "mapp", "mapp"),
         ('scheduler = "noop" }', 'scheduler = "nop" }', "no such axis or label"),
         ("p99_ms * 2", "p98_ms * 2", "no value 'p98_ms'"),
-        ("p99_ms * 2", "host.scheduler", "which is no number"),
+        ("p99_ms * 2", "host.scheduler", "which is not a number"),
         ('config = "map-plus"', 'config = "map-plus"\nwhat = "requests"', "a row for each run"),
     ],
 )
@@ -432,7 +432,7 @@ def test_a_link_where_it_writes_is_refused(cli: Cli, study: Path, name: str) -> 
     (cli.directory / "out").mkdir()
     (cli.directory / "out" / name).symlink_to(elsewhere)
     done = cli("sweep", "study.toml", "--out", "out")
-    said = f"error: --out out: {name} there is a link: remove it, or name another directory\n"
+    said = f"error: --out out: {name} is a link: remove it, or name another directory\n"
     assert (done.returncode, done.stderr) == (2, said)
     kept = elsewhere if name == ".lock" else elsewhere / "kept"
     assert kept.read_text() == "kept"

@@ -247,7 +247,7 @@ def test_where_only_the_trace_varies_nothing_is_best(result_of: Make) -> None:
     text = render(alone, 100)
     assert "*" not in text
     assert "(1.00)" not in text
-    assert "nothing is marked as best: variants differ in workload.trace alone\n" in text
+    assert "nothing is marked as best: variants differ only in workload.trace\n" in text
 
 
 def test_a_seed_is_no_policy(result_of: Make) -> None:

@@ -181,7 +181,7 @@ def test_empty_window_is_said(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("window", "why"),
     [
-        ("10ms", "--timeline-window 10ms: write START:END, 10ms:20ms say"),
+        ("10ms", "--timeline-window 10ms: write START:END, for example 10ms:20ms"),
         ("20ms:10ms", "--timeline-window 20ms:10ms: it ends before it begins"),
         ("1:2ms", "--timeline-window 1:2ms: 1 has no unit; write 1us or 1ms"),
         ("1ms:2ks", "--timeline-window 1ms:2ks: unknown unit ks"),

@@ -223,7 +223,7 @@ def test_killed_it_goes_on_as_if_it_had_not_been(cli: Cli) -> None:
         ('range = ["4KiB", "64KiB"]', 'range = ["64KiB", "4KiB"]', "the first is the least"),
         ('range = ["4KiB", "64KiB"]', "range = [0, 5]", "begins above 0"),
         ('range = ["4KiB", "64KiB"]', 'choices = ["1KiB"]\nrange = [1, 5]', "either choices, or a range"),
-        ("'scheduler != \"noop\"'", "'schedler != 1'", "no parameter 'schedler' stands before it"),
+        ("'scheduler != \"noop\"'", "'schedler != 1'", "no parameter 'schedler' comes before it"),
         ('<= "16KiB"', '< "4KiB"', "none of 16 trials meets"),
         ("runs = 16", "runs = 0", "at least one"),
         ("runs = 16", "", "runs: is missing"),

@@ -46,7 +46,7 @@ def test_what_comes_with_ftlab_is_copied(cli: Cli) -> None:
     text = cli.ok("run", "at/workloads/vios/stg.toml", "--set", "workload.synthetic.requests=100")
     assert "workload: 100 requests" in text
     again = cli("demo", "--files", "at")
-    assert (again.returncode, again.stderr) == (2, "error: --files at: at/papers is there already\n")
+    assert (again.returncode, again.stderr) == (2, "error: --files at: at/papers already exists\n")
     both = cli("demo", "--files", "b", "--out", "o")
     assert both.returncode == 2
     assert sorted(path.name for path in cli.directory.iterdir()) == ["a.csv", "at"]

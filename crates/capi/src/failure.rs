@@ -82,14 +82,14 @@ pub fn meaning(code: c_int) -> &'static CStr {
     const MEANINGS: [(ftlab_code, &CStr); 9] = [
         (FTLAB_OK, c"done"),
         (FTLAB_MORE, c"the buffer is full; call again for the rest"),
-        (FTLAB_BUSY, c"another thread is within a call with this object"),
+        (FTLAB_BUSY, c"another thread is in a call with this object"),
         (FTLAB_INVALID, c"an argument is wrong"),
         (FTLAB_CONFIG, c"the configuration or the saved state is at fault"),
         (FTLAB_RANGE, c"no bytes, or bytes that the device does not have"),
         (FTLAB_TIME, c"a time in the past, before the last request submitted, or too far ahead"),
-        (FTLAB_POWER, c"the power is not as the call needs it"),
+        (FTLAB_POWER, c"the power is not in the state that the call needs"),
         (FTLAB_INTERNAL, c"a fault of ftlab; close the object"),
     ];
     let found = MEANINGS.iter().find(|(known, _)| *known as c_int == code);
-    found.map_or(c"no code of ftlab", |(_, meaning)| meaning)
+    found.map_or(c"not a code of ftlab", |(_, meaning)| meaning)
 }

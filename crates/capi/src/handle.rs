@@ -45,7 +45,8 @@ unsafe fn text_of<'a>(text: *const c_char, argument: &str) -> Result<&'a str, Fa
     }
     // SAFETY: see above.
     let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Failure::invalid(format!("{argument} is no UTF-8: {}", text.to_string_lossy())))
+    text.to_str()
+        .map_err(|_| Failure::invalid(format!("{argument} is not UTF-8: {}", text.to_string_lossy())))
 }
 
 /// # Safety

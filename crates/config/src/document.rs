@@ -141,7 +141,7 @@ impl Reader<'_> {
         let path = joined(prefix, name);
         if self.catalog.key(&path).is_some() || self.catalog.key(name).is_some() {
             let message =
-                format!("\"{name}\": a quoted name with a dot is no path; write {name} without quotes");
+                format!("\"{name}\": a quoted name with a dot is not a path; write {name} without quotes");
             return self.fail(span, &message, &[]);
         }
         let (message, notes) = unknown_key(self.catalog, &path);

@@ -75,7 +75,7 @@ pub fn read_text(path: &str, what: &str) -> Result<String, ConfigError> {
     match read {
         Err(error) if error.kind() == ErrorKind::IsADirectory => Err(fail("is a directory; name a file")),
         Err(error) => Err(fail(&format!("cannot be read: {}", reason(&error)))),
-        Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(fail(&format!("larger than 1MiB, so no {what}"))),
+        Ok(_) if bytes.len() as u64 > MAX_BYTES => Err(fail(&format!("larger than 1MiB, so not a {what}"))),
         Ok(_) => decode(path, bytes, what),
     }
 }
@@ -99,7 +99,7 @@ fn decode(name: &str, bytes: Vec<u8>, what: &str) -> Result<String, ConfigError>
         let good = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
         let line = bytes[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
-        let message = format!("not UTF-8 text (byte 0x{:02x}), so no {what}", bytes[good]);
+        let message = format!("not UTF-8 text (byte 0x{:02x}), so not a {what}", bytes[good]);
         ConfigError::plain(&format!("{}:{line}", clean(name, 160)), &message, &[])
     })
 }

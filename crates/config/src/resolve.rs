@@ -143,7 +143,7 @@ fn read_option(option: &Override) -> Result<(&'static str, Value, String), Confi
     let Some(key) = catalog.key(path) else {
         let shown = clean(path, 80);
         if path.is_empty() {
-            return fail("no key; write KEY=VALUE, host.scheduler=noop for example", &[]);
+            return fail("no key; write KEY=VALUE, for example host.scheduler=noop", &[]);
         }
         if catalog.is_table(path) {
             let note = suggest::keys_of(catalog, path);

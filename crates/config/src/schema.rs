@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 pub fn schema() -> Json {
     let names: Vec<_> = presets().iter().map(|p| Choice { name: p.name, doc: p.doc }).collect();
     let mut preset = enumeration(&names);
-    preset["description"] = "Preset to start from; what the file states comes over it.".into();
+    preset["description"] = "Preset to start from; the keys of the file override it.".into();
     let mut properties = Map::new();
     properties.insert("preset".into(), preset);
     let mut root = json!({

@@ -77,7 +77,7 @@ fn unknown_keys_and_tables() {
         ("['']", "c.toml:1: []: unknown table"),
         (
             "'host.scheduler' = 'noop'",
-            "c.toml:1: \"host.scheduler\": a quoted name with a dot is no path; write host.scheduler without quotes",
+            "c.toml:1: \"host.scheduler\": a quoted name with a dot is not a path; write host.scheduler without quotes",
         ),
         ("'a.b' = 1", "c.toml:1: a.b: unknown key"),
         ("\"a\\nb\" = 1", "c.toml:1: a\\nb: unknown key"),
@@ -297,7 +297,7 @@ fn options_are_named_as_the_user_gave_them() {
              give at least 8B, or \"unlimited\"",
         ),
         (set("host", "x"), "--set host=x: host is a table; name one of its keys"),
-        (set("", "x"), "--set =x: no key; write KEY=VALUE, host.scheduler=noop for example"),
+        (set("", "x"), "--set =x: no key; write KEY=VALUE, for example host.scheduler=noop"),
         (set("seed", ""), "--set seed=: empty; expected a whole number such as 128"),
         (set("seed", "1e3"), "--set seed=1e3: not a whole number"),
         (set("preset", "nothing"), "--set preset=nothing: no preset is called \"nothing\""),
@@ -374,7 +374,7 @@ fn a_contradiction_with_a_preset_is_located_at_what_the_user_wrote() {
     );
     assert_eq!(
         error.to_string(),
-        "--trace a.csv: workload.trace: a trace is given beside a generator (workload.synthetic.requests); \
+        "--trace a.csv: workload.trace: a trace is given as well as a generator (workload.synthetic.requests); \
          remove one of the two\n  workload.trace = \"a.csv\" (--trace a.csv)\n  workload.synthetic.requests = 5 (c.toml:1)"
     );
 }
@@ -399,7 +399,7 @@ fn inputs_that_are_no_configuration() {
     let expected = format!("{directory}: a directory, where a configuration file or a preset is expected");
     assert_eq!(headline(directory), expected);
     let latin = path("latin.toml", b"seed = 1\n# caf\xe9\n");
-    let no_configuration = "so no configuration; a trace is given with --trace FILE";
+    let no_configuration = "so not a configuration; a trace is given with --trace FILE";
     assert_eq!(headline(&latin), format!("{latin}:2: not UTF-8 text (byte 0xe9), {no_configuration}"));
     let wide = path("wide.toml", b"\xff\xfes\0e\0");
     assert_eq!(headline(&wide), format!("{wide}:1: UTF-16 text; save it as UTF-8"));
@@ -472,8 +472,8 @@ fn tables_of_no_configuration_keep_their_order_and_have_its_limits() {
     assert_eq!(read(long.as_bytes()).unwrap_err(), "/a.toml:2: a key of more than 200 characters");
     let long = format!("a = 1\nb = \"{}\"", "i".repeat(10_001));
     assert_eq!(read(long.as_bytes()).unwrap_err(), "/a.toml:2: a text of more than 10000 characters");
-    assert_eq!(read(b"\xff").unwrap_err(), "/a.toml:1: not UTF-8 text (byte 0xff), so no targets file");
+    assert_eq!(read(b"\xff").unwrap_err(), "/a.toml:1: not UTF-8 text (byte 0xff), so not a targets file");
     let error = ftlab_config::read_toml("/dev/zero", "targets file").unwrap_err();
-    assert_eq!(error.headline(), "/dev/zero: larger than 1MiB, so no targets file");
+    assert_eq!(error.headline(), "/dev/zero: larger than 1MiB, so not a targets file");
     std::fs::remove_dir_all(&dir).unwrap();
 }

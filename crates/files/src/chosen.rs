@@ -53,14 +53,14 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
     let workload = &settings.workload;
     let others = [workload.trace.is_some(), workload.synthetic.is_some(), workload.fio_job.is_some()];
     if workload.fio_job.is_some() && (others[0] || others[1]) {
-        let message = "a fio job is given beside a trace (workload.trace) or a generator \
+        let message = "a fio job is given as well as a trace (workload.trace) or a generator \
                        (workload.synthetic.requests); remove one of the two";
         return fail("workload.fio_job", message.into());
     }
     let Some(bench) = &settings.files.benchmark else { return Ok(()) };
     let kind = "workload.benchmark.kind";
     if others.contains(&true) {
-        let message = "a benchmark is given beside a trace (workload.trace), a generator \
+        let message = "a benchmark is given as well as a trace (workload.trace), a generator \
                        (workload.synthetic.requests) or a fio job (workload.fio_job); remove one of the two";
         return fail(kind, message.into());
     }
@@ -80,7 +80,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Contradiction> {
         return fail("workload.benchmark.ageing_runs", message);
     }
     if bench.duration_ns == 0 {
-        return fail("workload.benchmark.duration", "0ns measures nothing; write 60s, say".into());
+        return fail("workload.benchmark.duration", "0ns measures nothing; write for example 60s".into());
     }
     if matches!(bench.kind, Kind::SysBench | Kind::FileBench) && bench.request > bench.file_size {
         let message = format!(

@@ -154,11 +154,12 @@ fn page_cache(files: &Files) -> Result<(), Contradiction> {
         return Err(Contradiction { key: "host.page_cache", message: message.into() });
     }
     if files.background_ppm > files.dirty_ppm {
-        let message = "above host.dirty_ratio, at which writers wait already; choose a smaller share";
+        let message = "above host.dirty_ratio, at which writers already wait; choose a smaller share";
         return Err(Contradiction { key: "host.dirty_background_ratio", message: message.into() });
     }
     if files.writeback_ns.is_some_and(|period_ns| period_ns < LEAST_PERIOD_NS) {
-        let message = "below 1ms the flusher would hardly sleep, and the run not end; write 5s, or \"never\"";
+        let message =
+            "below 1ms the flusher would hardly sleep, and the run would not end; write 5s, or \"never\"";
         return Err(Contradiction { key: "host.dirty_writeback", message: message.into() });
     }
     Ok(())

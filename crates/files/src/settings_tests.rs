@@ -150,7 +150,7 @@ fn generators_must_be_possible() {
     let case = |key: &'static str, value: Value| refused(&[base.clone(), (key, value)]);
     assert_eq!(
         case("workload.trace", text("a.csv")),
-        "workload.trace: a trace is given beside a generator (workload.synthetic.requests); remove one of the two"
+        "workload.trace: a trace is given as well as a generator (workload.synthetic.requests); remove one of the two"
     );
     assert_eq!(
         case("workload.synthetic.trim_share", Value::Ppm(500_001)),
@@ -246,9 +246,9 @@ fn benchmarks_must_fit() {
     );
     assert!(Settings::from_values(&with(&bench(std::slice::from_ref(&cached)))).is_ok());
     let trace = bench(&[cached.clone(), ("workload.trace", text("a.csv"))]);
-    assert!(refused(&trace).starts_with("workload.benchmark.kind: a benchmark is given beside a trace"));
+    assert!(refused(&trace).starts_with("workload.benchmark.kind: a benchmark is given as well as a trace"));
     let both = [("workload.fio_job", text("a.fio")), ("workload.trace", text("a.csv"))];
-    assert!(refused(&both).starts_with("workload.fio_job: a fio job is given beside a trace"));
+    assert!(refused(&both).starts_with("workload.fio_job: a fio job is given as well as a trace"));
     let runs = bench(&[cached.clone(), ("workload.benchmark.ageing_runs", Value::Count(6))]);
     assert!(refused(&runs).starts_with("workload.benchmark.ageing_runs: 6 of 6 runs"));
     let large = bench(&[cached.clone(), ("workload.benchmark.file_size", Value::Bytes(1 << 30))]);
@@ -311,7 +311,7 @@ fn a_segment_is_a_power_of_two_from_the_ecc_unit_up_to_the_page() {
         assert_eq!(
             message,
             format!(
-                "ftl.segment: {bytes} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
+                "ftl.segment: {bytes} B is not a power of two from flash.ecc_unit (the unit of error correction) to flash.page"
             )
         );
     }

@@ -23,15 +23,15 @@ impl Address {
             return Ok(Address::Unix(path.into()));
         }
         let Some((host, port)) = text.strip_prefix("tcp:").and_then(|rest| rest.rsplit_once(':')) else {
-            return Err(format!("{text:?} is no address: write unix:PATH or tcp:HOST:PORT"));
+            return Err(format!("{text:?} is not an address: write unix:PATH or tcp:HOST:PORT"));
         };
-        let port: u16 = port.parse().map_err(|_| format!("{text:?}: {port:?} is no port"))?;
+        let port: u16 = port.parse().map_err(|_| format!("{text:?}: {port:?} is not a port"))?;
         let host = if host == "localhost" { "127.0.0.1" } else { host.trim_matches(['[', ']']) };
         match host.parse::<IpAddr>() {
             Ok(ip) if ip.is_loopback() => Ok(Address::Tcp(SocketAddr::new(ip, port))),
             _ => Err(format!(
-                "{text:?} is no loopback address, and there is no encryption here: listen on 127.0.0.1, or on a \
-                 Unix socket (unix:PATH), and let a tunnel reach it (ssh -L, say)"
+                "{text:?} is not a loopback address, and there is no encryption here: listen on 127.0.0.1, or on a \
+                 Unix socket (unix:PATH), and let a tunnel reach it (for example ssh -L)"
             )),
         }
     }

@@ -322,7 +322,7 @@ impl Mounted {
         let fail = |why: String| LiveError::User(format!("--fuse {}: {why}", directory.display()));
         match std::fs::metadata(directory) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Err(fail("it is no directory".into())),
+            Ok(_) => return Err(fail("it is not a directory".into())),
             Err(error) => return Err(fail(error.to_string())),
         }
         let mut config = Config::default();

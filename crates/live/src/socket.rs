@@ -188,7 +188,9 @@ pub fn knock(address: &Address) {
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
-        return Err(LiveError::User(format!("{address}: there is a file of that name, and it is no socket")));
+        return Err(LiveError::User(format!(
+            "{address}: there is a file of that name, and it is not a socket"
+        )));
     }
     match UnixStream::connect(path) {
         Ok(_) => {

@@ -38,7 +38,7 @@ pub fn crash(
         if settings.flash.pages() > MOST_PAGES {
             return Err(Fault::User(format!(
                 "a device of {} pages is too large for power cuts, after which every page is read; choose at most \
-                 {MOST_PAGES}: the preset crash, or --set flash.blocks_per_plane=16, say",
+                 {MOST_PAGES}: the preset crash, or for example --set flash.blocks_per_plane=16",
                 settings.flash.pages()
             )));
         }

@@ -33,7 +33,7 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
     }
     let lines = first_lines(head, is_all);
     let Some(first) = lines.first() else {
-        return Err(input_error(path, "the file holds blank lines alone"));
+        return Err(input_error(path, "the file holds only blank lines"));
     };
     for format in formats::FORMATS {
         match format.recognised {

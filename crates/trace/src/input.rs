@@ -52,7 +52,7 @@ impl Input {
         if passes > 1 && !std::fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
             return Err(input_error(
                 path,
-                "is no regular file and cannot be read twice, as workload.repeat and \
+                "is not a regular file and cannot be read twice, as workload.repeat and \
                  workload.out_of_range=compact need",
             ));
         }

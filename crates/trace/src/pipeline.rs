@@ -137,7 +137,7 @@ impl Pipeline {
         let Order { moved, back_ns, .. } = &self.kept.order;
         if *moved > 0 {
             notes.push(format!(
-                "rows are put in order of their stamps: {moved} stood behind later ones, by up to {:.6} ms",
+                "rows are put in order of their stamps: {moved} came after later ones, by up to {:.6} ms",
                 *back_ns as f64 / 1e6
             ));
         }

@@ -86,7 +86,7 @@ fn pages_of(record: &Record, page_bytes: u64) -> u64 {
 #[cold]
 fn beyond(record: &Record, capacity_bytes: u64) -> String {
     format!(
-        "{} B at byte {} ({}) lie beyond the user capacity of {capacity_bytes} B ({})\n  \
+        "{} B at byte {} ({}) are beyond the user capacity of {capacity_bytes} B ({})\n  \
          --out-of-range compact packs the touched pages densely, wrap takes page numbers \
          modulo the capacity\n  or choose a larger device (flash.blocks_per_plane)",
         record.size,
@@ -202,7 +202,7 @@ mod tests {
         assert!(range.place(&mut request(4096, 4096)).is_ok());
         let text = range.place(&mut request(4096, 4097)).unwrap_err();
         assert!(
-            text.starts_with("4097 B at byte 4096 (4 KiB) lie beyond the user capacity of 8192 B (8 KiB)\n")
+            text.starts_with("4097 B at byte 4096 (4 KiB) are beyond the user capacity of 8192 B (8 KiB)\n")
         );
         assert!(text.contains("--out-of-range compact") && text.contains("wrap takes"));
     }

@@ -157,7 +157,7 @@ impl Sanity {
         let jump = *gap_ns >= YEAR_NS;
         if jump {
             found.push(format!(
-                "the stamps jump by {seconds:.0} s at {place}; if that is no pause, shorten it: --max-gap 60s"
+                "the stamps jump by {seconds:.0} s at {place}; if that is not a pause, shorten it: --max-gap 60s"
             ));
         } else if self.long > 0 {
             let gaps = if self.long == 1 { "gap" } else { "gaps" };

@@ -149,7 +149,7 @@ pub(crate) fn bad_row(place: &str, message: &str, bad: u64, skip_bad: u64) -> Re
         return Ok(());
     }
     let allowed = if skip_bad == 0 {
-        "--skip-bad N (workload.skip_bad) passes over up to N lines that do not parse".to_owned()
+        "--skip-bad N (workload.skip_bad) skips up to N lines that do not parse".to_owned()
     } else {
         format!("this is bad line {bad}; --skip-bad (workload.skip_bad) allows {skip_bad}")
     };

@@ -38,7 +38,7 @@ fn own_csv_needs_its_header() {
     let text = failure("time_ns,op,offset\n1,R,0\n", &with("csv"));
     assert!(text.starts_with("trace:1: no column size in the header; "), "{text}");
     let text = failure("time_ns,time_s,op,offset,size\n", &with("csv"));
-    assert!(text.starts_with("trace:1: column \"time_s\" doubles another"), "{text}");
+    assert!(text.starts_with("trace:1: column \"time_s\" appears twice"), "{text}");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn rows_of_several_cpus_are_put_in_order() {
         [(0, Op::Write, 2), (29, Op::Flush, 3), (29, Op::Write, 3), (47, Op::Read, 1), (49, Op::Read, 4)]
     );
     assert_eq!(summary.out_of_order, 0);
-    let moved = "rows are put in order of their stamps: 2 stood behind later ones, by up to 47.000000 ms";
+    let moved = "rows are put in order of their stamps: 2 came after later ones, by up to 47.000000 ms";
     assert_eq!(summary.notes.last().map(String::as_str), Some(moved));
 }
 

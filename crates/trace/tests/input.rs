@@ -127,7 +127,7 @@ fn nothing_to_read() {
     assert_eq!(message(&folder.path("none.csv")), "trace: No such file or directory");
     assert_eq!(message(folder.0.to_str().unwrap()), "trace: is a directory, not a trace file");
     assert_eq!(message(&folder.file("empty", "")), "trace: the file is empty");
-    assert_eq!(message(&folder.file("blank", "\n \n\r\n")), "trace: the file holds blank lines alone");
+    assert_eq!(message(&folder.file("blank", "\n \n\r\n")), "trace: the file holds only blank lines");
     assert_eq!(message(&folder.file("empty.gz", gzip(b""))), "trace: the gzip data is empty");
 }
 

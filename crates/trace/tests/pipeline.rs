@@ -35,7 +35,7 @@ fn everything_together_in_order() {
     let second = [(1362, 'R', 5), (1412, 'R', 2), (1437, 'W', 4), (1452, 'R', 6), (2452, 'R', 7)];
     assert_eq!(ms, [first, second].concat());
     assert_eq!(summary.out_of_order, 0);
-    let moved = "rows are put in order of their stamps: 1 stood behind later ones, by up to 150.000000 ms";
+    let moved = "rows are put in order of their stamps: 1 came after later ones, by up to 150.000000 ms";
     assert_eq!(summary.notes, [moved]);
     assert_eq!(summary.dropped.into_iter().collect::<Vec<_>>(), [("duplicate", 2), ("zero_size", 2)]);
 }
@@ -61,7 +61,7 @@ fn addresses_beyond_the_device() {
     let text = failure(&content, &device);
     assert!(
         text.starts_with(
-            "trace:3: 4096 B at byte 41472 (40.5 KiB) lie beyond the user capacity of 16384 B (16 KiB)\n"
+            "trace:3: 4096 B at byte 41472 (40.5 KiB) are beyond the user capacity of 16384 B (16 KiB)\n"
         ),
         "{text}"
     );

@@ -111,7 +111,7 @@ fn ycsb() {
         info.notes,
         [
             "counted the rows of action I",
-            "rows are put in order of their stamps: 1147 stood behind later ones, by up to 48.680264 ms"
+            "rows are put in order of their stamps: 1147 came after later ones, by up to 48.680264 ms"
         ]
     );
     assert_eq!(info.out_of_order, 0);

@@ -124,7 +124,7 @@ def _values(vary: tuple[str, ...]) -> dict[str, list[str]]:
         key, equals, listed = text.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise UserError(f"--vary {text}: write --vary KEY=A,B, --vary host.scheduler=noop,map+ say")
+            raise UserError(f"--vary {text}: write --vary KEY=A,B, such as --vary host.scheduler=noop,map+")
         if key in values:
             raise UserError(f"--vary {text}: {key} is varied already; name all its values in one --vary")
         values[key] = [value.strip() for value in listed.split(",")]

@@ -52,7 +52,7 @@ FAULT = 1
     type=click.IntRange(0),
     multiple=True,
     metavar="OP",
-    help="Cut when so many programs and erases have finished, instead of at random. Repeatable; those of"
+    help="Cut when this many programs and erases have finished, instead of at random. Repeatable; those of"
     " recoveries do not count.",
 )
 @click.option("--live", is_flag=True, help="Cut the power under a COMMAND of your own, on a live device.")
@@ -70,7 +70,7 @@ FAULT = 1
     "--fuse", is_flag=True, help="With --live: the device is a file for the programs, not an NBD URI."
 )
 @click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="With --live: so many cuts at a time.  [default: 1]"
+    "--jobs", type=click.IntRange(1), metavar="N", help="With --live: number of cuts at a time.  [default: 1]"
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def crash(

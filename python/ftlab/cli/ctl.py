@@ -42,7 +42,7 @@ def ctl(words: tuple[str, ...], after: int | None, seed: int | None) -> None:
     if len(path) > 1:
         raise UserError(f"ctl takes a path and a command, not {len(words)} words")
     if command not in COMMANDS:
-        raise UserError(f"{command!r} is no command: {', '.join(COMMANDS)}")
+        raise UserError(f"{command!r} is not a command: {', '.join(COMMANDS)}")
     if command != "cut" and (after is not None or seed is not None):
         raise UserError(f"--after and --seed belong to cut, not to {command}")
     told = f"cut {after or 0} {seed or 0}" if command == "cut" else command

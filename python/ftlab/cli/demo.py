@@ -15,7 +15,7 @@ TRACE = "phone-mix.csv.gz"
 
 
 @click.command()
-@click.option("--out", metavar="DIR", help="Directory that takes picture, report and all figures too.")
+@click.option("--out", metavar="DIR", help="Directory for picture, report and all figures.")
 @click.option(
     "--files",
     metavar="DIR",
@@ -63,7 +63,7 @@ def _copy(target: Path) -> None:
 
     for name in FOLDERS:
         if (target / name).exists():
-            raise UserError(f"--files {target}: {target / name} is there already")
+            raise UserError(f"--files {target}: {target / name} already exists")
     for name in FOLDERS:
         try:
             shutil.copytree(folder() / name, target / name)

@@ -15,7 +15,7 @@ from ftlab.outputs import check_distinct, write_stdout
 @click.command()
 @click.argument("first", metavar="A.json")
 @click.argument("second", metavar="B.json")
-@click.option("--all", "everything", is_flag=True, help="All percentiles, not the usual ones alone.")
+@click.option("--all", "everything", is_flag=True, help="All percentiles, not only the usual ones.")
 @options.json_option
 def diff(first: str, second: str, everything: bool, json_path: str | None) -> None:
     """Say what differs between two results, settings first.
@@ -38,7 +38,7 @@ def diff(first: str, second: str, everything: bool, json_path: str | None) -> No
         raise UserError(f"{first} and {second} have no variant in common")
     for path, own in ((first, results[0]), (second, results[1])):
         if alone := [label for label in own if label not in both]:
-            click.echo(f"note: in {path} alone: {'; '.join(alone)}", err=True)
+            click.echo(f"note: only in {path}: {'; '.join(alone)}", err=True)
     found = [differences.compare(results[0][label], results[1][label], label) for label in both]
     text = json.dumps([_as_json(each) for each in found], indent=2) + "\n"
     if output:

@@ -77,7 +77,7 @@ def set_option(command: Decorated) -> Decorated:
         multiple=True,
         metavar="KEY=VALUE",
         shell_complete=completing.settings,
-        help="Set a key of the configuration, host.scheduler=noop say. Repeatable.",
+        help="Set a key of the configuration, for example host.scheduler=noop. Repeatable.",
     )(allow_python_option(command))
 
 
@@ -87,7 +87,7 @@ def say_notes(config: Config | Plan) -> None:
         click.echo(f"note: {note}", err=True)
     if isinstance(config, Config) and (passed := config.passed_over()):
         click.echo(
-            f"note: the fio job's {', '.join(passed)}: passed over, nothing here depends on it", err=True
+            f"note: the fio job's {', '.join(passed)}: skipped, nothing here depends on it", err=True
         )
 
 
@@ -132,7 +132,7 @@ def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
     for line in lines[:MOST_DOUBTS]:
         click.echo(f"warning: {line}", err=True)
     if len(lines) > MOST_DOUBTS:
-        click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more doubts of traces", err=True)
+        click.echo(f"warning: {len(lines) - MOST_DOUBTS:,} more doubts about traces", err=True)
 
 
 def say_overloads(results: Iterable[tuple[str, Result]]) -> None:
@@ -241,7 +241,7 @@ def dask_options(command: Decorated) -> Decorated:
         default=60,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait where the scheduler has no worker, or has none any more.",
+        help="How long to wait if the scheduler has no worker, or none any more.",
     )(command)
     return click.option(
         "--dask",
@@ -329,5 +329,5 @@ def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Ove
 def _setting(text: str) -> Override:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise UserError(f"--set {text}: write --set KEY=VALUE, --set host.scheduler=noop say")
+        raise UserError(f"--set {text}: write --set KEY=VALUE, such as --set host.scheduler=noop")
     return Override(f"--set {text}", key.strip(), value.strip())

@@ -16,10 +16,10 @@ from ftlab.outputs import write_stdout
     default="reproduced",
     show_default=True,
     metavar="DIR",
-    help="Directory that takes page, pictures, CSV.",
+    help="Directory for page, pictures and CSV.",
 )
 @click.option("--quick", is_flag=True, help="Shorter workloads: every figure of all papers in minutes.")
-@click.option("--fresh", is_flag=True, help="Run everything anew, whatever the cache holds.")
+@click.option("--fresh", is_flag=True, help="Run everything again, whatever the cache holds.")
 @click.option(
     "--traces",
     metavar="DIR",
@@ -45,7 +45,7 @@ def reproduce(
     """Reproduce a paper's figures and tables, published against measured.
 
     PAPER is map-plus, vios, coop, msftl or all; FIGURE is fig9, table1 or the like, by default all
-    of them. What each runs stands in papers/PAPER/FIGURE.toml.
+    of them. What each runs is in papers/PAPER/FIGURE.toml.
 
     \b
     ftlab reproduce vios                      every figure and table

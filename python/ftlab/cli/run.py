@@ -54,7 +54,7 @@ REQUESTS_SUFFIXES = (".csv", ".parquet")
 @click.option(
     "--timeline-window",
     metavar="START:END",
-    help="The stretch of simulated time that --timeline shows, 10ms:20ms say.",
+    help="The stretch of simulated time that --timeline shows, for example 10ms:20ms.",
 )
 @options.check_option
 def run(

@@ -15,9 +15,9 @@ MOST_ROWS = 40
 
 @click.command()
 @click.argument("study")
-@click.option("--out", required=True, metavar="DIR", help="Directory that takes tables, results and page.")
-@click.option("--fresh", is_flag=True, help="Run everything anew; what another study left there goes.")
-@click.option("--dry-run", is_flag=True, help="Say how many runs there are and what they take; run none.")
+@click.option("--out", required=True, metavar="DIR", help="Directory for tables, results and page.")
+@click.option("--fresh", is_flag=True, help="Run everything again; what another study left there is removed.")
+@click.option("--dry-run", is_flag=True, help="Report how many runs there are and what they take; run none.")
 @options.allow_python_option
 @options.dask_options
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at a time.  [default: all cores]")
@@ -64,7 +64,7 @@ def sweep(
         said = options.command_line()
         outcome = run(planned, Path(out), reporter, executor, fresh=fresh, command=said)
     text = replications.render(planned.figure, outcome.lines, MOST_ROWS)
-    text += f"{outcome.done.run:,} runs, {outcome.done.reused:,} more were there: {out}\n"
+    text += f"{outcome.done.run:,} runs, {outcome.done.reused:,} more already existed: {out}\n"
     write_stdout(text)
     if outcome.failures:
         count = f"{outcome.failures:,} of {len(planned.runs):,} runs failed"

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Look so often.",
+    help="Interval between two looks.",
 )
-@click.option("--once", is_flag=True, help="Look once.  [default: where the output is no terminal]")
+@click.option("--once", is_flag=True, help="Look once.  [default: if the output is not a terminal]")
 def top(path: str | None, interval: float, once: bool) -> None:
     """Watch a live device until it stops or you interrupt.
 

@@ -80,8 +80,8 @@ def convert(source: str, target: str, settings: tuple[str, ...], **flags: str | 
 
 @trace.command()
 @click.argument("file")
-@click.option("--by", type=click.Choice(["volume"]), required=True, help="What becomes a file.")
-@click.option("--out", metavar="DIR", required=True, help="Directory that takes the files and index.csv.")
+@click.option("--by", type=click.Choice(["volume"]), required=True, help="What gets a file of its own.")
+@click.option("--out", metavar="DIR", required=True, help="Directory for the files and index.csv.")
 @options.shorthands(_READING)
 @options.set_option
 def split(file: str, by: str, out: str, settings: tuple[str, ...], **flags: str | None) -> None:
@@ -119,8 +119,8 @@ def generate(target: str, **flags: str | None) -> None:
     help="The model, a .toml file; for a targets file a directory that takes NAME.toml of each.",
 )
 @click.option("--config", metavar="CONFIG", help="For a trace: match its conflicts on this device too.")
-@click.option("--preset", metavar="NAME", help="For a trace: preset the model names, to be run as it is.")
-@click.option("--only", multiple=True, metavar="NAME", help="Of a targets file, fit these. Repeatable.")
+@click.option("--preset", metavar="NAME", help="For a trace: preset that the model names, to run as it is.")
+@click.option("--only", multiple=True, metavar="NAME", help="For a targets file: fit only these. Repeatable.")
 @click.option(
     "--tolerance", metavar="PERCENT", default="1%", show_default=True, help="What counts as reached."
 )

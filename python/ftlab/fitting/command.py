@@ -63,13 +63,13 @@ def run(request: Request) -> Iterator[tuple[Fit, str]]:
 
 def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
     if request.preset is not None:
-        raise UserError(f"--preset: the device stands in {request.source}, table [config]")
+        raise UserError(f"--preset: the device is in {request.source}, table [config]")
     given = [name for name in request.flags if name != "seed"]
     if given:
-        raise UserError(f"--{given[0].replace('_', '-')}: {request.source} is a targets file, no trace")
+        raise UserError(f"--{given[0].replace('_', '-')}: {request.source} is a targets file, not a trace")
     if request.config is not None:
         raise UserError(
-            f"--config: the device stands in {request.source}, table [config]; change it with --set"
+            f"--config: the device is in {request.source}, table [config]; change it with --set"
         )
     config, wanted = read_targets(request.source, request.only)
     directory = Path(request.out)
@@ -101,7 +101,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
 
 def _from_trace(request: Request) -> tuple[Fit, str]:
     if request.only:
-        raise UserError(f"--only: {request.source} is no targets file (.toml)")
+        raise UserError(f"--only: {request.source} is not a targets file (.toml)")
     if request.load_state is not None and request.config is None:
         raise UserError("--load-state: a state belongs to a device; name it with --config")
     output = Output("--out", request.out)

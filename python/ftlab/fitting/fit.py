@@ -54,9 +54,9 @@ PLACES = (
         for size in ("2MiB", "512KiB", "256KiB", "128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB")
     ),
 )
-"""What is tried for a near ratio beside a miss ratio, in this order: whether the hot part is scattered, and
+"""What is tried for a near ratio next to a miss ratio, in order: whether the hot part is scattered, and
 the near range. In one hot part requests meet by chance, in a scattered one hardly; and requests nearer to
-those before miss less."""
+earlier ones miss less."""
 
 HOT_PIECES = 256
 """The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
@@ -362,7 +362,7 @@ class Fitter:
         config = self._generator(keys)
         region: str = json.loads(config.json())["workload"]["synthetic"]["region"]
         if region == "device":
-            raise UserError('locality depends on the region: give [synthetic] region, "8GiB" say')
+            raise UserError('locality depends on the region: give [synthetic] region, for example "8GiB"')
         return region
 
     def _conflicts(self, targets: Targets, keys: dict[str, str]) -> None:

@@ -191,7 +191,7 @@ def updated_ratio(config: Config, device: _core.Device | None) -> float:
     found = json.loads(done.json)["mapping"]["updated_ratio"]
     if found is None:
         raise UserError(
-            "updated_ratio: nothing was flushed; it needs a device that flushes mappings, msftl say"
+            "updated_ratio: nothing was flushed; it needs a device that flushes mappings, such as msftl"
         )
     return float(found)
 

@@ -168,7 +168,7 @@ class _Reader:
             mix = sizes.of_mean(allowed, mean)
             if mix is None:
                 raise UserError(
-                    f"{place}.{key}: {mean:,.0f} B is no mean of sizes from {min(allowed):,} to"
+                    f"{place}.{key}: {mean:,.0f} B is not a mean of sizes from {min(allowed):,} to"
                     f" {max(allowed):,} B; give others (sizes = [...])"
                 )
             setattr(targets, f"{op}_sizes", mix)

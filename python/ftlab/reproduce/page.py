@@ -85,7 +85,7 @@ def _chosen(part: Part) -> list[Figure]:
 
 def _mode(quick: bool) -> str:
     how = (
-        "This is a quick run: workloads are shorter than the full ones, as said beside each figure. "
+        "This is a quick run: workloads are shorter than the full ones, as stated next to each figure. "
         if quick
         else "This is a full run. "
     )

@@ -157,7 +157,7 @@ def _check(paper: Paper, folder: Path) -> None:
     seen = set()
     for claim in paper.claims:
         if claim.id in seen:
-            raise UserError(f"{folder / 'published.toml'}: the claim {claim.id!r} stands there twice")
+            raise UserError(f"{folder / 'published.toml'}: the claim {claim.id!r} is given twice")
         seen.add(claim.id)
         values = {value.name for value in known[claim.figure].values}
         names = {name.replace("-", "_") for name in known} | values | FUNCTIONS.keys()

@@ -82,7 +82,7 @@ def load_axis(name: str, table: Table) -> Axis:
     axis = Axis(name, choices, title)
     for label, count in Counter(axis.labels).items():
         if count > 1:
-            raise table.wrong("labels", f"{label!r} stands there twice")
+            raise table.wrong("labels", f"{label!r} is given twice")
     return axis
 
 

@@ -82,7 +82,7 @@ class Cache:
         return _unpacked(b"".join(pieces))
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:
-        # There is no time in its header: the same result gives the same bytes.
+        # No time is in its header: the same result gives the same bytes.
         measured = {name: value for name, value in result.items() if name != "engine"}
         Output("cache", path, links=False).write(gzip.compress(_packed(measured), compresslevel=5, mtime=0))
 
@@ -97,7 +97,7 @@ class Folder(Cache):
     def _read(self, path: Path) -> dict[str, Any]:
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict) or "engine" not in found:
-            raise ValueError("it is no result")
+            raise ValueError("it is not a result")
         return found
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:

@@ -168,7 +168,7 @@ def _comparable(side: Any) -> Any:
         return side
     found = quantity(side)
     if found is None:
-        raise UserError(f"{side!r} is no quantity, so that nothing is more or less")
+        raise UserError(f"{side!r} is not a quantity, so nothing is more or less")
     return found
 
 
@@ -233,7 +233,7 @@ class Expression:
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             return None
         if not isinstance(value, (int, float)):
-            raise self._fail(f"came out as {type(value).__name__}, which is no number")
+            raise self._fail(f"came out as {type(value).__name__}, which is not a number")
         try:
             return float(value)
         except OverflowError as error:

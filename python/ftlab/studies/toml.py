@@ -49,7 +49,7 @@ class Table:
             return default
         value = self._values[key]
         if not isinstance(value, kind):
-            raise self.wrong(key, f"{value!r} is not what belongs there")
+            raise self.wrong(key, f"{value!r} is not of the right kind")
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -70,7 +70,7 @@ class Table:
         """Returns a list whose parts are all of one kind; empty if absent."""
         values = self.get(key, list, [])
         if not all(isinstance(value, kind) for value in values):
-            raise self.wrong(key, f"{values!r}: not all of it is what belongs there")
+            raise self.wrong(key, f"{values!r}: not all of it is of the right kind")
         return list(values)
 
     def texts(self, key: str) -> list[str]:

@@ -111,7 +111,7 @@ def load_tuning(path: Path) -> Tuning:
     before: set[str] = set()
     for each in tuning.parameters:
         for used in (each.when.used() if each.when else set()) - before:
-            raise table.wrong(f"parameter.{each.name}.when", f"no parameter {used!r} stands before it")
+            raise table.wrong(f"parameter.{each.name}.when", f"no parameter {used!r} comes before it")
         before.add(each.name)
     return tuning
 
@@ -155,7 +155,7 @@ def violation(constraint: Expression, names: Mapping[str, Any]) -> float:
     if held is None:
         return 1.0
     if not isinstance(held, bool):
-        raise UserError(f"{constraint.where}: {constraint.text!r}: is no comparison")
+        raise UserError(f"{constraint.where}: {constraint.text!r}: is not a comparison")
     if held:
         return 0.0
     sides = [side for side in constraint.sides(names) if isinstance(side, (int, float))]

@@ -150,7 +150,7 @@ impl Allocation {
             b'w' => Level::Way,
             b'd' => Level::Die,
             b'p' => Level::Plane,
-            _ => panic!("{name} is no order of allocation"),
+            _ => panic!("{name} is not an order of allocation"),
         };
         let letters: [u8; 4] = name.as_bytes().try_into().expect("an order of four levels");
         Allocation::Static(letters.map(level))

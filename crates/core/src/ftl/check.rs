@@ -44,7 +44,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let paged = ["ftl.gc", "ftl.gc_background", "ftl.free_blocks", "ftl.wear_leveling"];
     found.unless(!hybrid, &paged, &format!("{chosen} maps blocks"));
     let amount = ["ftl.flush_counts", "ftl.host_flush"];
-    found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is no amount");
+    found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is not an amount");
     let gathers = format!("{chosen} gathers no translation units");
     found.unless(super::gathers(settings), &["ftl.translation_blocks"], &gathers);
     let together = "units of mappings are gathered, and written back whole (ftl.kind, ftl.flush)";

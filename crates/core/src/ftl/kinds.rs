@@ -76,7 +76,7 @@ impl Ftl {
     /// Restores the FTL that `settings` name from the state that [`Prepare::save`] wrote.
     ///
     /// # Errors
-    /// [`Damage`] if what is read is no such state, or not that of these settings.
+    /// [`Damage`] if what is read is not such a state, or not that of these settings.
     pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Ftl, Damage> {
         with_kind!(served_by(settings), Kind, of => Kind::load(settings, check, from).map(of))
     }

@@ -72,7 +72,7 @@ fn generator(settings: &Settings, values: &Values) -> Result<(), Contradiction> 
     let Some(generator) = &settings.workload.synthetic else { return Ok(()) };
     if settings.workload.trace.is_some() {
         let message =
-            "a trace is given beside a generator (workload.synthetic.requests); remove one of the two";
+            "a trace is given as well as a generator (workload.synthetic.requests); remove one of the two";
         return fail("workload.trace", message.into());
     }
     if generator.read_ppm + generator.trim_ppm > 1_000_000 {

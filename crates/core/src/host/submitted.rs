@@ -13,7 +13,9 @@ use crate::workload::{Op, Record, SourceError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// It has no bytes, or some of them are beyond the user capacity.
-    #[error("{size} B at offset {offset} are no range of the device, which has {user_bytes} B for its user")]
+    #[error(
+        "{size} B at offset {offset} are not a range of the device, whose user capacity is {user_bytes} B"
+    )]
     Range {
         /// First byte.
         offset: u64,
@@ -23,7 +25,7 @@ pub enum SubmitError {
         user_bytes: u64,
     },
     /// It would arrive in the past.
-    #[error("an arrival at {at_ns} ns is in the past: time stands at {now_ns} ns")]
+    #[error("an arrival at {at_ns} ns is in the past: the time is {now_ns} ns")]
     Past {
         /// Arrival asked for, ns.
         at_ns: u64,

@@ -99,7 +99,7 @@ pub enum RunError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// Time can only move forward.
-    #[error("{until_ns} ns is in the past: time stands at {now_ns} ns")]
+    #[error("{until_ns} ns is in the past: the time is {now_ns} ns")]
     Past {
         /// Time asked for, ns.
         until_ns: u64,

@@ -174,7 +174,7 @@ impl Parameters {
             "ageing" => NANOS.format(self.ageing_ns),
             "runs" => self.runs.to_string(),
             "ageing_runs" => self.ageing_runs.to_string(),
-            other => panic!("{other} is no parameter"),
+            other => panic!("{other} is not a parameter"),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Found {
             Err(error) => return Err(failed(path, "cannot read", &error)),
         };
         if !meta.is_file() {
-            return Err(refused("a media file is a regular file, and this is none".into()));
+            return Err(refused("a media file is a regular file, and this is not one".into()));
         }
         if meta.len() == 0 {
             return Ok(None);

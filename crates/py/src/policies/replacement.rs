@@ -36,7 +36,7 @@ impl dftl::Replacement for Replacement {
             key.extract::<u32>().ok().filter(|lpn| self.held.contains(lpn)).ok_or_else(|| key.to_string())
         });
         named.unwrap_or_else(|given| {
-            self.object.wrong("victim", &format!("gave {given}, which is no key in the cache"))
+            self.object.wrong("victim", &format!("gave {given}, which is not a key in the cache"))
         })
     }
 

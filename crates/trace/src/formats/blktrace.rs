@@ -143,7 +143,7 @@ impl Reader for Blktrace {
         } else if let (Some(op), false) = (op, categories & COMMAND != 0 || size == 0) {
             let offset = sector
                 .checked_mul(SECTOR)
-                .ok_or_else(|| Trouble::Line(format!("sector {sector} lies beyond 2^64 bytes")))?;
+                .ok_or_else(|| Trouble::Line(format!("sector {sector} is beyond 2^64 bytes")))?;
             let offset = self.devices.place(&record[36..40], offset, size)?;
             Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs))
         } else {

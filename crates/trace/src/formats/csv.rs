@@ -64,7 +64,7 @@ impl Csv {
             };
             let seen = &mut found[column.0 as usize - 1];
             if std::mem::replace(seen, true) {
-                return Err(wrong(format!("column \"{}\" doubles another", crate::fields::shown(name))));
+                return Err(wrong(format!("column \"{}\" appears twice", crate::fields::shown(name))));
             }
             if column.0 == Column::Time {
                 self.time_unit = column.1;

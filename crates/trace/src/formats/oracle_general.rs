@@ -29,7 +29,7 @@ impl Reader for OracleGeneral {
         let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
         let object = u64::from_le_bytes(record[4..12].try_into().expect("eight bytes"));
         let offset = object.checked_mul(SECTOR).ok_or_else(|| {
-            Trouble::Line(format!("object {object} is no sector: this is no trace of a block device"))
+            Trouble::Line(format!("object {object} is not a sector: this is not a trace of a block device"))
         })?;
         let time_ns = u64::from(u32_at(0)) * SECOND_NS;
         Ok((Row::Request { time_ns, op: Op::Read, offset, size: u64::from(u32_at(12)) }, 0))

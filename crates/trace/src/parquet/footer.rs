@@ -104,7 +104,7 @@ fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
                     let part = part(thrift)?;
                     for (column, place) in columns.iter().zip(&mut group.parts) {
                         if column.leaf as u64 == leaf {
-                            *place = part.ok_or("a column's data are not said to be anywhere")?;
+                            *place = part.ok_or("it does not say where a column's data are")?;
                         }
                     }
                 }

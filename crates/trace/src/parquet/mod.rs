@@ -64,7 +64,7 @@ pub(crate) fn open(path: &str, options: &Options) -> Result<MakeChunks, SourceEr
     let chosen = chosen(&columns).map_err(|text| input_error(path, &text))?;
     let groups: Arc<[Group]> = footer::groups(&footer, &chosen).map_err(damaged)?.into();
     if groups.iter().flat_map(|group| &group.parts).any(|part| part.end > meta.len()) {
-        return Err(damaged("its data are said to be behind its end".into()));
+        return Err(damaged("its data would be beyond its end".into()));
     }
     let (path, file, go_on) = (path.to_owned(), Arc::new(file), options.go_on.clone());
     Ok(Box::new(move || {

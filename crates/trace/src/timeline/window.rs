@@ -25,12 +25,12 @@ impl Window {
     /// A message that says what is wrong and what to write.
     pub fn parse(text: &str) -> Result<Window, String> {
         let Some((start, end)) = text.split_once(':') else {
-            return Err("write START:END, 10ms:20ms say".into());
+            return Err("write START:END, for example 10ms:20ms".into());
         };
         let Window { start_ns, end_ns } = Window::default();
         let window = Window { start_ns: time(start, start_ns)?, end_ns: time(end, end_ns)? };
         if window.start_ns >= window.end_ns {
-            return Err("it ends before it begins; write START:END, 10ms:20ms say".into());
+            return Err("it ends before it begins; write START:END, for example 10ms:20ms".into());
         }
         Ok(window)
     }
@@ -50,7 +50,7 @@ fn time(text: &str, open: u64) -> Result<u64, String> {
         return Ok(open);
     }
     NANOS.parse(text).map_err(|error| match error {
-        QuantityError::NotANumber => format!("{text} is no time; write 10ms:20ms, say"),
+        QuantityError::NotANumber => format!("{text} is not a time; write for example 10ms:20ms"),
         QuantityError::Negative => format!("{text} is negative; simulated time begins at 0ns"),
         QuantityError::NoUnit(texts) => format!("{text} has no unit; write {}", texts.join(" or ")),
         QuantityError::Ambiguous(a, b) => format!("{text} is ambiguous; write {a} or {b}"),

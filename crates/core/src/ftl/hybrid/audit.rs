@@ -175,7 +175,7 @@ impl Store {
         self.slots.verify_count()?;
         for (logical, &block) in self.data.iter().enumerate().filter(|(_, block)| **block != NONE) {
             if self.block(block).role != Role::Data || self.block(block).owner != logical as u32 {
-                return Err(format!("block {block} is no data block of logical block {logical}"));
+                return Err(format!("block {block} is not a data block of logical block {logical}"));
             }
         }
         Ok(())

@@ -205,7 +205,7 @@ impl Logs for Pairs {
                 let full = at.next == store.shape.pages_per_block;
                 if !sound || (full && !store.shape.power_safe) || at.next == 0 {
                     return Err(format!(
-                        "block {log} is no open log block of logical block {logical}: {at:?}"
+                        "block {log} is not an open log block of logical block {logical}: {at:?}"
                     ));
                 }
                 count += 1;

@@ -248,7 +248,7 @@ impl Logs for Shared {
                 let at = store.block(log);
                 let current = index + 1 == lun.random.len();
                 if at.role != Role::Log || at.owner != NONE || (!current && at.next < full) || at.next == 0 {
-                    return Err(format!("block {log} is no RW log block in its place: {at:?}"));
+                    return Err(format!("block {log} is not an RW log block in its place: {at:?}"));
                 }
             }
             let mut count = lun.random.len();
@@ -257,7 +257,7 @@ impl Logs for Shared {
                 // A power cut may have left one out of order, which waits for its merge.
                 let sound = (at.in_order && at.next < full) || (!at.in_order && store.shape.power_safe);
                 if at.role != Role::Log || at.owner == NONE || !sound {
-                    return Err(format!("block {} is no SW log block: {at:?}", lun.sequential));
+                    return Err(format!("block {} is not an SW log block: {at:?}", lun.sequential));
                 }
                 count += 1;
             }

@@ -222,7 +222,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
             return Ok(());
         }
         let message = format!(
-            "{unit} B is no power of two from the unit of error correction (flash.ecc_unit) up to flash.page"
+            "{unit} B is not a power of two from flash.ecc_unit (the unit of error correction) to flash.page"
         );
         Err(Contradiction { key: Self::UNIT_KEY, message })
     }

@@ -243,7 +243,7 @@ pub(crate) fn check(settings: &Settings, unit: u32, key: &'static str) -> Result
     let page = settings.flash.page_bytes;
     if unit > page || !page.is_multiple_of(unit) {
         let message =
-            format!("units of {unit} B do not fill a NAND page of {page} B (flash.page) without a rest");
+            format!("units of {unit} B do not fill a NAND page of {page} B (flash.page) without a remainder");
         return fail(key, message);
     }
     if settings.ftl.entry_bytes > unit {

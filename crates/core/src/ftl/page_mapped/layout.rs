@@ -107,7 +107,7 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     let pages = if T::ON_FLASH { ", its translation pages" } else { "" };
     let spare = match settings.ftl.spare_blocks {
         0 => String::new(),
-        spare => format!(" beside {spare} spare ones (ftl.spare_blocks)"),
+        spare => format!(" besides {spare} spare ones (ftl.spare_blocks)"),
     };
     Contradiction {
         key: "ftl.over_provisioning",

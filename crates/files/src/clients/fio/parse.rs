@@ -74,7 +74,7 @@ impl Draft {
         };
         let name = &self.job.name;
         if !self.sized {
-            return Err(format!("job \"{name}\" has no size; write size=64m, say"));
+            return Err(format!("job \"{name}\" has no size; write for example size=64m"));
         }
         if self.job.time_based && self.job.runtime_ns.is_none() {
             return Err(format!("job \"{name}\": time_based without runtime never ends; add runtime=60"));
@@ -175,7 +175,7 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
                 "randrw" => (Pattern::Random, true, true),
                 _ => {
                     let known = "read, write, rw, randread, randwrite, randrw";
-                    return Err(of(format!("\"{value}\" is none of {known}")));
+                    return Err(of(format!("\"{value}\" is not one of {known}")));
                 }
             };
             (job.pattern, draft.reads, draft.writes) = (pattern, reads, writes);
@@ -205,7 +205,7 @@ fn set(draft: &mut Draft, option: &str, value: &str) -> Result<(), String> {
 fn count(value: &str, min: u64, max: u64) -> Result<u64, String> {
     match value.parse() {
         Ok(number) if (min..=max).contains(&number) => Ok(number),
-        _ => Err(format!("\"{value}\" is no whole number from {min} to {max}")),
+        _ => Err(format!("\"{value}\" is not a whole number from {min} to {max}")),
     }
 }
 
@@ -237,7 +237,7 @@ fn size(value: &str) -> Result<u64, String> {
     ];
     match scaled(value, UNITS) {
         Some(bytes) if bytes > 0 => Ok(bytes),
-        _ => Err(format!("\"{value}\" is no size; write 4k or 64m, say")),
+        _ => Err(format!("\"{value}\" is not a size; write for example 4k or 64m")),
     }
 }
 
@@ -252,7 +252,7 @@ fn time(value: &str) -> Result<u64, String> {
     ];
     match scaled(value, UNITS) {
         Some(ns) if ns > 0 => Ok(ns),
-        _ => Err(format!("\"{value}\" is no time; write 60 (seconds) or 500ms, say")),
+        _ => Err(format!("\"{value}\" is not a time; write for example 60 (seconds) or 500ms")),
     }
 }
 
@@ -267,7 +267,7 @@ fn pair(value: &str, read: fn(&str) -> Result<u64, String>) -> Result<[u64; 2], 
 fn number(value: &str, above: f64, below: f64) -> Result<f64, String> {
     match value.parse::<f64>() {
         Ok(number) if number > above && number < below => Ok(number),
-        _ => Err(format!("\"{value}\" is no number above {above} and below {below}")),
+        _ => Err(format!("\"{value}\" is not a number above {above} and below {below}")),
     }
 }
 
@@ -278,7 +278,7 @@ fn distribution(value: &str) -> Result<Distribution, String> {
         "zipf" => number(rest, 0.0, 10.0).map(Distribution::Zipf),
         "pareto" => number(rest, 0.0, 1.0).map(Distribution::Pareto),
         "zoned" => zones(rest).map(Distribution::Zoned),
-        _ => Err(format!("\"{value}\" is none of random, zipf:THETA, pareto:H, zoned:ACCESSES/SIZE:...")),
+        _ => Err(format!("\"{value}\" is not one of random, zipf:THETA, pareto:H, zoned:ACCESSES/SIZE:...")),
     }
 }
 
@@ -343,7 +343,7 @@ mod tests {
             of("zoned:60/10:30/90").unwrap_err().to_string(),
             "a.fio:3: random_distribution: zones of 60/10:30/90: accesses and sizes must each come to 100 percent"
         );
-        assert!(of("normal:3").unwrap_err().message.contains("is none of random, zipf:THETA"));
+        assert!(of("normal:3").unwrap_err().message.contains("is not one of random, zipf:THETA"));
     }
 
     #[test]
@@ -357,14 +357,16 @@ mod tests {
         assert!(
             all.starts_with("a.fio:3: option verify is not read by ftlab\n  line 5: option stonewall is not")
         );
-        assert!(all.contains("\n  line 6: rw: \"trim\" is none of read"), "{all}");
+        assert!(all.contains("\n  line 6: rw: \"trim\" is not one of read"), "{all}");
         assert!(!all.contains("ioengine"));
         assert_eq!(refused("rw=read\n"), "a.fio:1: rw: before any section; begin with [global] or [job]");
-        assert!(refused("[a]\nsize=1m\nrw=trim\n").starts_with("a.fio:3: rw: \"trim\" is none of read"));
-        assert!(refused("[a]\nsize=1m\nbs=4q\n").starts_with("a.fio:3: bs: \"4q\" is no size"));
-        assert!(refused("[a]\nsize=1m\niodepth=0\n").starts_with("a.fio:3: iodepth: \"0\" is no whole"));
-        assert!(refused("[a]\nsize=1m\nruntime=soon\n").starts_with("a.fio:3: runtime: \"soon\" is no time"));
-        assert_eq!(refused("[a]\nrw=read\n"), "a.fio:1: job \"a\" has no size; write size=64m, say");
+        assert!(refused("[a]\nsize=1m\nrw=trim\n").starts_with("a.fio:3: rw: \"trim\" is not one of read"));
+        assert!(refused("[a]\nsize=1m\nbs=4q\n").starts_with("a.fio:3: bs: \"4q\" is not a size"));
+        assert!(refused("[a]\nsize=1m\niodepth=0\n").starts_with("a.fio:3: iodepth: \"0\" is not a whole"));
+        assert!(
+            refused("[a]\nsize=1m\nruntime=soon\n").starts_with("a.fio:3: runtime: \"soon\" is not a time")
+        );
+        assert_eq!(refused("[a]\nrw=read\n"), "a.fio:1: job \"a\" has no size; write for example size=64m");
         assert!(refused("[a]\nsize=1m\ntime_based=1\n").contains("time_based without runtime"));
         assert!(refused("[global]\nrw=read\n").starts_with("a.fio:2: no job"));
         assert!(refused("").starts_with("a.fio:1: no job"));
