@@ -86,9 +86,7 @@ def say_notes(config: Config | Plan) -> None:
     for note in config.notes():
         click.echo(f"note: {note}", err=True)
     if isinstance(config, Config) and (passed := config.passed_over()):
-        click.echo(
-            f"note: the fio job's {', '.join(passed)}: skipped, nothing here depends on it", err=True
-        )
+        click.echo(f"note: the fio job's {', '.join(passed)}: skipped, nothing here depends on it", err=True)
 
 
 def strict_option(command: Decorated) -> Decorated:

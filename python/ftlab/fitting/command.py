@@ -68,9 +68,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
     if given:
         raise UserError(f"--{given[0].replace('_', '-')}: {request.source} is a targets file, not a trace")
     if request.config is not None:
-        raise UserError(
-            f"--config: the device is in {request.source}, table [config]; change it with --set"
-        )
+        raise UserError(f"--config: the device is in {request.source}, table [config]; change it with --set")
     config, wanted = read_targets(request.source, request.only)
     directory = Path(request.out)
     if directory.suffix == SUFFIX and len(wanted) > 1:
