@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 VEGA := python/ftlab/html/vega.js.gz
-# Where maturin looks for what a wheel installs beside the package.
+# Where maturin looks for what a wheel installs besides the package.
 MAN := ftlab._core.data
 OUT := out
 DIST := dist

@@ -36,7 +36,7 @@ EQUAL = """
 
 The models are plain Python in `tests/oracle`, written from the rules and not from the core. Unequal is
 counted exactly: to the nanosecond, to the single merge. The figures are those of `make validation`; the
-command beside them runs the same in CI, the event model (`events.py`) on fewer requests.
+command next to them runs the same in CI, the event model (`events.py`) on fewer requests.
 
 """
 

@@ -4,7 +4,7 @@
  *     replay CONFIG TRACE.csv AHEAD ROOM [KEY=VALUE ...]
  *
  * TRACE.csv is ftlab's own layout, time_ns,op,offset,size (`ftlab trace convert`). Requests are submitted AHEAD at a
- * time, and so many are always known to the device ahead of their arrival; completions are taken ROOM at a time.
+ * time, and as many are always known to the device ahead of their arrival; completions are taken ROOM at a time.
  * The numbers depend on neither.
  */
 #include <ftlab.h>

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::registered::set_ftl;
 
-/// A smaller form of the MAP+ paper's device: one chip, 35 us reads, 350 us programs, no bus time.
+/// Returns a smaller form of the MAP+ paper's device: one chip, 35 us reads, 350 us programs, no bus time.
 pub fn settings() -> Settings {
     let mut settings = Settings::default();
     settings.host.deadline_ns = None;

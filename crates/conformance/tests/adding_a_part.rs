@@ -20,7 +20,7 @@ fn lifo_serves_the_youngest_first() {
     assert!(done[2].complete_ns < done[1].complete_ns && done[1].complete_ns < done[0].complete_ns);
     let keys = ftlab_core::config::section::keys::<ftlab_core::settings::Settings>();
     let key = keys.iter().find(|key| key.path == "host.lifo_depth").unwrap();
-    assert_eq!((key.default, key.doc), ("1", "lifo: the oldest of so many youngest requests goes first."));
+    assert_eq!((key.default, key.doc), ("1", "lifo: the oldest of this many youngest requests goes first."));
     settings.host.sched.own.lifo.depth = 3;
     let done = conformance::checked(&settings, vec![read(0), read(1), read(2)]).1;
     assert!(done[0].complete_ns < done[1].complete_ns && done[1].complete_ns < done[2].complete_ns);

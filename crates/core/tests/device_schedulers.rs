@@ -15,7 +15,7 @@ use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A page-mapped device without bus time that never collects garbage.
+/// Returns a page-mapped device without bus time that never collects garbage.
 fn device(scheduler: &str, channels: u32, ways: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();

@@ -168,8 +168,8 @@ fn interleaved_dies_share_their_channels_bus() {
     ready(&four, &asks, &[READ + BUS, READ + BUS, READ + 2 * BUS, READ + 2 * BUS]);
 }
 
-/// A device whose next write of LPN 0 (and its neighbours on other LUNs) collects a block with one valid
-/// page: see `collection_delays_the_write_that_needs_a_block` of `device_timing.rs`.
+/// Returns a device whose next write of LPN 0 (and its neighbours on other LUNs) collects a block with one
+/// valid page: see `collection_delays_the_write_that_needs_a_block` of `device_timing.rs`.
 fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let mut settings = settings.clone();
     let units = settings.flash.luns();

@@ -18,7 +18,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const KIB: u32 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// The paper's device (section 4.1) with this many blocks on each of its four chips; `unit` 0 is Base-DFTL.
+/// Returns the paper's device (section 4.1) with this many blocks on each of its four chips; `unit` 0:
+/// Base-DFTL.
 fn paper(unit: u32, blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = match unit {

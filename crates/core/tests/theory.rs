@@ -16,8 +16,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The ratios of physical to logical pages that the closed forms are tabulated for.
 const RATIOS: [f64; 3] = [1.07, 1.15, 1.28];
 
-/// A page-mapped device of one chip with this many blocks of `b` pages: `ratio` times the user's pages, after
-/// the reserve and half a block are subtracted.
+/// Returns a page-mapped device of one chip with this many blocks of `b` pages: `ratio` times the user's
+/// pages, after the reserve and half a block are subtracted.
 fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();

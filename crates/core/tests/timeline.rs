@@ -73,7 +73,7 @@ fn observed(settings: &Settings, wanted: bool) -> (Report, Kept) {
     (report, kept)
 }
 
-/// A small device with everything that makes steps: collection, mapping misses, prefetches, buses.
+/// Returns a small device with everything that makes steps: collection, mapping misses, prefetches, buses.
 fn devices() -> Vec<(String, Settings)> {
     let mut all = Vec::new();
     for (channels, chips, transfer_ps) in [(1, 1, 0), (1, 1, 2_500), (2, 2, 0), (2, 2, 2_500), (3, 1, 10_000)]

@@ -17,7 +17,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Entries of a translation page in these cases.
 const PAGE: u32 = 8;
 
-/// A device with pages of 512 B and a cache of this many bytes.
+/// Returns a device with pages of 512 B and a cache of this many bytes.
 fn small(bytes: Option<u64>) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "tpftl".into();

@@ -11,7 +11,7 @@ use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A full device; 95 % of the writes go to a twentieth of it, or all of them are uniform.
+/// Runs a full device; 95 % of the writes go to a twentieth of it, or all of them are uniform.
 fn hot_and_cold(settings: &Settings, writes: u64, frozen: bool, check: bool) -> Report {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);

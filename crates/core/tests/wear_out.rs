@@ -337,7 +337,7 @@ impl Driven {
     }
 }
 
-/// A device whose blocks last a few erases.
+/// Returns a device whose blocks last a few erases.
 fn mortal() -> impl Strategy<Value = Settings> {
     let parts = (device(), 1u32..12, 0u32..4, any::<bool>(), 0u32..4);
     parts.prop_filter_map("needs more blocks", |(mut settings, cycles, spare, ecc, above)| {

@@ -23,7 +23,7 @@ section! {
 
 over!(Settings, below: core::Settings);
 
-/// Returns the file host's defaults.
+/// The file host has its defaults.
 impl From<core::Settings> for Settings {
     fn from(below: core::Settings) -> Settings {
         Settings { below, files: Files::default() }
@@ -122,7 +122,7 @@ section! {
         discard: bool = "host.discard", "false";
         /// Flush the device before and after each commit block of the journal (ext4: barrier=1).
         barriers: bool = "host.barriers", "true";
-        /// Returns the benchmark, if one is chosen.
+        /// The benchmark, if one is chosen.
         benchmark: Option<Parameters>;
     }
 }

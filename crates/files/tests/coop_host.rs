@@ -210,7 +210,7 @@ fn an_ftl_without_merges() {
     }
 }
 
-/// A hybrid phone with a page cache: blocks of 16 pages.
+/// Returns a hybrid phone with a page cache: blocks of 16 pages.
 fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings {
     let mut settings = Settings::from(device(kind, block_pages, 80, 6));
     settings.flash.blocks_per_plane = blocks;

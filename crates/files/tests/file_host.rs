@@ -93,7 +93,7 @@ fn settings() -> Settings {
     common::settings().into()
 }
 
-/// The paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
+/// Returns the paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
 fn phone(blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();

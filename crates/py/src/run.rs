@@ -42,7 +42,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// The result of a simulation in progress.
+    /// Makes the result of a simulation in progress.
     pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
         RunResult { json, wall_s, prepare_s: 0.0, timeline: None, behind: (0, 0), rows: Mutex::new(rows) }
     }

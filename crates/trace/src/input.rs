@@ -43,7 +43,7 @@ impl Input {
                 path,
                 &format!(
                     "a {} trace has no arrival times, so it cannot be replayed by them\n  \
-                     closed replay keeps so many requests outstanding: --replay closed --set host.queue_depth=32",
+                     closed replay keeps that many requests outstanding: --replay closed --set host.queue_depth=32",
                     format.name
                 ),
             ));

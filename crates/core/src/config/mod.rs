@@ -132,8 +132,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A name that ends in `SHARE` represents every name with a share of at most 100% in its place
-    /// (`random:25%`): the part before it.
+    /// Returns the part before `SHARE` of a name that ends in it: the name represents every name with a share
+    /// of at most 100% in that place (`random:25%`).
     pub fn before_share(&self) -> Option<&'static str> {
         self.name.strip_suffix("SHARE")
     }

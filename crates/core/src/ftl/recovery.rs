@@ -18,7 +18,7 @@ pub enum Flaw {
     /// None.
     #[default]
     None,
-    /// Spare areas of user data are ignored: the mapping is what the translation pages say.
+    /// Spare areas of user data are ignored: the mapping is that of the translation pages.
     SkipScan,
     /// The first version found counts, not the newest.
     IgnoreOrder,

@@ -1,4 +1,4 @@
-//! What lies where: the map of owners to slots, and what the flash says of each slot.
+//! What lies where: the map of owners to slots, and what the flash records about each slot.
 //!
 //! A log of pages and the blocks of a hybrid FTL are both built on this. An owner has data: a logical page, a
 //! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page if that is

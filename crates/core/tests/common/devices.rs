@@ -53,7 +53,7 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
     )
 }
 
-/// A geometry, from roomy down to the smallest accepted number of blocks, and a policy.
+/// Returns a geometry, from roomy down to the smallest accepted number of blocks, and a policy.
 pub fn device() -> impl Strategy<Value = Settings> {
     let policy = (
         [prop::sample::select(victim_policies()), prop::sample::select(victim_policies())],

@@ -19,7 +19,7 @@ const AGEING: Variation = Variation {
     step_decrement: 0.03,
 };
 
-/// A geometry, from roomy down to the smallest accepted number of blocks and log blocks.
+/// Returns a geometry, from roomy down to the smallest accepted number of blocks and log blocks.
 pub fn device() -> impl Strategy<Value = Settings> {
     let geometry = (prop::sample::select(hybrids()), 1u32..4, 1u32..3, 1u32..9, 1u32..24, 0u64..40);
     (geometry, 0u64..30, 0u64..100, any::<bool>(), 1u32..3).prop_filter_map(

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A file system on 64 MiB: one group, a journal of 4 MiB.
+/// Returns a file system on 64 MiB: one group, a journal of 4 MiB.
 fn fs(clients: u32) -> Fs {
     Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, clients)
 }

@@ -48,7 +48,7 @@ impl Block {
     pub(super) const FREE: Block =
         Block { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
 
-    /// The use for which it was taken, as its pages' spare areas record it.
+    /// Returns the use for which it was taken, as its pages' spare areas record it.
     pub(super) fn kind(&self) -> Kind {
         match self.role {
             Role::Free | Role::Data => Kind::Data,
