@@ -1,5 +1,5 @@
-//! Rules of the source, kept by a test: which module may use which, which files may name each other in a circle, and
-//! how long things may get.
+//! Rules of the source, kept by a test: which module may use which, which files may name each other in a circle, how
+//! long things may get, and how comments and messages are written.
 
 mod house;
 
@@ -59,12 +59,13 @@ const CIRCLES: &[(&str, usize)] = &[
 const LONGEST_FILE: usize = 400;
 const LONGEST_FUNCTION: usize = 60;
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Collects the files below a folder whose names end so.
+fn walk(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
+        if path.is_dir() && !path.ends_with("target") {
+            walk(&path, ends, found);
+        } else if path.extension().is_some_and(|end| ends.iter().any(|known| end == *known)) {
             found.push(path);
         }
     }
@@ -74,7 +75,7 @@ fn all_sources() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
     for entry in fs::read_dir(crates).unwrap() {
-        sources(&entry.unwrap().path().join("src"), &mut found);
+        walk(&entry.unwrap().path().join("src"), &["rs"], &mut found);
     }
     found.sort();
     assert!(found.len() > 50, "the sources are where this test looks for them");
@@ -168,4 +169,108 @@ fn files_and_functions_can_be_read_at_one_sitting() {
         }
     }
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// Phrases that a native reader stumbles over, and what to write instead.
+const TICS: &[(&[&str], &str)] = &[
+    (&[" so many ", "(so many "], "the number, or \"this many\""),
+    (
+        &[" beside a ", " beside each ", " beside it", " beside the ", " beside what "],
+        "besides, or \"next to\"",
+    ),
+    (&[", say.", ", say)", ", say;", ", say\"", ", say`"], "\"for example\", before the example"),
+    (&["Read into ", "Reading: "], "Interpretation:"),
+    (&[" hear of ", " hears of ", " is told of ", " are told of "], "is told about, or what receives it"),
+    (&["the how man"], "the number"),
+    (&[" stand there", " stands there"], "is there, or \"is given\""),
+    (&["The same of ", "the same of "], "the same for"),
+    (&[" known of ", " knows of ", " says of ", " said of "], "known about, says about"),
+];
+
+/// What may follow "is no", as in "is no longer"; anything else is "is not a".
+const AFTER_NO: &[&str] =
+    &["better", "earlier", "farther", "higher", "larger", "later", "less", "longer", "more", "smaller"];
+
+/// How the first line of a function that returns something does not begin.
+const NOUNS: &[&str] = &["A ", "All ", "An ", "How ", "Its ", "The ", "This ", "What "];
+
+/// Returns all text that people read and this test judges: sources, scripts, headers and presets.
+fn prose() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut found = vec![root.join("Makefile"), root.join(".ci/run")];
+    for folder in ["benches", "crates", "examples", "python", "scripts", "tests"] {
+        walk(&root.join(folder), &["c", "h", "py", "rs", "sh", "toml"], &mut found);
+    }
+    found.retain(|path| path.is_file() && !path.ends_with("core/tests/tidy.rs"));
+    assert!(found.len() > 500, "the text is where this test looks for it");
+    let read = |path: PathBuf| (path.clone(), String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+    found.into_iter().map(read).collect()
+}
+
+#[test]
+fn comments_and_messages_are_plain_english() {
+    let mut odd = Vec::new();
+    for (path, text) in prose() {
+        for (number, line) in text.lines().enumerate() {
+            let mut tell = |what: &str, write: &str| {
+                odd.push(format!("{}:{}: {what:?}: write {write}", path.display(), number + 1));
+            };
+            for (phrases, write) in TICS {
+                phrases
+                    .iter()
+                    .filter(|phrase| line.contains(**phrase))
+                    .for_each(|phrase| tell(phrase, write));
+            }
+            for verb in [" is no ", " are no "] {
+                for (at, _) in line.match_indices(verb) {
+                    let before = line[..at].trim_start_matches([' ', '/', '#', '*', '!']).to_lowercase();
+                    let there = before.is_empty() || before.ends_with("there");
+                    let next = line[at + verb.len()..].split(|c: char| !c.is_alphanumeric()).next().unwrap();
+                    if !there && !AFTER_NO.contains(&next) {
+                        tell(verb, "\"is not a\"");
+                    }
+                }
+            }
+        }
+    }
+    assert!(odd.is_empty(), "{}", odd.join("\n"));
+}
+
+/// Returns the item that a doc comment or docstring at a line is about, up to its body.
+fn item_of(lines: &[&str], at: usize, is_python: bool) -> String {
+    if !is_python {
+        let item = lines[at..].iter().copied().skip_while(|line| line.starts_with(['/', '#'])).take(10);
+        return item.collect::<Vec<_>>().join(" ").split(['{', ';']).next().unwrap().to_owned();
+    }
+    let starts = |line: &&str| ["def ", "async def ", "class "].iter().any(|word| line.starts_with(word));
+    let head = lines[..at].iter().rposition(starts).filter(|_| lines[at - 1].ends_with(':'));
+    lines[head.unwrap_or(at)..at].join(" ").replace("def ", "fn ").replace("-> None:", "")
+}
+
+/// A field or type returns nothing; a function that returns something says so, or what it does.
+#[test]
+fn first_lines_say_what_is_returned() {
+    let mut odd = Vec::new();
+    for (path, text) in prose() {
+        let is_python = match path.extension().and_then(|end| end.to_str()) {
+            Some("py") => true,
+            Some("rs") => false,
+            _ => continue,
+        };
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        for (at, line) in lines.iter().enumerate() {
+            let Some(said) = line.strip_prefix(if is_python { "\"\"\"" } else { "/// " }) else { continue };
+            if at == 0 || lines[at - 1].starts_with("///") {
+                continue;
+            }
+            let item = item_of(&lines, at, is_python);
+            let is_function = item.starts_with("fn ") || item.contains(" fn ");
+            if said.starts_with("Returns ") && !is_function && !is_python {
+                odd.push(format!("{}:{}: say what this is: {said}", path.display(), at + 1));
+            } else if is_function && item.contains("->") && NOUNS.iter().any(|noun| said.starts_with(noun)) {
+                odd.push(format!("{}:{}: begin with Returns, or a verb: {said}", path.display(), at + 1));
+            }
+        }
+    }
+    assert!(odd.is_empty(), "{}", odd.join("\n"));
 }

@@ -4,7 +4,7 @@ use super::{Cells, Counts, Flash, Label, Step, Timing, Work};
 use crate::util::{Bits, NONE};
 
 impl Work {
-    /// An empty sink for a device that has done no work; which blocks are fast follows from `seed`.
+    /// Makes an empty sink for a device that has done no work; which blocks are fast follows from `seed`.
     pub fn new(flash: &Flash, logical_page_bytes: u32, seed: u64) -> Work {
         Work {
             timing: Timing::new(flash, logical_page_bytes),
@@ -69,7 +69,7 @@ impl Work {
         self.loads.get_or_insert(0);
     }
 
-    /// What the cells take.
+    /// Returns the cells.
     pub fn cells(&self) -> &Cells {
         &self.cells
     }

@@ -27,7 +27,7 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// The operations of these counts.
+    /// Makes the section from these counts.
     pub fn new(counts: &Counts, program_time: Option<Summary>) -> Flash {
         Flash {
             reads: by_cause(&counts.reads),
@@ -44,12 +44,12 @@ fn by_cause(counts: &[u64; 8]) -> ByCause {
     Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
 }
 
-/// A share; `None` of nothing.
+/// Returns a share; `None` if the whole is 0.
 pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// A number of things per second of `ns`; 0 without time.
+/// Returns a number of things per second of `ns`; 0 without time.
 pub(super) fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { count as f64 * 1e9 / ns as f64 }
 }

@@ -1,14 +1,14 @@
 //! The device's health, as a drive reports it.
 //!
-//! Sources: NVM Express Base Specification 2.0, section 5.16.1.3 (SMART / Health Information log);
-//! JEDEC JESD84-B51 (eMMC 5.1), section 7.4 (EXT_CSD bytes 267 to 269); JEDEC JESD220 (UFS), the
-//! device health descriptor. Fields keep the standards' names and encodings; what a simulation does
-//! not know (temperature, power cycles, uncorrected errors) is not there.
+//! Sources: NVM Express Base Specification 2.0, section 5.16.1.3 (SMART / Health Information log); JEDEC
+//! JESD84-B51 (eMMC 5.1), section 7.4 (EXT_CSD bytes 267 to 269); JEDEC JESD220 (UFS), the device health
+//! descriptor. Fields keep the standards' names and encodings; what a simulation does not know (temperature,
+//! power cycles, uncorrected errors) is left out.
 //!
-//! Read into them: life used is erases over endurance, the mean over all blocks, `flash.pe_cycles` and
-//! preconditioning included. NVMe's available spare is that of the chip with the fewest spare blocks
-//! left, as those of one chip do not help another; eMMC and UFS speak of the average. Memory is of one
-//! type, so that type B is not defined. Counters of commands and data are those of the run.
+//! Interpretation: life used is erases over endurance, the mean over all blocks, `flash.pe_cycles` and
+//! preconditioning included. NVMe's available spare is that of the chip with the fewest spare blocks left, as
+//! those of one chip do not help another; eMMC and UFS mean the average. There is one type of memory, so type
+//! B is not defined. Counters of commands and data are those of the run.
 
 use serde::Serialize;
 
@@ -143,7 +143,8 @@ fn life_time(used: Option<f64>) -> u8 {
 }
 
 impl Health {
-    /// The health of a device whose blocks have come so far, and that turned read-only or not.
+    /// Makes the health of a device from the wear of its blocks and the time when it turned read-only, if it
+    /// did.
     pub fn new(life: &Life, recorder: &Recorder, read_only_ns: Option<u64>, threshold_ppm: u64) -> Health {
         let (spare, left) = life.fewest;
         let threshold = (threshold_ppm / 10_000) as u8;

@@ -119,7 +119,7 @@ impl Histogram {
         held.map(|(bin, &count)| (lower_of(bin), count))
     }
 
-    /// The value below or at which `percent` of the values lie, within 1/128.
+    /// Returns the value at or below which `percent` of the values are, within 1/128.
     pub fn percentile(&self, percent: f64) -> u64 {
         // In integers: 99.9 / 100 * 1000 is more than 999 in floating point.
         let ppm = (percent * 10_000.0).round() as u128;

@@ -102,7 +102,7 @@ impl Intervals {
         self.ends.truncate(INTERVALS / 2);
     }
 
-    /// The intervals of a run that ends with these counters.
+    /// Returns the intervals of a run that ends with these counters.
     pub fn report(mut self, end: &Counters, logical_pages_per_page: u32) -> IntervalsReport {
         if self.ends.last().copied().unwrap_or_default() != *end {
             self.ends.push(*end);

@@ -26,7 +26,7 @@ pub struct EraseMap {
 }
 
 impl EraseMap {
-    /// The map of a device of so many units, each of which is called `unit`.
+    /// Makes the map of a device with this many units, each of which is called `unit`.
     pub fn new(ftl: &Ftl, units: u32, unit: &'static str) -> EraseMap {
         let mut erases = Vec::new();
         ftl.erases(&mut |count| erases.push(count));
@@ -90,7 +90,7 @@ impl MissCurve {
 }
 
 impl MissCurves {
-    /// The curves of these lookups.
+    /// Makes the curves of these lookups.
     pub fn new(lookups: &Lookups, entry_bytes: u64, unit_bytes: u64) -> MissCurves {
         MissCurves {
             lookups: lookups.entries.references(),

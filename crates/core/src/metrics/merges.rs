@@ -35,7 +35,7 @@ pub struct Merges {
 }
 
 impl Merges {
-    /// The section of these merges, beside `host_ns` of operations of cause `host`.
+    /// Makes the section of these merges; `host_ns` is the time of operations of cause `host`.
     pub fn new(stats: &MergeStats, host_ns: u64) -> Merges {
         let of = |kind| {
             let MergeCount { count, pages_copied, busy_ns } = stats.of(kind);

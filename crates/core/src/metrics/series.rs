@@ -39,7 +39,7 @@ pub struct SeriesReport {
 }
 
 impl Series {
-    /// An empty series from `from_ns` on.
+    /// Makes an empty series from `from_ns` on.
     pub fn new(from_ns: u64) -> Series {
         Series { from_ns, width_ns: FIRST_NS, points: Vec::with_capacity(POINTS) }
     }
@@ -75,7 +75,7 @@ impl Series {
         self.points.truncate(half);
     }
 
-    /// The series for a result.
+    /// Returns the series for a result.
     pub fn report(&self) -> SeriesReport {
         SeriesReport {
             from_ns: self.from_ns,

@@ -1,4 +1,4 @@
-//! `[results]`: what a result holds beside its fixed fields.
+//! `[results]`: what a result holds besides its fixed fields.
 
 use crate::config::section;
 

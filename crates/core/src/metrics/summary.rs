@@ -58,7 +58,7 @@ pub struct Bins {
 }
 
 impl Summary {
-    /// The figures of a histogram; with `bins` the histogram too.
+    /// Makes the figures of a histogram; with `bins`, the histogram is included.
     pub fn new(histogram: &Histogram, bins: bool) -> Summary {
         let percentiles = if histogram.count() == 0 { &[][..] } else { &PERCENTILES[..] };
         Summary {
@@ -76,7 +76,7 @@ impl Summary {
 }
 
 impl Parts {
-    /// The figures of reads, of writes, and of both.
+    /// Makes the figures of reads, of writes, and of both.
     pub fn new([read, write]: [&Histogram; 2], bins: bool) -> Parts {
         let mut all = read.clone();
         all.merge(write);

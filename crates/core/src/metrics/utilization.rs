@@ -17,9 +17,9 @@ pub struct Utilization {
     pub channel_busy_ns: Vec<u64>,
     /// Busy share of the elapsed time of each chip.
     pub chip: Vec<f64>,
-    /// The same of each die.
+    /// The same for each die.
     pub die: Vec<f64>,
-    /// The same of each channel's bus.
+    /// The same for each channel's bus.
     pub channel: Vec<f64>,
     /// The resource with the largest share; absent where nothing was busy.
     pub bottleneck: Option<Bottleneck>,

@@ -2,7 +2,7 @@
 //!
 //! A [`Simulation`] is a device at time 0 and what feeds it: requests submitted from outside
 //! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), or something above the block layer
-//! that is told of completions ([`Simulation::below`]). Its driver owns the time. How time is divided into
+//! that is told about completions ([`Simulation::below`]). Its driver owns the time. How time is divided into
 //! calls of [`Simulation::advance`] makes no difference to what happens.
 
 mod feed;
@@ -128,8 +128,8 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
-    /// Makes the same, with a feed that is told of completions: for example clients with a file system and a
-    /// page cache.
+    /// Does the same, with a feed that is told about completions: for example clients with a file system and
+    /// a page cache.
     pub fn below(
         settings: &Settings,
         prepared: Prepared,

@@ -49,9 +49,8 @@ pub trait Observer {
         true
     }
 
-    /// Returns how many answers it has room for: the simulation stops after the instant that uses up the
-    /// room, and time stands there. An instant may bring more than that. Asked each time before time moves
-    /// on.
+    /// Returns how many answers it has room for; asked each time before time moves on. The simulation stops
+    /// after the instant that uses up the room, which may bring more than that.
     fn room(&self) -> u64 {
         u64::MAX
     }

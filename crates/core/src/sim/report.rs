@@ -73,8 +73,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// How long the run has taken, ns, from the first arrival to the last completion or, while requests are under
-    /// way, to now; and how long the array worked in that time.
+    /// Returns how long the run has taken, ns, from the first arrival to the last completion or, while
+    /// requests are under way, to now; and how long the array worked in that time.
     pub(super) fn extent(&self) -> (u64, Used) {
         let under_way = self.under_way() > 0;
         let end_ns = if under_way { self.now_ns } else { self.last_ns };

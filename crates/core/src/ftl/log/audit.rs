@@ -166,7 +166,7 @@ impl Log {
         Ok(())
     }
 
-    /// The policy holds every closed block of the LUN once, under its number of valid slots.
+    /// Checks that the policy holds every closed block of the LUN once, under its number of valid slots.
     fn verify_closed(&self, lun: u32) -> Result<u32, String> {
         let mut held = Vec::new();
         let mut fault = None;

@@ -91,7 +91,8 @@ impl Log {
     }
 
     /// Performs one step of a LUN's collection: begins a victim if none is begun, and copies its live slots
-    /// into up to `pages` pages, or erases it if it has none left. `moved` is told of every owner that moved.
+    /// into up to `pages` pages, or erases it if it has none left. `moved` is called with every owner that
+    /// moved.
     ///
     /// # Panics
     /// If the log does not collect in the background, or has no closed block on the LUN.

@@ -16,7 +16,7 @@ pub(super) struct Fronts {
 }
 
 impl Fronts {
-    /// No block waits; each LUN may have so many fronts.
+    /// Makes it without waiting blocks; each LUN may have `per_lun` fronts.
     pub(crate) fn new(luns: u32, per_lun: u32) -> Fronts {
         Fronts { next: vec![NONE; (luns * per_lun) as usize], waiting: vec![0; luns as usize], per_lun }
     }

@@ -280,8 +280,8 @@ impl Log {
         self.is_short(lun) && self.end_begun(lun, pool, work, moved)
     }
 
-    /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after
-    /// collecting garbage if necessary. `moved` is told of every owner that collection moved.
+    /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after collecting
+    /// garbage if necessary. `moved` is called with every owner that collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
@@ -350,7 +350,7 @@ impl Log {
         }
     }
 
-    /// An owner gets a new version; gives the slot of the previous one, or [`NONE`].
+    /// Gives an owner a new version; returns the slot of the previous one, or [`NONE`].
     #[inline(always)] // for every write
     fn renew(&mut self, owner: u32) -> u32 {
         self.writes += 1;

@@ -83,7 +83,7 @@ impl Log {
         }
     }
 
-    /// The class of the block next in order, among those of a LUN's writable blocks; `open` is its frontier.
+    /// Returns the class of the block next in order, among a LUN's writable blocks; `open` is its frontier.
     fn next_in_order(
         &mut self,
         lun: u32,

@@ -139,7 +139,7 @@ impl Log {
         Ok(group)
     }
 
-    /// The block of this slot, if there is one, is continued from there.
+    /// Continues the block of this slot, if there is one, from there.
     fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<(), Damage> {
         if next == NONE {
             return Ok(());

@@ -1,10 +1,10 @@
 //! Trims that survive a power cut.
 //!
 //! A trim leaves nothing on flash, and the trimmed data is still there. So the log of user data has owners
-//! besides the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs, one slot whose
-//! bits say for each of them whether it has data. The statement "no data" is about everything written before
-//! the trim page, so every version of a trim page that is still on flash stays true, and copies keep their
-//! sequence number. A trim page is written
+//! besides the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs, one slot with a
+//! bit for each of them that says whether it has data. The statement "no data" is about everything written
+//! before the trim page, so every version of a trim page that is still on flash stays true, and copies keep
+//! their sequence number. A trim page is written
 //!
 //! - at a host flush, if a page of it was trimmed since it was last written: after all data that the flush
 //!   programs, because a page that has data again has its bit cleared;
@@ -15,7 +15,7 @@
 //! flash and its collection has ended, on any LUN.
 //!
 //! The second case needs no room beyond the victim's: it has at least as many invalid slots as it causes trim
-//! pages to be written. Without trims nothing of this happens, and the trim pages take no room.
+//! pages to be written. Without trims none of this happens, and the trim pages take no room.
 
 use super::Log;
 use crate::flash::Work;
@@ -55,7 +55,7 @@ impl Log {
         self.trim_page_needed(self.pages() + owner / self.shape.lpns_per_trim_page, slot).lpns.set(owner);
     }
 
-    /// A trim page is due before the block of a slot may be erased.
+    /// Notes that a trim page is due before the block of a slot may be erased.
     fn trim_page_needed(&mut self, owner: u32, slot: u32) -> &mut Trims {
         let (pages, blocks, trim_pages) = (self.pages(), self.blocks.len(), self.shape.trim_pages);
         let block = self.by_block.div(slot);
