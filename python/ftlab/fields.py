@@ -531,12 +531,12 @@ class Fields(Section):
     miss_curve: MissCurve | None
     """With ``results.miss_curve``."""
     benchmark: Benchmark | None
-    """Of a benchmark or a fio job."""
+    """For a benchmark or a fio job."""
     page_cache: PageCache | None
     """Where there is one."""
     file_system: FileSystem | None
     """Where there is one."""
     own: Mapping[str, Mapping[str, float | None]] | None
-    """Where parts report figures of their own: by part and name."""
+    """Figures that parts report themselves, by part and name."""
     own_legend: list[dict[str, str]] | None
-    """What each of these is: its part, name, unit and a line."""
+    """What each of these is: its part, name, unit and description."""

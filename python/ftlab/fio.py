@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Times = np.ndarray[Any, Any]
 
 VERSION = f"fio-3.33-ftlab-{__version__}"
-"""The version whose layout this is, in the manner of fio's own names of builds."""
+"""The version whose layout this is, named in the way that fio names its builds."""
 
 DIRECTIONS = {"read": "R", "write": "W", "trim": "T", "sync": "F"}
 """fio's name of an operation, and ftlab's letter."""
@@ -61,7 +61,7 @@ class Digest:
     """What fio's layout needs from the single requests."""
 
     directions: dict[str, Direction]
-    """By fio's names."""
+    """Percentiles by fio's names."""
     depths: dict[str, float]
     """Percent of the requests that found this many outstanding, including themselves."""
     levels: dict[str, dict[str, float]]

@@ -38,7 +38,7 @@ class Group:
     load: str
     """What the varied values have in common; empty if this is the only group."""
     members: list[int]
-    """Their positions, in order; the others' ratios refer to the first."""
+    """Their positions, in order; the ratios of the others refer to the first."""
 
 
 class Labels:

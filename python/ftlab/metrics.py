@@ -19,13 +19,13 @@ class Metric:
     name: str
     """Name in the row."""
     short: str
-    """Heading of its column when variants are rows: one word a line."""
+    """Heading of its column when variants are rows: one word per line."""
     kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
     """How it is printed."""
     better: Literal["low", "high"] | None
     """Which direction is better; None: neither, so nothing is marked."""
     column: str
-    """Its name for programs: that of the result's field, if it is one."""
+    """Its name for programs: that of the result's field, if it is a field."""
     get: Callable[[dict[str, Any]], Number]
     """Reads it from a result."""
 

@@ -34,7 +34,7 @@ NEUTRAL = {
         **{"good": "#3ecf9d", "fair": "#e0a83a", "bad": "#ff8a5c"},
     },
 }
-"""Grounds, lines and text of pages, and how good something is."""
+"""Backgrounds, lines and text of pages, and verdicts."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2))
 """Dashes of lines, pixels."""
@@ -60,7 +60,7 @@ CAUSES = {
     "merge": "#cc79a7",
     "pad": "#009e73",
 }
-"""What flash operations were for."""
+"""Causes of flash operations."""
 
 PARTS = {"wait": "#e69f00", "access": "#0072b2"}
 """The parts of a latency."""
@@ -75,7 +75,7 @@ MERGES = {
 """Kinds of merges."""
 
 POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
-"""Keys of policies, the ones that a picture is more likely to be about first."""
+"""Keys of policies, the more likely subjects of a picture first."""
 
 
 _SAID = {"baseline": "noop"}

@@ -51,13 +51,13 @@ class Stat(NamedTuple):
     """A figure that a policy reports itself: ``own.PART.NAME`` of the result."""
 
     name: str
-    """Small letters, digits and underscores."""
+    """Its name: small letters, digits and underscores."""
     value: float
     """A number."""
     unit: str
-    """In the plural (``requests``, ``ns``); empty for a ratio."""
+    """Its unit in the plural (``requests``, ``ns``); empty for a ratio."""
     doc: str
-    """What it is, one line."""
+    """What it is, in one line."""
 
 
 class _Policy:

@@ -9,7 +9,7 @@ ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGH
 """Signals that end a command, with what it says; the exit status is 128 and the signal's number."""
 
 STDOUT = "standard output"
-"""In place of a file's name, in errors of that stream."""
+"""Used in place of a file's name in errors of that stream."""
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
@@ -35,7 +35,7 @@ def begin() -> None:
 
 
 _SETTINGS = ("encoding", "errors", "line_buffering", "write_through")
-"""Of a stream of text."""
+"""Options of a text stream."""
 
 
 class _Stdout(io.TextIOWrapper):

@@ -63,7 +63,7 @@ KEPT_UP = 0.9
 """Share of the time below which a device does not keep up."""
 
 MARGIN = 0.5
-"""How busy it may be in what were its backlogs, so that it does: some arrivals were denser than others."""
+"""How busy it may be during its backlogs and still keep up: some arrivals were denser than others."""
 
 
 class Timeline(NamedTuple):

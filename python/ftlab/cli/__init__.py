@@ -23,7 +23,7 @@ REFUSALS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE),
     *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
 }
-"""Errors of the system that are nobody's fault here: what it has no more of, and what it forbids."""
+"""System errors that are not a fault of ftlab: what the system has no more of, and what it forbids."""
 
 _COMPLETION = "_FTLAB_COMPLETE"
 _INTERRUPTED = 128 + signal.SIGINT
@@ -50,7 +50,7 @@ COMMANDS = {
     "trace": ("trace", "Look at traces, convert them, make them."),
     "tune": ("tune", "Search for the best configuration."),
 }
-"""For each command its module here, and its line in the list of commands."""
+"""For each command, its module here and its line in the list of commands."""
 
 
 class Commands(click.Group):

@@ -17,7 +17,7 @@ class Asked(threading.Event):
     """Set by the first signal, or when the work is done."""
 
     number = 0
-    """Which one it was."""
+    """Number of the signal."""
 
 
 @contextmanager

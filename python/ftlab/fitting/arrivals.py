@@ -9,7 +9,7 @@ STEADY_CV = 0.1
 """Below this coefficient of variation gaps are constant."""
 
 POISSON_CV = 1.05
-"""Up to this they are exponential."""
+"""Up to this coefficient gaps are exponential."""
 
 PAUSE_PARTS = (0.5, 0.7, 0.8, 0.9, 0.95)
 """Mean gap between bursts without pauses over that with them, tried in this order."""

@@ -19,7 +19,7 @@ from ftlab.outputs import Output, check_distinct, inside
 from ftlab.progress import Reporter
 
 SUFFIX = ".toml"
-"""Of a targets file and of a model."""
+"""Suffix of a targets file and of a model."""
 
 
 @dataclass

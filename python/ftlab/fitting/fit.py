@@ -39,7 +39,7 @@ BISECTIONS = 14
 """The most runs for a miss ratio."""
 
 PLACE_TURNS = 6
-"""The most corrections of a region that is not touched whole, and of the near share."""
+"""The most corrections of a region that is touched only in part, and of the near share."""
 
 LARGEST_DEVICE = {
     "flash": {"blocks_per_plane": 16_777_216, "pages_per_block": 127},
@@ -74,7 +74,7 @@ _PROGRESS, _STALLED = 0.9, 2
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
-"""What draws exceed once in a hundred times: differences of distributions, of means in standard errors."""
+"""What draws exceed once in a hundred times: differences of distributions, and of means (standard errors)."""
 
 
 Progress = Callable[[int], "bool | None"]
@@ -89,10 +89,10 @@ class Characteristic:
     target: float
     reached: float
     ratio: bool
-    """A share, so that the difference counts and not its ratio to the target."""
+    """Whether it is a share, so that the difference counts and not its ratio to the target."""
     tolerance: float
     fitted: bool = True
-    """Otherwise it results from the others, and is shown for comparison."""
+    """Whether it is fitted; otherwise it results from the others, and is shown for comparison."""
 
     @property
     def difference(self) -> float:

@@ -36,7 +36,7 @@ class Workload:
     """Reads, writes, trims."""
     read_sizes: Counter[int] = field(default_factory=Counter)
     write_sizes: Counter[int] = field(default_factory=Counter)
-    """Of writes and trims."""
+    """Sizes of writes and trims."""
     sequential: int = 0
     streams: int = 0
     near: int = 0

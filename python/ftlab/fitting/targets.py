@@ -32,7 +32,7 @@ NUMBERS = {"interarrival_cv": (0.0, 1e3), "burst_length": (1.0, 1e6)}
 """Targets that are other numbers, with their limits."""
 
 MOST_MEDIAN = 0.6
-"""Of the mean gap; of one exponential it is 0.69."""
+"""The largest median gap, over the mean gap; for one exponential it is 0.69."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
@@ -49,7 +49,7 @@ class Targets:
     writes: int
     trims: int = 0
     write_ratio: float | None = None
-    """Of reads and writes, if it was stated instead of their counts."""
+    """Share of writes among reads and writes, if it was stated instead of their counts."""
     read_sizes: sizes.Mix | None = None
     write_sizes: sizes.Mix | None = None
     mean_size: float | None = None

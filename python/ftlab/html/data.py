@@ -20,7 +20,7 @@ _POLICIES = (*palette.POLICIES, "scheduler", "policy", "ftl", "variant")
 """What colours distinguish: the first of these that differs between runs."""
 
 _STUDIES = ("figure", "study")
-"""Labels that group runs which are looked at together, if all runs have one."""
+"""Labels that group runs shown together, if all runs have one."""
 
 _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")

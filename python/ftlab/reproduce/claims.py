@@ -26,7 +26,7 @@ CONSTRUCTED = "by construction"
 POINTS = 5.0
 """Percentage points by which a percentage may differ."""
 SHARE = 0.25
-"""Part of the published value by which any may differ."""
+"""Part of the published value by which any value may differ."""
 ABSENT = "(not measured here)"
 """Used in a reason in place of figures of a study that was not run."""
 
@@ -37,7 +37,7 @@ class Judged:
 
     claim: Claim
     measured: float | None
-    """None: a direction, or nothing to measure."""
+    """The measured value; None: a direction, or nothing to measure."""
     counted: tuple[int, int] | None
     """For a direction over several: in how many it holds, of how many."""
     spread: tuple[float, float] | None
@@ -46,7 +46,7 @@ class Judged:
     recorded: str
     """The same, measured on the recorded traces, as text; empty if it cannot be."""
     reason: str
-    """Its reasons with the figures of this run; empty where it needs none."""
+    """Its reasons with the figures of this run; empty if it needs none."""
     reason_written: str
 
 

@@ -16,7 +16,7 @@ from ftlab.studies.expression import FUNCTIONS, Expression
 from ftlab.studies.toml import Table
 
 SMALL = 5.0
-"""In per cent: of a published change below it only the sign is judged."""
+"""In per cent: for a smaller published change only the sign is judged."""
 
 CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
 """Why a claim holds by construction, so that it says nothing for or against."""
@@ -83,7 +83,7 @@ class Paper:
     words: dict[str, str]
     """The meaning of abbreviations in its figures."""
     required: tuple[str, ...]
-    """Figures and tables that the specification asks for."""
+    """Figures and tables that the specification requires."""
     shared_device: bool
     """Prepare one device for the runs that differ only in their workload."""
     figures: tuple[Figure, ...]

@@ -22,7 +22,7 @@ class Choice:
 
     label: str
     config: str | None = None
-    """Configuration file, or None: the figure's."""
+    """Configuration file; None: that of the figure."""
     set: Mapping[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
     """Names of recorded traces (`papers/traces.toml`), replayed one after another."""

@@ -41,17 +41,17 @@ PIECE = 4 << 20
 """Bytes of each piece of a trace that is sent."""
 
 MOST_LOST = 20
-"""The number of traces that may fail to arrive before that is an error."""
+"""Number of traces that may fail to arrive before this becomes an error."""
 
 SAID_AFTER_S = 5.0
-"""Without a worker, before that is said."""
+"""Time without a worker before a message says so."""
 
 LOOK_S = 1.0
-"""Between two looks at whether there is one, while nothing ends."""
+"""Time between two checks for a worker, while nothing ends."""
 
 
 UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
-"""Of the key of each task its run, the trace and Dask's future."""
+"""For the key of each task: its run, the trace and Dask's future."""
 
 
 class Cluster:

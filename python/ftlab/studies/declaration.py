@@ -60,7 +60,7 @@ class Panel:
     normalise: Mapping[str, str]
     """Labels of the baseline; empty: as measured."""
     relative: str
-    """Of normalised values: "ratio", "change" (per cent) or "reduction" (per cent less)."""
+    """How values are normalised: "ratio", "change" (per cent) or "reduction" (per cent less)."""
     mean: bool
     """Adds the arithmetic mean over x."""
     y_title: str
@@ -70,7 +70,7 @@ class Panel:
     log: tuple[bool, bool]
     y_range: tuple[float, float] | None
     legend: bool = True
-    """Off if another panel has the same legend."""
+    """Whether it has a legend; off if another panel has the same one."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Figure:
     measure: str
     """How a cell is measured (MEASURES): "run", "workload" (the generator alone), "shared-entries"."""
     skip: int
-    """For requests: the number of first ones that only warm up."""
+    """For requests: the number of requests at the beginning that only warm up."""
     report: bool
     """Whether its runs are in the interactive report."""
     long: bool

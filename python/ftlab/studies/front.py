@@ -21,9 +21,9 @@ class Trial:
     """A configuration that was tried."""
 
     number: int
-    """From 1; 0 is the default."""
+    """Its number, from 1; 0 is the default configuration."""
     parameters: Mapping[str, str]
-    """By name, as they were set; inapplicable ones are absent."""
+    """Parameters by name, as they were set; inapplicable ones are absent."""
     values: tuple[float, ...] = ()
     """Values of the objectives; empty: the run failed."""
     violation: float = 0.0

@@ -24,9 +24,9 @@ _VALUES = {
 """Colours of values that are causes, merges or parts of a latency, by their names in the declarations."""
 
 LETTER = 6.5
-"""Width of a letter of a label at most, on average, pixels."""
+"""The largest average width of a letter of a label, pixels."""
 WIDTH = 340
-"""Of a panel of lines, pixels."""
+"""Width of a panel of lines, pixels."""
 
 
 def by(panel: Panel) -> str | None:

@@ -47,7 +47,7 @@ class Run:
     collect: bool = False
     """Whether its individual requests are needed."""
     plain: str = ""
-    """The key without what the page's charts need in addition."""
+    """The key without what only the page's charts need."""
     sequence: tuple[Config, ...] = ()
     """If several traces are replayed one after another: how each is read."""
     varied: Mapping[str, str] = field(default_factory=dict)

@@ -20,7 +20,7 @@ VALUES = (
     *("latency.read.mean_ns", "latency.write.mean_ns", "latency.all.mean_ns"),
     *("latency.all.percentile_ns.99.000000", "mapping.hit_ratio", "waf.total", "throughput_bytes_per_s"),
 )
-"""What is summarised for a study that declares no values."""
+"""Values that are summarised if a study declares none."""
 
 
 @dataclass(frozen=True)

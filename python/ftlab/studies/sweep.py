@@ -29,9 +29,9 @@ MOST_NAMED = 3
 SECONDS_PER_REQUEST = 1.2e-6
 """A rough value if no run has been measured."""
 SECONDS_PER_PAGE = 4e-8
-"""Of a preconditioned device."""
+"""Rough time to precondition a page of a device."""
 BYTES_PER_REQUEST = 40
-"""Of a trace in text."""
+"""Rough size of a request in a trace in text."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ JOURNAL = "trials.journal"
 MOST_REPEATS = 300
 """Number of known proposals in a row after which the space counts as exhausted."""
 RANDOM_AFTER = 5
-"""Number of those after which proposals are random: the sampler has settled."""
+"""Number of known proposals in a row after which proposals are random: the sampler has settled."""
 CHECKED_WITH = 20
 """Number of choices of the other parameters with which a value is tried before it is refused."""
 

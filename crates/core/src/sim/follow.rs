@@ -5,7 +5,7 @@ use crate::flash::moves::Moves;
 use crate::ftl::{Follow, Locate};
 
 impl Simulation<'_> {
-    /// Notes from now on where user data goes; to be called before anything is submitted.
+    /// Notes from now on where user data goes; must be called before anything is submitted.
     pub fn follow(&mut self) -> Moves {
         let moves = Moves::default();
         self.ftl.follow(&moves);

@@ -210,7 +210,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Reports all activity to observers; to be called before time has moved.
+    /// Reports all activity to observers; must be called before time has moved.
     pub fn report_activity(&mut self) {
         self.reported_ns = Some(self.now_ns);
         self.device.keep_spans();

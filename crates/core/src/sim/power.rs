@@ -140,8 +140,8 @@ impl Prepared {
 }
 
 impl Simulation<'_> {
-    /// Makes the device able to lose its power; to be called before anything is submitted. It has to be in
-    /// check mode and `ftl.power_safe`. It begins with everything on flash.
+    /// Makes the device able to lose its power; must be called before anything is submitted. The device has
+    /// to be in check mode and `ftl.power_safe`, and begins with everything on flash.
     ///
     /// # Errors
     /// [`RunError::Power`] if the FTL cannot.

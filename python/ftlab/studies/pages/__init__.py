@@ -22,7 +22,7 @@ class Page:
 
     title: str
     script: str
-    """Of this folder; it draws the sections."""
+    """The script, in this folder, that draws the sections."""
     said: str
     """A line under the title."""
     sections: Sequence[tuple[str, str, str]]

@@ -264,7 +264,7 @@ impl Log {
     }
 
     /// Ends the background collection on the LUN of an owner's next write, if the reserve is short; returns
-    /// whether it was. To be called before [`Log::append`].
+    /// whether it was. Must be called before [`Log::append`].
     #[inline]
     pub(crate) fn end_short(
         &mut self,
