@@ -28,7 +28,7 @@ ISSUED = "block_rq_issue"
 EVENTS = (SUBMITTED, INSERTED, MERGED, ISSUED)
 
 # "  sqlite3-6516  [001] ...1.  1246.662782: block_rq_insert: 7,0 RM 4096 () 16968 + 8 be,0,4 [..]"
-# and, of a bio, without the bytes: "block_bio_queue: 7,0 RM 16968 + 8 [..]".
+# and for a bio, without the bytes: "block_bio_queue: 7,0 RM 16968 + 8 [..]".
 LINE = re.compile(
     r"\s(?P<seconds>\d+)\.(?P<micros>\d{6}): (?P<event>block_\w+): \d+,\d+ (?P<flags>[A-Z]+) "
     r"(?:\d+ \(.*\) )?(?P<sector>\d+) \+ (?P<sectors>\d+) "

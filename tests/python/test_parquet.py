@@ -128,7 +128,7 @@ def test_fua_goes_through_every_layout_of_ftlab(cli: Cli) -> None:
     assert (table["op"].to_pylist(), table["flags"].to_pylist()) == ([1, 1, 3, 1], [0, 1, 0, 1])
     notes = json.loads(cli.ok("trace", "info", "a.blkparse", "--json", "-"))["notes"]
     assert "2 writes have FUA" in notes
-    assert "1 requests ask for a flush before them: it is one more request" in notes
+    assert "1 requests ask for a flush before them, which counts as one more request" in notes
 
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float64()])

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 /**
- * As an arrival: now.
+ * As an arrival time: now.
  */
 #define FTLAB_NOW 18446744073709551615ull
 
@@ -69,7 +69,7 @@ typedef enum ftlab_code {
    */
   FTLAB_TIME = -5,
   /**
-   * The power is off; or it is on, or cannot be cut, where the call needs the opposite.
+   * The power is off; or it is on, or cannot be cut, and the call needs the opposite.
    */
   FTLAB_POWER = -6,
   /**
@@ -93,7 +93,7 @@ typedef struct ftlab_options {
    */
   const char *const *set;
   /**
-   * Number of them.
+   * Number of settings in `set`.
    */
   size_t set_count;
   /**
@@ -152,11 +152,11 @@ typedef struct ftlab_completion {
    */
   uint64_t arrival_ns;
   /**
-   * Handed to the device, ns.
+   * Time at which it was handed to the device, ns.
    */
   uint64_t dispatch_ns;
   /**
-   * Completed, ns; for a failed request the time at which it was refused.
+   * Completion time, ns; for a failed request, the time at which it was refused.
    */
   uint64_t complete_ns;
   /**
@@ -184,15 +184,15 @@ typedef struct ftlab_completion {
    */
   char op;
   /**
-   * Dispatched ahead of others by the scheduler's choice.
+   * Whether it was dispatched ahead of others by the scheduler's choice.
    */
   bool prioritized;
   /**
-   * Dispatched by deadline.
+   * Whether it was dispatched by deadline.
    */
   bool expired;
   /**
-   * The device was read-only and refused it, or part of it.
+   * Whether the device was read-only and refused it, or part of it.
    */
   bool failed;
 } ftlab_completion;
@@ -286,8 +286,8 @@ int ftlab_submit_many(struct ftlab_sim *sim,
                       size_t *submitted);
 
 /**
- * Stores in `*at_ns` when something can happen without another submission, ns, or FTLAB_NEVER if nothing
- * can.
+ * Stores in `*at_ns` the time at which something can happen without another submission, ns, or FTLAB_NEVER
+ * if nothing can.
  */
 int ftlab_next_event_ns(struct ftlab_sim *sim, uint64_t *at_ns);
 
@@ -297,16 +297,16 @@ int ftlab_next_event_ns(struct ftlab_sim *sim, uint64_t *at_ns);
 int ftlab_now_ns(struct ftlab_sim *sim, uint64_t *now_ns);
 
 /**
- * Lets everything up to and including `until_ns` happen. Time stands at `until_ns` afterwards, even if nothing did.
- * What completed goes into `completions`, which the caller owns and which has room for `capacity` of them; `*count`
- * is how many there are.
+ * Lets everything up to and including `until_ns` happen. Afterwards the time is `until_ns`, even if nothing
+ * happened. Completions go into `completions`, which the caller owns and which has room for `capacity` of
+ * them; `*count` becomes their number.
  *
- * FTLAB_MORE: the buffer is full. Time stands at the last completion in it; those of the same instant that
- * did not fit are kept, and come first in the next call, with the same `until_ns` or another. There may turn
- * out to be no more. With a capacity of 0, for which `completions` and `count` may be NULL, it stops at the
- * first completion and keeps it.
+ * FTLAB_MORE: the buffer is full. The time is that of the last completion in it; those of the same instant
+ * that did not fit are kept, and come first in the next call, with the same `until_ns` or another. That call
+ * may find that there are no more. With a capacity of 0, for which `completions` and `count` may be NULL, it
+ * stops at the first completion and keeps it.
  *
- * FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: it is off.
+ * FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: the power is off.
  */
 int ftlab_advance(struct ftlab_sim *sim,
                   uint64_t until_ns,
@@ -319,29 +319,29 @@ int ftlab_advance(struct ftlab_sim *sim,
  * device's own that no request waits for does not begin at that instant. Completions and FTLAB_MORE are as
  * in ftlab_advance.
  *
- * FTLAB_POWER: it is off.
+ * FTLAB_POWER: the power is off.
  */
 int ftlab_drain(struct ftlab_sim *sim, struct ftlab_completion *completions, size_t capacity, size_t *count);
 
 /**
  * Stores in `*json` the result of everything up to now, as `ftlab run --json` writes it. The object owns it
- * until the next call of this function with it, or of ftlab_close. Nothing that follows is changed. In its
- * engine block wall_s is the time since ftlab_open.
+ * until the next call of this function, or of ftlab_close, with that object. The call has no effect on the
+ * simulation. In the engine block, wall_s is the time since ftlab_open.
  */
 int ftlab_result_json(struct ftlab_sim *sim, const char **json);
 
 /**
  * Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have
- * not completed never will (those that completed and were kept because they did not fit still come). The
- * configuration needs ftl.power_safe. `report` is filled, or NULL.
+ * not completed never will (those that completed and were kept because they did not fit are still
+ * delivered). The configuration needs ftl.power_safe. `report` is filled, or NULL.
  *
  * FTLAB_POWER: the device was not made for it, or the power is already off.
  */
 int ftlab_cut(struct ftlab_sim *sim, uint64_t seed, struct ftlab_cut_report *report);
 
 /**
- * Brings the device up again from its flash alone. Time moves on by the duration of the recovery; what the
- * result reports begins anew. `recovery` is filled, or NULL.
+ * Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the
+ * result's figures start again from zero. `recovery` is filled, or NULL.
  *
  * FTLAB_POWER: the power is on.
  */

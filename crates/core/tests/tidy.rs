@@ -240,8 +240,11 @@ fn comments_and_messages_are_plain_english() {
 /// Returns the item that a doc comment or docstring at a line is about, up to its body.
 fn item_of(lines: &[&str], at: usize, is_python: bool) -> String {
     if !is_python {
-        let item = lines[at..].iter().copied().skip_while(|line| line.starts_with(['/', '#'])).take(10);
-        return item.collect::<Vec<_>>().join(" ").split(['{', ';']).next().unwrap().to_owned();
+        let item = lines[at..].iter().copied().skip_while(|line| line.starts_with(['/', '#'])).take(30);
+        let item: Vec<&str> = item.collect();
+        let ends = |line: &&str| line.ends_with(['{', ';', '}']) || !item[0].contains("fn ");
+        let end = item.iter().position(ends).map_or(item.len(), |end| end + 1);
+        return item[..end].join(" ").split(['{', ';']).next().unwrap().to_owned();
     }
     let starts = |line: &&str| ["def ", "async def ", "class "].iter().any(|word| line.starts_with(word));
     let head = lines[..at].iter().rposition(starts).filter(|_| lines[at - 1].ends_with(':'));
@@ -261,14 +264,16 @@ fn first_lines_say_what_is_returned() {
         let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
         for (at, line) in lines.iter().enumerate() {
             let Some(said) = line.strip_prefix(if is_python { "\"\"\"" } else { "/// " }) else { continue };
-            if at == 0 || lines[at - 1].starts_with("///") {
+            let is_noun = NOUNS.iter().any(|noun| said.starts_with(noun));
+            let is_odd = is_noun || !is_python && said.starts_with("Returns ");
+            if at == 0 || lines[at - 1].starts_with("///") || !is_odd {
                 continue;
             }
             let item = item_of(&lines, at, is_python);
             let is_function = item.starts_with("fn ") || item.contains(" fn ");
-            if said.starts_with("Returns ") && !is_function && !is_python {
+            if !is_noun && !is_function {
                 odd.push(format!("{}:{}: say what this is: {said}", path.display(), at + 1));
-            } else if is_function && item.contains("->") && NOUNS.iter().any(|noun| said.starts_with(noun)) {
+            } else if is_noun && is_function && item.contains("->") {
                 odd.push(format!("{}:{}: begin with Returns, or a verb: {said}", path.display(), at + 1));
             }
         }

@@ -108,7 +108,7 @@ fn over_provisioning_must_leave_something() {
     let changes = [("flash.blocks_per_plane", Value::Count(1)), ("flash.pages_per_block", Value::Count(1))];
     let message = refused(&changes);
     assert!(
-        message.starts_with("ftl.over_provisioning: leaves the user nothing of the raw capacity of 4KiB"),
+        message.starts_with("ftl.over_provisioning: leaves the user none of the raw capacity of 4KiB"),
         "{message}"
     );
 }

@@ -49,7 +49,7 @@ impl Flagged {
         }
         if self.preflush > 0 {
             notes.push(format!(
-                "{} requests ask for a flush before them: it is one more request",
+                "{} requests ask for a flush before them, which counts as one more request",
                 self.preflush
             ));
         }

@@ -157,7 +157,7 @@ fn space(settings: &Settings) -> Result<(), Contradiction> {
         return Ok(());
     }
     let message = format!(
-        "leaves the user nothing of the raw capacity of {} ({}); \
+        "leaves the user none of the raw capacity of {} ({}); \
          withhold less or raise flash.blocks_per_plane",
         BYTES.format(settings.flash.raw_bytes()),
         product(settings)

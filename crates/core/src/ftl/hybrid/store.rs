@@ -114,7 +114,7 @@ impl Store {
         self.by_block.div(page)
     }
 
-    /// Returns the logical block of an owner: of a logical page, or whose trims it holds.
+    /// Returns the logical block of an owner: a logical page, or a logical block's trims.
     #[inline]
     pub(crate) fn logical_of(&self, owner: u32) -> u32 {
         if owner < self.shape.lpns { self.by_block.div(owner) } else { owner - self.shape.lpns }
