@@ -14,7 +14,7 @@ pub enum Half {
 }
 
 /// The LUNs that a request touches under static allocation (Cui et al., NPC 2016, eq. (1)): consecutive NAND
-/// pages lie on consecutive LUNs, and the first follows the last.
+/// pages are on consecutive LUNs, and the first LUN follows the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First LUN.
@@ -30,7 +30,7 @@ impl Window {
         (0..self.width).map(move |at| self.member(at, chips))
     }
 
-    /// Visits them. Most windows have one LUN, for which a loop costs more than the visit.
+    /// Visits the LUNs. Most windows have one LUN, for which a loop costs more than the visit.
     #[inline(always)]
     pub fn each(self, chips: u32, mut visit: impl FnMut(u32)) {
         match self.width {
@@ -54,9 +54,9 @@ pub struct Pages {
     pub first: u32,
     /// Number of pages.
     pub pages: u32,
-    /// The first page is covered in part only.
+    /// Whether the first page is covered only in part.
     pub head_partial: bool,
-    /// The last page is covered in part only (of a one-page request, at either end).
+    /// Whether the last page is covered only in part (for a one-page request, at either end).
     pub tail_partial: bool,
 }
 
@@ -75,8 +75,8 @@ impl Pages {
     }
 }
 
-/// What the host tells the device about a request besides its pages. Only schedulers by flash blocks set any mark
-/// but `fua`.
+/// What the host tells the device about a request besides its pages. Schedulers that do not work by flash
+/// blocks set only `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Part of a cooperative block issue: announced by COOP_Query, so nothing has to be guessed.
@@ -85,7 +85,7 @@ pub struct Mark {
     pub begin: bool,
     /// COOP_Complete of that logical block follows it.
     pub end: bool,
-    /// Padding: pages read, or written back unchanged, to make a block whole.
+    /// Padding: pages are read, or written back unchanged, to make a block whole.
     pub pad: bool,
     /// A write with this mark completes when it would survive a power cut (force unit access).
     pub fua: bool,
@@ -112,8 +112,8 @@ pub struct BlockSize {
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
-    /// The exponent, if that is a power of two, or [`NONE`]: a division takes longer than everything else on
-    /// arrival.
+    /// The exponent of the page size, if that is a power of two, or [`NONE`]: a division takes longer than
+    /// everything else on arrival.
     shift: u32,
 }
 
@@ -139,12 +139,12 @@ impl Paging {
     pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
         if before | behind == 0 {
-            // Whole pages, as most requests are.
+            // Whole pages, as in most requests.
             let first = if tail > head { head as u32 } else { 0 };
             return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
         }
         let (head_partial, tail_partial) = (before > 0, behind > 0);
-        // A trim takes the pages that it covers whole, everything else takes each page that it touches.
+        // A trim takes the pages that it covers completely, everything else takes each page that it touches.
         let (first, pages_end) = if op == Op::Trim {
             (head + u64::from(head_partial), tail)
         } else {
@@ -179,15 +179,15 @@ pub struct Request {
     pub pages: Pages,
     /// Translation page of the first LPN.
     pub translation_page: u32,
-    /// Classified as a hit at admission.
+    /// Whether it was classified as a hit at admission.
     pub hit: bool,
-    /// In the queue of a scheduler that forgets requests lazily.
+    /// Whether it is in the queue of a scheduler that forgets requests lazily.
     pub queued: bool,
-    /// Dispatched ahead of others by choice.
+    /// Whether it was dispatched ahead of others by choice.
     pub prioritized: bool,
-    /// Dispatched by deadline.
+    /// Whether it was dispatched by deadline.
     pub expired: bool,
-    /// First of a batch: the device prefetches for it and for those linked behind it.
+    /// Whether it is the first of a batch: the device prefetches for it and for those linked behind it.
     pub prefetch: bool,
     /// What else the scheduler tells the device.
     pub mark: Mark,
@@ -199,7 +199,7 @@ pub struct Request {
     pub chips: Window,
     /// Mapping-cache misses.
     pub misses: u32,
-    /// A read-only device refused it, or part of it.
+    /// Whether a read-only device refused it, or part of it.
     pub failed: bool,
     /// The device's own task that issued it, by number ([`crate::device::own`]); 0: it came from the host.
     pub task: u8,

@@ -1,4 +1,4 @@
-//! What surrounds the operations of a [`Work`]: chains, labels, counts, LUNs that are waited for.
+//! What surrounds the operations of a [`Work`]: chains, labels, counts, LUNs that others wait for.
 
 use super::{Cells, Counts, Flash, Label, Step, Timing, Work};
 use crate::util::{Bits, NONE};
@@ -48,15 +48,15 @@ impl Work {
         self.apart = 1;
     }
 
-    /// Folds steps: one stretch of time with the transfers inside, and neighbours on one LUN merged as
-    /// without a bus. For LUNs that share their bus with no other.
+    /// Folds steps: each is one stretch of time with its transfers inside, and neighbours on one LUN are
+    /// merged as if there were no bus. Only for LUNs that share their bus with no other.
     pub(crate) fn fold(&mut self) {
         let Timing { command_ns, page_transfer_ns, .. } = self.timing;
         self.fold = !self.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
     }
 
-    /// Folds nothing while `emit` runs: what may be under way at the end of a run counts as far as it has come,
-    /// and when a folded step uses the bus is not known.
+    /// Folds nothing while `emit` runs: what may be under way at the end of a run counts only up to that
+    /// moment, and when a folded step uses the bus is not known.
     pub(crate) fn unfolded<T>(&mut self, emit: impl FnOnce(&mut Work) -> T) -> T {
         let before = std::mem::take(&mut self.fold);
         let result = emit(self);
@@ -64,7 +64,7 @@ impl Work {
         result
     }
 
-    /// Numbers loads on one LUN too, for the case that a step could pass the load that it needs.
+    /// Numbers loads even on one LUN, in case a step could pass the load that it needs.
     pub fn number_loads(&mut self) {
         self.loads.get_or_insert(0);
     }
@@ -74,27 +74,27 @@ impl Work {
         &self.cells
     }
 
-    /// Sets how often each block had been erased before, in their order.
+    /// Sets the erase count of each block before the run, in order.
     pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
         self.cells.set_erases(erases);
     }
 
-    /// Operations emitted since the start of the run.
+    /// Returns the operations emitted since the start of the run.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Steps of the current request.
+    /// Returns the steps of the current request.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Labels of these steps; none unless they are wanted.
+    /// Returns the labels of these steps; none unless they are wanted.
     pub fn labels(&self) -> &[Label] {
         self.labels.as_ref().map_or(&[], |labels| &labels[..self.steps.len()])
     }
 
-    /// Forgets the steps (not the counts): the next request begins.
+    /// Forgets the steps, not the counts: the next request begins.
     #[inline]
     pub fn clear(&mut self) {
         self.steps.clear();
@@ -131,7 +131,7 @@ impl Work {
         self.busy.as_ref().is_some_and(|busy| busy.get(lun))
     }
 
-    /// The current request has work for a LUN.
+    /// Notes that the current request has work for a LUN.
     #[inline]
     pub(crate) fn occupy(&mut self, lun: u32) {
         if let Some(busy) = &mut self.busy {
@@ -148,7 +148,7 @@ impl Work {
         }
     }
 
-    /// Names one of them.
+    /// Names one NAND page that the next [`Work::copy`] reads.
     #[inline]
     pub(crate) fn source(&mut self, page: u32) {
         self.sources(std::iter::once(page));
@@ -201,7 +201,7 @@ impl Work {
         self.await_last();
     }
 
-    /// Whatever waits for the last step would otherwise wait for what is merged into it too.
+    /// Keeps later operations out of the last step: whatever waits for it would otherwise wait for them too.
     #[inline]
     pub(super) fn await_last(&mut self) {
         if self.loads.is_some() {

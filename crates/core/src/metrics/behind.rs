@@ -1,6 +1,6 @@
 //! Whether a device keeps up with what arrives.
 
-/// Requests of a device that keeps up wait less, ns.
+/// Waits below this time, ns, occur even if a device keeps up.
 const LONG_NS: u64 = 1_000_000_000;
 
 /// The time in which a backlog had reads or writes wait for more than a second.
@@ -16,7 +16,8 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// A read or write waited from its arrival to its dispatch; such come about in order of their dispatch.
+    /// Notes that a read or write waited from its arrival to its dispatch; calls must be in order of
+    /// dispatch.
     #[inline]
     pub fn waited(&mut self, arrival_ns: u64, dispatch_ns: u64) {
         if dispatch_ns - arrival_ns > LONG_NS {
@@ -27,7 +28,7 @@ impl Behind {
     #[cold]
     fn add(&mut self, arrival_ns: u64, dispatch_ns: u64) {
         self.ns += dispatch_ns.saturating_sub(self.until_ns.max(arrival_ns));
-        // Where none was waiting, this one begins another backlog.
+        // If none was waiting, this one begins another backlog.
         if arrival_ns < self.until_ns {
             self.arrivals_ns += arrival_ns.saturating_sub(self.last_ns);
         }

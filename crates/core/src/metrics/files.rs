@@ -75,12 +75,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// Bytes per second.
+    /// Returns the bytes per second.
     pub fn throughput(&self) -> f64 {
         per_second(self.bytes_read + self.bytes_written, self.elapsed_ns)
     }
 
-    /// Operations per second.
+    /// Returns the operations per second.
     pub fn rate(&self) -> f64 {
         per_second(self.operations, self.elapsed_ns)
     }

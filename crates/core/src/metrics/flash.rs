@@ -39,7 +39,7 @@ impl Flash {
     }
 }
 
-/// These counts, each with the name of its cause.
+/// Returns these counts, each with the name of its cause.
 fn by_cause(counts: &[u64; 8]) -> ByCause {
     Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
 }

@@ -117,12 +117,12 @@ pub struct UfsHealthDescriptor {
     pub device_life_time_est_b: u8,
 }
 
-/// Thousands of units of 512 B, rounded up.
+/// Returns thousands of units of 512 B, rounded up.
 fn data_units(bytes: u64) -> u64 {
     bytes.div_ceil(512_000)
 }
 
-/// Pre-EOL information for spare blocks there were and are left.
+/// Returns the pre-EOL information for the spare blocks that there were and those left.
 fn pre_eol((spare, left): (u64, u64)) -> u8 {
     let used = spare - left;
     match spare {
@@ -133,7 +133,7 @@ fn pre_eol((spare, left): (u64, u64)) -> u8 {
     }
 }
 
-/// Life used in steps of a tenth.
+/// Returns the life used, in steps of a tenth.
 fn life_time(used: Option<f64>) -> u8 {
     match used {
         None => 0,
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!([0, 1, 512_000, 512_001].map(data_units), [0, 1, 1, 2]);
     }
 
-    /// JESD84-B51: 80 % consumed warn, 90 % are urgent; without reserved blocks nothing is defined.
+    /// JESD84-B51: 80 % consumed is a warning, 90 % is urgent; without reserved blocks nothing is defined.
     #[test]
     fn pre_eol_has_the_steps_of_the_standard() {
         let left = [(0, 0), (10, 10), (10, 3), (10, 2), (10, 1), (10, 0)];

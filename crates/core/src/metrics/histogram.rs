@@ -29,12 +29,12 @@ fn bin_of(value: u64) -> usize {
     shift as usize * SUB + (value >> shift) as usize
 }
 
-/// Least value of a bin.
+/// Returns the least value of a bin.
 fn lower_of(bin: usize) -> u64 {
     if bin < SUB { bin as u64 } else { ((SUB + bin % SUB) as u64) << (bin / SUB - 1) }
 }
 
-/// Midpoint of a bin.
+/// Returns the midpoint of a bin.
 fn value_of(bin: usize) -> u64 {
     if bin < SUB { bin as u64 } else { lower_of(bin) + ((1u64 << (bin / SUB - 1)) >> 1) }
 }
@@ -74,22 +74,22 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Values counted.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of the values.
+    /// Returns the sum of the values.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact mean; 0 without values.
+    /// Returns the exact mean; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// Standard deviation of the values (of the population); 0 without values.
+    /// Returns the standard deviation of the values (of the population); 0 without values.
     pub fn stddev(&self) -> f64 {
         let n = u128::from(self.count);
         if n == 0 {
@@ -103,17 +103,17 @@ impl Histogram {
         variance.max(0.0).sqrt()
     }
 
-    /// Least value; 0 without values.
+    /// Returns the least value; 0 without values.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// Greatest value.
+    /// Returns the greatest value.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Least value and count of each bin that holds a value, in ascending order.
+    /// Returns the least value and the count of each bin that holds a value, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let held = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
         held.map(|(bin, &count)| (lower_of(bin), count))

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::flash::{Cause, Counts};
 
-/// Most intervals.
+/// The most intervals.
 const INTERVALS: usize = 256;
 /// Width of an interval at first, ns.
 const FIRST_NS: u64 = 1_000;
@@ -57,7 +57,7 @@ pub struct IntervalsReport {
     pub latency_mean_ns: ByHalf<Option<f64>>,
     /// Translations that found their entry in the mapping cache.
     pub hits: Vec<u64>,
-    /// Those that did not.
+    /// Translations that did not.
     pub misses: Vec<u64>,
 }
 
@@ -74,12 +74,12 @@ pub struct ByHalf<T> {
 }
 
 impl Intervals {
-    /// Intervals from `from_ns` on.
+    /// Makes intervals from `from_ns` on.
     pub fn new(from_ns: u64) -> Intervals {
         Intervals { from_ns, width_ns: FIRST_NS, ends: Vec::with_capacity(INTERVALS + 1) }
     }
 
-    /// When the interval under way ends, ns.
+    /// Returns when the interval under way ends, ns.
     pub fn due_ns(&self) -> u64 {
         self.from_ns.saturating_add(self.width_ns.saturating_mul(self.ends.len() as u64 + 1))
     }
@@ -151,7 +151,8 @@ mod tests {
         Counters { host_pages, ..Counters::default() }
     }
 
-    /// A page each 7 us, with a pause: each interval has those of its time, however often it was joined.
+    /// With a page every 7 us and a pause, each interval has the pages of its time, however often intervals
+    /// were joined.
     #[test]
     fn intervals_hold_what_happened_in_them() {
         let time = |page: u64| 500 + page * 7_000 + if page >= 3_000 { 60_000_000 } else { 0 };

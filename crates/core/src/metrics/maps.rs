@@ -1,4 +1,4 @@
-//! Result sections that are asked for: `erase_map`, `miss_curve`.
+//! Result sections on request: `erase_map`, `miss_curve`.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::device::Lookups;
 use crate::ftl::{Ftl, Inspect};
 use crate::util::StackDistances;
 
-/// Most cells of a map, unless there are more chips.
+/// The most cells of a map, unless there are more chips.
 const CELLS: u64 = 4096;
 
 /// `erase_map`: how often the blocks of each chip (die or plane, where those work on their own) were
@@ -66,7 +66,7 @@ pub struct MissCurves {
 pub struct MissCurve {
     /// Bytes of an item of the cache.
     pub item_bytes: u64,
-    /// Different items looked up; an estimate where they were sampled.
+    /// Number of different items looked up; an estimate if they were sampled.
     pub items: u64,
     /// Rate at which items were sampled; at 1 the curve is exact.
     pub sampling_rate: f64,

@@ -8,7 +8,7 @@ use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 /// Merges of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct Merge {
-    /// How many.
+    /// How many there were.
     pub count: u64,
     /// Pages copied by them; of padded switch merges the padding pages programmed.
     pub pages_copied: u64,

@@ -28,7 +28,7 @@ pub struct Preconditioning {
 pub enum Outcome {
     /// Write amplification is steady.
     Reached,
-    /// After the most rounds it was not.
+    /// It was still not steady after the most rounds.
     Capped,
 }
 
@@ -36,7 +36,7 @@ pub enum Outcome {
 pub const WINDOW: usize = 5;
 
 impl Preconditioning {
-    /// Nothing done yet.
+    /// Makes it with nothing done yet.
     pub fn new(kind: &str) -> Preconditioning {
         Preconditioning {
             kind: kind.to_owned(),
@@ -58,7 +58,7 @@ impl Preconditioning {
         self.waf.push(waf);
     }
 
-    /// Greatest less least write amplification of the last five rounds, of their mean; `None`
+    /// Returns greatest minus least write amplification of the last five rounds, over their mean; `None`
     /// while there are fewer.
     pub fn spread(&self) -> Option<f64> {
         (self.waf.len() == WINDOW).then(|| {

@@ -1,11 +1,11 @@
-//! The requests' figures.
+//! The figures of the requests.
 
 use super::{Behind, Histogram};
 use crate::request::Request;
 use crate::util::Bits;
 use crate::workload::Op;
 
-/// Gathers the requests' figures during a run.
+/// Gathers the figures of the requests during a run.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     /// Latency, wait and access of reads, and of writes.
@@ -23,7 +23,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For `lpns` logical pages.
+    /// Makes it for `lpns` logical pages.
     pub fn new(lpns: u32) -> Recorder {
         Recorder {
             times: Default::default(),
@@ -38,13 +38,13 @@ impl Recorder {
         }
     }
 
-    /// Reads and writes served so far, and the sums of their latencies, ns.
+    /// Returns the number of reads and writes served so far, and the sums of their latencies, ns.
     pub fn latencies(&self) -> ([u64; 2], [u128; 2]) {
         let latency = self.times.each_ref().map(|[latency, ..]| latency);
         (latency.map(Histogram::count), latency.map(Histogram::sum))
     }
 
-    /// A request completed.
+    /// Records a completed request.
     #[inline]
     pub fn complete(&mut self, request: &Request, complete_ns: u64) {
         let op = request.op as usize;

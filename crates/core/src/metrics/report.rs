@@ -18,7 +18,7 @@ use crate::workload::SourceSummary;
 /// The measured part of a result: all fields of the contract but `schema`, `config` and `engine`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What was asked.
+    /// What was requested.
     pub trace: Trace,
     /// completion - arrival.
     pub latency: Parts,
@@ -119,7 +119,7 @@ pub struct Trace {
     pub out_of_order: u64,
     /// Records dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// What a reader of the figures should know of how the trace was read.
+    /// What a reader of the figures should know about how the trace was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -214,7 +214,7 @@ pub struct Wear {
     pub stddev: f64,
 }
 
-/// Program times of the pages programmed, from the blocks' speeds or the one time they share.
+/// Returns the program times of the pages programmed, from the blocks' speeds or the one time they share.
 fn program_time(work: &Work, program_ns: u64) -> Summary {
     let mut histogram = Histogram::default();
     match work.cells().speeds() {
@@ -307,7 +307,7 @@ pub struct Sources<'a> {
 }
 
 impl Report {
-    /// Adds figures of parts' own.
+    /// Adds figures that parts report themselves.
     pub fn add_own(&mut self, parts: impl IntoIterator<Item = (&'static str, Vec<Stat>)>) {
         for (part, stats) in parts {
             for stat in stats {

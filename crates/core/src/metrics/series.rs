@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Most points of a series.
+/// The most points of a series.
 const POINTS: usize = 1024;
 /// Width of a point at first, ns.
 const FIRST_NS: u64 = 1_000_000;
@@ -90,7 +90,7 @@ impl Series {
         }
     }
 
-    /// Mean over all values.
+    /// Returns the mean over all values.
     pub fn mean(&self) -> Option<f64> {
         let count: u64 = self.points.iter().map(|point| point.count).sum();
         let sum: u128 = self.points.iter().map(|point| point.sum).sum();
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(report.max.iter().max(), Some(&9_999));
         assert_eq!(series.mean(), Some(4999.5));
         assert_eq!((report.from_ns, report.width_ns % FIRST_NS), (5, 0));
-        // The first point holds what came in its width, and nothing else.
+        // The first point holds what came within its width, and nothing else.
         let within = (0..10_000u64).filter(|at| at * 700_000 < report.width_ns).count() as u64;
         assert_eq!((report.count[0], report.max[0]), (2 * within, within - 1));
     }

@@ -3,7 +3,7 @@
 use crate::config::section;
 
 section! {
-    /// What is measured in addition; all of it off by default, when it costs nothing.
+    /// What is measured in addition; everything is off by default, and then costs nothing.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Results {
         /// Show the bins of every latency, wait and access distribution; --html sets all keys of [results].

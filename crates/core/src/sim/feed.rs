@@ -1,4 +1,4 @@
-//! What feeds a simulation.
+//! What feeds a simulation with requests.
 
 use crate::host::{Arrivals, Replayed, Submitted, VersionOf};
 use crate::metrics::{Done, Report};
@@ -6,7 +6,7 @@ use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
 /// The kinds of feed.
-#[repr(u8)] // which one it is stands in a byte of its own, so that asking is cheap
+#[repr(u8)] // a byte of its own tells which one it is, so that asking is cheap
 pub enum Feed<'a> {
     /// Requests submitted from outside.
     Submitted(Submitted),

@@ -12,8 +12,9 @@ use crate::workload::SourceError;
 /// Number of instants and completions between two calls of [`Observer::progress`].
 pub(super) const PROGRESS_INTERVAL: u64 = 4096;
 
-/// In check mode, devices up to this many logical pages are verified whole after every request; larger ones
-/// are verified whole at doubling intervals and at the end, and the pages and blocks of each request always.
+/// In check mode, devices up to this many logical pages are verified completely after every request; larger
+/// ones are verified completely at doubling intervals and at the end, and the pages and blocks of each
+/// request always.
 const VERIFY_WHOLE: u32 = 2048;
 
 /// When check mode next verifies everything.
@@ -39,7 +40,7 @@ impl Simulation<'_> {
         if self.reported_ns.is_some() {
             self.tell_activity(observer);
         }
-        // Clients cannot see steps of the device's own: how many instants they make depends on whether
+        // Clients cannot see steps of the device's own: how many instants those make depends on whether
         // activity is reported.
         let mut told = !self.done.is_empty() || self.feed.timer_ns() <= self.now_ns;
         loop {
@@ -76,8 +77,8 @@ impl Simulation<'_> {
         self.feed.verify(&version).map_err(|fault| self.broken(&fault))
     }
 
-    /// Hands over everything the device has room for, then lets the device choose; returns whether requests
-    /// completed at once, so that there may be room again at this instant.
+    /// Hands over everything for which the device has room, then lets the device choose; returns whether
+    /// requests completed at once, so that there may be room again at this instant.
     fn hand_over(&mut self) -> Result<bool, RunError> {
         let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
         // The type of the FTL is determined once for everything that happens here.
@@ -170,7 +171,7 @@ impl Simulation<'_> {
         });
     }
 
-    /// Returns what is reported of a request that completes now.
+    /// Returns what is reported about a request that completes now.
     fn completion(&self, id: u32) -> Completion {
         let request = &self.host.pool[id];
         // A request that was refused, or cut, may never have been in the device's queue.
@@ -217,7 +218,7 @@ impl Simulation<'_> {
     }
 }
 
-/// As [`Simulation::hand_over`], with the FTL's own type.
+/// Does the same as [`Simulation::hand_over`], with the FTL's own type.
 fn hand_over(
     now_ns: u64,
     (host, feed): (&mut Host, &mut Feed),

@@ -101,7 +101,7 @@ pub struct Simulation<'a> {
     sampler: Sampler,
     /// What survives a power cut, if cuts are possible.
     power: Option<Box<power::Power>>,
-    /// Power is off.
+    /// Whether power is off.
     off: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Simulation<'a> {
         Simulation::fed(settings, prepared, host, Feed::Submitted(submitted))
     }
 
-    /// Makes the same, with a source to replay.
+    /// Does the same, with a source to replay.
     ///
     /// # Errors
     /// The source's error.
@@ -251,8 +251,8 @@ impl<'a> Simulation<'a> {
         Some(self.due_ns().min(looks_ns)).filter(|&at_ns| at_ns != NEVER)
     }
 
-    /// Lets everything up to and including `until_ns` happen; afterwards time stands at `until_ns`, even if
-    /// nothing happened, or where [`Observer::room`] was used up.
+    /// Lets everything up to and including `until_ns` happen; afterwards the time is `until_ns`, even if
+    /// nothing happened, or that at which [`Observer::room`] was used up.
     ///
     /// # Errors
     /// [`RunError::Past`] if that is in the past, [`RunError::Late`] if it is more than a century after the start;
@@ -273,8 +273,8 @@ impl<'a> Simulation<'a> {
     }
 
     /// Lets everything happen up to the completion of the last request, including the host's own padding, and
-    /// stops there, or where [`Observer::room`] was used up. Work of the device that no request waits for
-    /// does not begin at that instant.
+    /// stops there, or when [`Observer::room`] is used up. Work of the device that no request waits for does
+    /// not begin at that instant.
     ///
     /// # Errors
     /// As [`run`].
@@ -353,7 +353,7 @@ impl<'a> Simulation<'a> {
                 if over && until_ns == NEVER {
                     break;
                 }
-                // Everything an instant brings is known only when time moves on.
+                // Everything that an instant brings is known only when time moves on.
                 if next_ns > self.now_ns
                     && self.now_ns < until_ns
                     && std::mem::take(&mut self.undecided)
@@ -362,7 +362,8 @@ impl<'a> Simulation<'a> {
                     self.begin_own();
                     next_ns = self.due_ns();
                 }
-                // Tasks that go by the clock wait with the rest of the workload, and keep none alive.
+                // Tasks that depend on the clock wait with the rest of the workload, and do not keep a run
+                // alive.
                 if !over && (next_ns != NEVER || until_ns != NEVER) {
                     next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
                 }

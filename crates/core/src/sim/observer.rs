@@ -11,11 +11,11 @@ pub struct Completion {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Handed to the device, ns.
+    /// Time at which it was handed to the device, ns.
     pub dispatch_ns: u64,
-    /// Completed, ns; of a failed request the time at which it was refused.
+    /// Completion time, ns; for a failed request, the time at which it was refused.
     pub complete_ns: u64,
-    /// The device was read-only and refused it, or part of it.
+    /// Whether the device was read-only and refused it, or part of it.
     pub failed: bool,
     /// Operation.
     pub op: Op,
@@ -25,11 +25,11 @@ pub struct Completion {
     pub size: u64,
     /// Mapping-cache misses of its pages.
     pub mapping_misses: u32,
-    /// Dispatched ahead of others by choice (see the scheduler).
+    /// Whether it was dispatched ahead of others by choice (see the scheduler).
     pub prioritized: bool,
-    /// Dispatched by deadline.
+    /// Whether it was dispatched by deadline.
     pub expired: bool,
-    /// Batch, from 1; 0: none. The device's, where its scheduler has batches, else the host's.
+    /// Batch, from 1; 0: none. The device's if its scheduler has batches, else the host's.
     pub batch: u64,
     /// Channel batch within its chip batch, from 1; 0: none.
     pub channel_batch: u64,
@@ -37,14 +37,16 @@ pub struct Completion {
 
 /// Receives what happens in a run.
 pub trait Observer {
-    /// A request completed. Completions of an instant come in dispatch order. Requests that merged are one.
+    /// Called when a request has completed. Completions of an instant come in dispatch order. Merged requests
+    /// count as one.
     fn complete(&mut self, completion: &Completion);
 
-    /// A request submitted from outside completed; `id` is the number of its submission. There is one call
-    /// for each, also if several merged; `mapping_misses` is counted at the first of those.
+    /// Called when a request submitted from outside has completed; `id` is the number of its submission.
+    /// There is one call for each, even if several merged; `mapping_misses` is counted for the first of
+    /// those.
     fn answer(&mut self, _completion: &Completion) {}
 
-    /// Whether to call [`Observer::complete`] and [`Observer::answer`]. Asked each time before time moves on.
+    /// Whether to call [`Observer::complete`] and [`Observer::answer`]; asked each time before time moves on.
     fn wants_completions(&self) -> bool {
         true
     }
@@ -72,13 +74,13 @@ pub trait Observer {
         false
     }
 
-    /// A LUN or a bus has worked; called when it ends, before the completion it leads to. Activities of one
-    /// LUN do not overlap, nor do those of one bus; with cache operations the cells and the transfers of one
-    /// LUN may overlap ([`super::Tracks::overlap`]).
+    /// Called when a LUN or a bus has worked, before the completion that this leads to. Activities of one LUN
+    /// do not overlap, nor do those of one bus; with cache operations the cells and the transfers of one LUN
+    /// may overlap ([`super::Tracks::overlap`]).
     fn activity(&mut self, _activity: &Activity) {}
 
-    /// This many requests are in the scheduler's pending queue from `now_ns` on; called while activity is
-    /// reported.
+    /// Called while activity is reported: this many requests are in the scheduler's pending queue from
+    /// `now_ns` on.
     fn pending(&mut self, _now_ns: u64, _requests: u32) {}
 }
 
@@ -121,7 +123,7 @@ pub enum RunError {
     /// Power is off, or the FTL cannot lose it.
     #[error("{0}")]
     Power(String),
-    /// Check mode found a broken invariant: a fault of ftlab. The message says which and when.
+    /// Check mode found a broken invariant, which is a fault of ftlab. The message says which one and when.
     #[error("check failed: {0}")]
     Check(String),
 }

@@ -27,7 +27,7 @@ pub struct Operations {
 /// The outcome of a cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// What lies before this time has happened, ns.
+    /// What happened before this time remains, ns.
     pub time_ns: u64,
     /// Programs and erases finished.
     pub finished: u64,
@@ -86,7 +86,7 @@ impl Operations {
         (finished, time_ns)
     }
 
-    /// Cuts the power at a moment when this many operations have finished: what lies before it has happened.
+    /// Cuts the power at a moment when this many operations have finished: what came before it has happened.
     ///
     /// # Errors
     /// A message, if the tape and the array disagree.
@@ -124,7 +124,7 @@ impl Operations {
         self.ran[number as usize].as_ref().expect("compared")
     }
 
-    /// Every change on the tape is an operation that ran, in the same order of decision.
+    /// Checks that every change on the tape is an operation that ran, in the same order of decision.
     fn compare(&self, changes: &[Change]) -> Result<(), String> {
         if changes.len() != self.finished.len() || self.ran.iter().any(Option::is_none) {
             return Err(format!(

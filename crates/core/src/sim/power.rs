@@ -34,7 +34,7 @@ pub struct Power {
 }
 
 impl Power {
-    /// Makes the power of a device at time 0, which begins with everything on flash.
+    /// Makes the power supply of a device at time 0, which begins with everything on flash.
     fn begin(settings: &Settings, ftl: &mut Ftl, work: &mut Work) -> Result<Power, String> {
         ftl.flush(work);
         work.reset();
@@ -124,7 +124,7 @@ impl Prepared {
         Ok(power)
     }
 
-    /// Goes on with media that hold what the device has.
+    /// Continues with media that hold what the device has.
     pub fn resume(&mut self, tape: &Tape, media: &Media) {
         self.ftl.record(tape, media);
         self.tape = Some(tape.clone());
@@ -191,7 +191,7 @@ impl Simulation<'_> {
     }
 
     /// Brings the device up again from its flash alone. Time moves on by the duration of the recovery, and
-    /// what is reported from then on begins anew.
+    /// what is reported starts again from then on.
     ///
     /// # Errors
     /// [`RunError::Power`] if power is on.

@@ -3,10 +3,10 @@
 //! - `none`: empty.
 //! - `fill`: every logical page is written once, in order. No write is simulated: pages go where static
 //!   allocation puts them, the mapping is on flash, and its cache is empty.
-//! - `mapped`: the same for a share of the logical pages, by default chosen and ordered uniformly
-//!   at random; with the whole share in order it is `fill`.
-//! - `random:SHARE`: random writes, with replacement, put in place in the same way; what they overwrite
-//!   remains as invalid pages.
+//! - `mapped`: the same for a share of the logical pages, by default chosen and ordered uniformly at random;
+//!   with the whole share in order it is `fill`.
+//! - `random:SHARE`: random writes, with replacement, put in place in the same way; pages that they overwrite
+//!   remain as invalid pages.
 //! - `steady`: `fill`, then the user capacity once more in simulated writes of one logical page (twice the
 //!   user capacity in all, as in SNIA's Solid State Storage Performance Test Specification), then rounds of
 //!   the user capacity until the write amplification of five in succession differs by at most a bound. The
@@ -38,7 +38,7 @@ pub struct Prepared {
     pub(super) ftl: Ftl,
     pub(super) work: Work,
     pub(super) done: Preconditioning,
-    /// It is in check mode.
+    /// Whether it is in check mode.
     pub check: bool,
     /// Records what the run decides, if power cuts are simulated.
     pub(super) tape: Option<Tape>,

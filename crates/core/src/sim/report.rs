@@ -52,7 +52,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Requests of the workload that have arrived and not completed.
+    /// Returns the number of requests of the workload that have arrived and not completed.
     pub(super) fn under_way(&self) -> usize {
         self.host.under_way() - self.device.own() as usize
     }
@@ -88,7 +88,7 @@ impl Simulation<'_> {
         (self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
     }
 
-    /// Returns the contract's report of everything up to now. It changes nothing that follows.
+    /// Returns the contract's report of everything up to now, without changing anything that follows.
     pub fn report(&self) -> Report {
         let settings = &self.settings;
         let (elapsed_ns, used) = self.extent();
@@ -110,13 +110,14 @@ impl Simulation<'_> {
         report
     }
 
-    /// Returns what goes up and down: requests waiting in the host and held by the device, erased blocks.
+    /// Returns levels: the numbers of requests waiting in the host, of requests held by the device, and of
+    /// erased blocks.
     pub fn levels(&self) -> (u32, u32, u64) {
         (self.host.waiting(), self.device.held(), self.ftl.life().erased)
     }
 
-    /// Returns how many logical pages of user data each erase block holds now, in the order of the LUNs. If
-    /// an FTL keeps translation pages, a block of them holds none.
+    /// Returns how many logical pages of user data each erase block holds now, in the order of the LUNs.
+    /// Blocks of translation pages hold none.
     pub fn valid_pages(&self) -> Vec<u32> {
         let flash = &self.settings.flash;
         let mut valid = vec![0; flash.luns() as usize * flash.blocks_per_lun() as usize];
@@ -126,7 +127,7 @@ impl Simulation<'_> {
         valid
     }
 
-    /// Adds to a report what else is requested.
+    /// Adds what else was requested to a report.
     fn add_extras(&self, report: &mut Report) {
         let settings = &self.settings;
         let (per_page, unit_bytes) = (self.ftl.slots_per_page(), self.ftl.units().unit_bytes);

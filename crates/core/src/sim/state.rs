@@ -3,7 +3,7 @@
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
 //! ([`crate::util::codec`]): a [`Header`], then the essentials of each part of the FTL: sequences, from which
 //! it is rebuilt by its own functions, and the maps. What is not saved cannot be wrong in a file; a part
-//! refuses saved values that are impossible. Whoever changes what is saved changes [`FORMAT`]; a test
+//! refuses saved values that are impossible. A change of what is saved requires another [`FORMAT`]; a test
 //! compares the bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::metrics::Preconditioning;
 use crate::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 
-/// First bytes of the file. The last two are not text, and a transfer in text mode damages them.
+/// First bytes of the file. The last two are not text, so that a transfer in text mode damages them.
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
@@ -48,7 +48,7 @@ pub enum StateError {
         "saved in format {0}, this version of ftlab reads format {FORMAT}; precondition anew and save it again"
     )]
     Format(u32),
-    /// The state is that of another device.
+    /// The state belongs to another device.
     #[error("saved from another device:\n{0}")]
     Differs(String),
     /// It is not as it was written.
@@ -132,7 +132,7 @@ fn read_format(input: &mut dyn Read) -> Result<(), StateError> {
     }
 }
 
-/// Returns the keys that differ, a line each; `None` if none does.
+/// Returns the keys that differ, one per line; `None` if none do.
 fn difference(saved: &Identity, wanted: &Identity) -> Option<String> {
     let keys: BTreeSet<&String> = saved.keys().chain(wanted.keys()).collect();
     let shown = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);

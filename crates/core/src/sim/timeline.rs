@@ -15,7 +15,7 @@ pub struct Dispatch {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Handed to the device, ns.
+    /// Time at which it was handed to the device, ns.
     pub dispatch_ns: u64,
     /// Operation.
     pub op: Op,
@@ -62,18 +62,18 @@ pub struct Activity {
     pub suspended: bool,
     /// What the chip does.
     pub operation: Operation,
-    /// Why.
+    /// Why it happens.
     pub cause: Cause,
-    /// Programs and erases are numbered from 0 in the order in which the FTL decided them; `None` for a read.
+    /// Number of a program or erase, from 0 in the order in which the FTL decided them; `None` for a read.
     pub number: Option<u32>,
-    /// Logical page it is done for, if one is known: for example, a copy of garbage collection is done for
-    /// the page whose write needed the room.
+    /// Logical page for which it is done, if one is known: a copy of garbage collection, for example, is done
+    /// for the page whose write needed the room.
     pub lpn: Option<u32>,
-    /// The request it is done for; `None`: one of the device's own.
+    /// The request for which it is done; `None`: it is the device's own.
     pub request: Option<Dispatch>,
-    /// From, ns.
+    /// Beginning, ns.
     pub begin_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
 }
 
@@ -115,7 +115,7 @@ pub struct Tracks {
     pub channels: u32,
     /// Chips, dies or planes.
     pub luns: Vec<Track>,
-    /// Cells and transfers of one of them may overlap.
+    /// Whether cells and transfers of one of them may overlap.
     pub overlap: bool,
 }
 

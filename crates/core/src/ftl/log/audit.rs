@@ -61,8 +61,8 @@ impl Log {
         }
     }
 
-    /// Slots that must be programmed in a block of its state; `None` for an open block that is
-    /// neither the frontier nor set aside.
+    /// Returns the slots that must be programmed in a block, judging by its state; `None` for an open block
+    /// that is neither the frontier nor set aside.
     pub(super) fn programmed(&self, block: u32) -> Option<u32> {
         let first = block * self.slots_per_block;
         match self.blocks[block as usize].state {
@@ -126,7 +126,8 @@ impl Log {
         (0..self.luns.len() as u32).try_for_each(|group| self.verify_lists(group))
     }
 
-    /// Reserve, open and closed blocks of a LUN are everything the log has there, each in its list.
+    /// Checks that reserve, open and closed blocks of a LUN are everything that the log has there, each in
+    /// its list.
     fn verify_lists(&self, lun: u32) -> Result<(), String> {
         let at = &self.luns[lun as usize];
         let walk = |mut block: u32, wanted: State| {
@@ -142,7 +143,7 @@ impl Log {
             Ok(count)
         };
         let reserve = walk(at.reserve, State::Reserve)?;
-        // The copies of a victim that was begun may fill one of them.
+        // The copies of a victim that was begun may fill one reserve block.
         let begun = u32::from(self.is_collecting(lun));
         let whole = reserve == self.shape.reserve || reserve + begun == self.shape.reserve;
         if reserve != at.reserve_len || !whole {

@@ -136,8 +136,8 @@ impl Log {
         victim
     }
 
-    /// Copies live slots of a victim until this many pages are full, or none is left; then the last page is
-    /// padded.
+    /// Copies live slots of a victim until this many pages are full, or none are left; then pads the last
+    /// page.
     fn copy_some(
         &mut self,
         lun: u32,
@@ -192,7 +192,8 @@ impl Log {
         lun == self.cursor && self.page_begun()
     }
 
-    /// What the host had in the page buffer has gone with the copies; it goes on where it would have gone.
+    /// Lets the host continue where it would have gone: what it had in the page buffer has gone with the
+    /// copies.
     pub(super) fn host_goes_on(&mut self, work: &mut Work) {
         self.settle_superseded(work);
         self.advance_cursor();

@@ -18,7 +18,7 @@ impl Log {
             } else if at.is_full() {
                 self.resume(lun);
             } else {
-                // Two open blocks are one too many: the closed ones alone may have nothing to gain.
+                // Two open blocks are one too many: the closed blocks alone may have nothing to gain.
                 let block = self.by_block.div(at.next);
                 at.next = at.end;
                 self.empty(lun, block, self.shape.gc, pool, work, &mut |_| ());
@@ -164,7 +164,7 @@ impl Log {
         }
     }
 
-    /// Notes the pages of `slots` copies that lie in the frontier, up to its next slot.
+    /// Notes the pages of `slots` copies that are in the frontier, up to its next slot.
     pub(super) fn note_copies(&self, lun: u32, slots: &mut u32, work: &mut Work) {
         if *slots > 0 {
             let last = self.luns[lun as usize].next - 1;
@@ -204,7 +204,7 @@ impl Log {
         self.blocks[block as usize].state == State::Closed
     }
 
-    /// Whether a block is an erased one of the reserve.
+    /// Whether a block is an erased one in the reserve.
     pub(crate) fn is_reserve(&self, block: u32) -> bool {
         self.blocks[block as usize].state == State::Reserve
     }
@@ -230,9 +230,9 @@ impl Log {
             && self.by_page.rem(at.next) == 0
     }
 
-    /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear)
-    /// and erases `from`. The frontier stays, unless it is `from`; what is left of `into` is set
-    /// aside or takes the place of `from`.
+    /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear) and erases
+    /// `from`. The frontier stays, unless it is `from`; the remainder of `into` is set aside or takes the
+    /// place of `from`.
     ///
     /// # Panics
     /// If [`Log::can_relocate`] is false.

@@ -51,8 +51,8 @@ impl Log {
         }
     }
 
-    /// Turns to the next idle LUN, or just the next if none is idle, that can take data and still collect its
-    /// garbage. A page buffer is filled first.
+    /// Turns to the next idle LUN, or to the next one if none is idle, that can take data and still collect
+    /// its garbage. A page buffer is filled first.
     #[cold]
     fn take_aim(&mut self, work: &mut Work) {
         if self.by_page.rem(self.luns[self.cursor as usize].next) == 0 {
@@ -88,7 +88,7 @@ impl Log {
         at.is_full() && self.open_blocks(lun) == 0 && at.held < self.shape.limit
     }
 
-    /// Open blocks of a LUN: the frontier and those that wait.
+    /// Returns the number of open blocks of a LUN: the frontier and those that wait.
     #[inline]
     pub(super) fn open_blocks(&self, lun: u32) -> u32 {
         let at = &self.luns[lun as usize];
@@ -229,7 +229,7 @@ impl Log {
         Some(block)
     }
 
-    /// If free blocks are only those of the withheld space: takes erased blocks until each LUN has those of
+    /// If only blocks of the withheld space count as free: takes erased blocks until each LUN has those of
     /// the user's data, and counts them as closed and empty. Collecting one costs an erasure like any other.
     pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
         for lun in 0..self.luns.len() as u32 {
@@ -242,7 +242,7 @@ impl Log {
         }
     }
 
-    /// Gives a LUN whose frontier is full another one for copies: in the background an erased block of the
+    /// Gives a LUN whose frontier is full another block for copies: in the background an erased block of the
     /// pool, if there is one, before one of the reserve.
     pub(super) fn next_for_copies(&mut self, lun: u32, background: bool, pool: &mut BlockPool, work: &Work) {
         self.choose_frontier(lun, false, false, pool, work);
@@ -262,7 +262,7 @@ impl Log {
         waiting != 0
     }
 
-    /// Makes the open block of a front, which waits, the frontier.
+    /// Makes the waiting open block of a front the frontier.
     pub(super) fn go_on(&mut self, lun: u32, front: u32) {
         let next = self.fronts.take(lun, front);
         let at = &mut self.luns[lun as usize];
@@ -283,8 +283,8 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes the reserve block erased last or, under wear levelling, the least worn; if the slowest goes
-    /// first, that.
+    /// Takes the reserve block that was erased last or, under wear levelling, the least worn one or, if the
+    /// slowest goes first, the slowest.
     pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.luns[lun as usize].reserve;
         assert!(best != NONE, "the reserve of LUN {lun} is empty");

@@ -8,7 +8,7 @@ use crate::util::NONE;
 /// The open blocks that wait.
 #[derive(Clone, Debug)]
 pub(super) struct Fronts {
-    /// Next slot of each, by LUN and front; [`NONE`]: there is no block.
+    /// Next slot of each block, by LUN and front; [`NONE`]: there is no block.
     next: Vec<u32>,
     /// Fronts of each LUN that have a block, as a bit set.
     waiting: Vec<u64>,
@@ -32,7 +32,7 @@ impl Fronts {
         self.next[(lun * self.per_lun + front) as usize]
     }
 
-    /// The block with this next slot waits; its front has no other.
+    /// Notes that the block with this next slot waits; its front has no other.
     pub(crate) fn put(&mut self, lun: u32, front: u32, slot: u32) {
         let next = &mut self.next[(lun * self.per_lun + front) as usize];
         debug_assert_eq!(*next, NONE, "a front has one open block");

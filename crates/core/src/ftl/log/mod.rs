@@ -63,12 +63,12 @@ use crate::util::{Divider, NONE, memory, stream};
 /// What a block is to this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Not this log's.
+    /// The block does not belong to this log.
     Absent,
     Reserve,
     Open,
     Closed,
-    /// Closed, and begun to be collected in the background.
+    /// The block is closed, and its collection was begun in the background.
     Begun,
 }
 
@@ -80,8 +80,8 @@ struct Block {
     state: State,
     /// Closed and empty without ever having been written ([`Log::close_unwritten`]).
     unwritten: bool,
-    /// What must have finished before it is erased: the data that replaces its invalid slots may still be on
-    /// its way to another LUN ([`Work::mark`]). Only in a run.
+    /// The number up to which everything must have finished before it is erased: the data that replaces its
+    /// invalid slots may still be on its way to another LUN ([`Work::mark`]). Only in a run.
     after: u32,
 }
 
@@ -137,9 +137,9 @@ pub struct Log {
     /// The closed blocks.
     pub(crate) victims: Policy,
     space: Space,
-    /// Writes, without copies.
+    /// Number of writes, without copies.
     writes: u64,
-    /// Writes go where the cursor is: slots are smaller than pages, or allocation is dynamic.
+    /// Whether writes go where the cursor is: slots are smaller than pages, or allocation is dynamic.
     by_cursor: bool,
     /// LUN whose page buffer is filled next, if slots are smaller than pages; or where dynamic allocation
     /// looks first.
@@ -151,7 +151,7 @@ pub struct Log {
     by_speed: Option<Filled>,
     /// What is collected in the background: also only in a run.
     background: Option<Box<Background>>,
-    /// The live slots of the block that is collected, with their owners.
+    /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,
     /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN.
     superseded: Vec<u32>,
@@ -320,7 +320,7 @@ impl Log {
         }
     }
 
-    /// The run begins, and with it the numbers of programs and erases.
+    /// Forgets the numbers of programs and erases, which begin with the run.
     pub(crate) fn forget_numbers(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.after = 0);
     }

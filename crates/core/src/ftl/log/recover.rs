@@ -16,10 +16,10 @@ pub struct FoundBlock {
 }
 
 impl Log {
-    /// Makes the log with these blocks, in the order of their last programs, and this map. The reserve comes
-    /// from the pool, which must have it. On each LUN the part-written block with the most room left
-    /// continues as the frontier (a serial log has one for all LUNs). All others are closed; the room left in
-    /// them is lost until they are collected.
+    /// Makes the log with these blocks, given in the order of their last programs, and this map. The reserve
+    /// comes from the pool, which must have enough blocks. On each LUN the part-written block with the most
+    /// room left continues as the frontier (a serial log has one for all LUNs). All others are closed; the
+    /// room left in them is lost until they are collected.
     pub(crate) fn recover(
         shape: Shape,
         settings: &Settings,
@@ -28,7 +28,7 @@ impl Log {
         found: &[FoundBlock],
         map: impl Iterator<Item = (u32, u32)>,
     ) -> Result<Log, String> {
-        // A serial log's reserve is taken where the blocks found leave room.
+        // A serial log's reserve is taken where the blocks that were found leave room.
         let mut log;
         if shape.serial {
             log = Log::without_reserve(shape, settings, pool);

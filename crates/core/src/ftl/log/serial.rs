@@ -20,7 +20,7 @@ use crate::util::NONE;
 pub(super) struct Serial {
     /// Blocks held of each LUN.
     pub(super) held: Vec<u32>,
-    /// The most of each LUN.
+    /// The most blocks of each LUN.
     most: u32,
     /// LUN that is asked first for the next block.
     pub(super) next_lun: u32,
@@ -31,7 +31,7 @@ impl Serial {
         Serial { held: vec![0; luns as usize], most: limit / luns, next_lun: 0 }
     }
 
-    /// A block of a LUN was found after a power cut.
+    /// Notes that a block of a LUN was found after a power cut.
     pub(crate) fn found(&mut self, lun: u32) {
         self.held[lun as usize] += 1;
     }
@@ -160,7 +160,7 @@ impl Log {
         self.erase(victim, cause, pool, work);
     }
 
-    /// Check mode: the block counts of each LUN are correct.
+    /// Verifies, in check mode, the block counts of each LUN.
     pub(super) fn verify_serial(&self) -> Result<(), String> {
         let Some(serial) = &self.serial else { return Ok(()) };
         let mut held = vec![0; serial.held.len()];

@@ -9,7 +9,7 @@ use crate::ftl::settings::Settings;
 pub struct Shape {
     /// LUNs it spans ([`crate::flash::parallel`]).
     pub luns: u32,
-    /// Pages go to the next idle LUN, not where their number says.
+    /// Whether pages go to the next idle LUN, not where their number says.
     pub dynamic: bool,
     /// The most blocks it may have on each LUN, including the reserve.
     pub limit: u32,
@@ -23,7 +23,7 @@ pub struct Shape {
     pub trim_pages: u32,
     /// LPNs of a trim page.
     pub lpns_per_trim_page: u32,
-    /// An erase waits for what replaces the block's slots on other LUNs.
+    /// Whether an erase waits for what replaces the block's slots on other LUNs.
     pub power_safe: bool,
     /// Blocks of each LUN that hold user data from the start, written or not; 0: only those that were
     /// written.
@@ -32,8 +32,8 @@ pub struct Shape {
     pub reserve: u32,
     /// Cause of a copy.
     pub gc: Cause,
-    /// One block is filled at a time, whichever LUN it lies on; `limit` and `reserve` are then the
-    /// whole log's, see [`super::serial`].
+    /// Whether one block is filled at a time, on any LUN; `limit` and `reserve` are then those of the whole
+    /// log, see [`super::serial`].
     pub serial: bool,
 }
 

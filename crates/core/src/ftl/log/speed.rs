@@ -1,13 +1,13 @@
 //! Writable blocks by speed: which block of a LUN takes the next page.
 //!
-//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written
-//! ones and erased ones, are ordered by their detected speed. A write to a LUN that other requests
-//! wait for takes the fastest, any other write and every copy of garbage collection one that
-//! `device.unhurried` says: the slowest, or the one next in order. A full block leaves the order, an erased one
-//! returns at its new place.
+//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and
+//! erased ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the
+//! fastest one; any other write and every copy of garbage collection take the one that `device.unhurried`
+//! names: the slowest, or the one next in order. A full block leaves the order, an erased one returns at its
+//! new place.
 //!
-//! **In order** is a block until it is full, then the writable one that was erased first. What hurried writes
-//! have begun is among them.
+//! **In order** means one block until it is full, then the writable one that was erased first. Blocks begun
+//! by hurried writes are among them.
 //!
 //! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which
 //! have a block: the paper's red-black tree, with every operation in constant time. Among equally fast
@@ -25,7 +25,7 @@ use crate::flash::{Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
-/// By LUN, where blocks are taken in order, the one that is being filled, and its place in the order.
+/// By LUN, if blocks are taken in order: the block that is being filled, and its place in the order.
 pub(super) type Filled = Vec<(u32, u32)>;
 
 impl Log {
@@ -33,13 +33,13 @@ impl Log {
     pub(crate) fn choose_by_speed(&mut self, cells: &Cells) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let per_lun = cells.speeds().map_or(1, Speeds::classes);
-        // Wear levelling, which sets blocks aside, does not go with it.
+        // Wear levelling, which sets blocks aside, is not possible together with it.
         self.fronts = Fronts::new(self.shape.luns, per_lun);
         self.by_speed = Some(vec![(NONE, 0); self.shape.luns as usize]);
     }
 
     /// Makes a LUN's fastest writable block the frontier, for a write that is hurried, else the one that
-    /// others take; there may be none. Erased blocks are among them if `erased`.
+    /// other writes take; there may be none. With `erased`, erased blocks are included.
     pub(super) fn choose_frontier(
         &mut self,
         lun: u32,

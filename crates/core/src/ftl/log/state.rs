@@ -1,8 +1,8 @@
 //! A log's saved state: its blocks, in the order in which they continue, and the map.
 //!
 //! Everything else follows from these and is counted again, so that a state cannot contradict itself there;
-//! what they could still get wrong is checked here. Which slots are valid, and their owners, follows from the
-//! map. Stale owners of invalid slots are not kept: nothing reads them.
+//! what could still be wrong in them is checked here. Which slots are valid, and their owners, follows from
+//! the map. Stale owners of invalid slots are not kept: nothing reads them.
 
 use std::io;
 
@@ -21,13 +21,13 @@ struct Kept {
     cursor: u32,
     /// LUN that is asked first for the next block, if one block is filled at a time.
     turn: u32,
-    /// Reserve blocks, the first to be used last.
+    /// Reserve blocks, the one to be used first at the end.
     reserve: Vec<u32>,
     /// Next slots of each frontier and of the block set aside, or [`NONE`].
     open: Vec<[u32; 2]>,
     /// Closed blocks, in the order in which the policy closes them again, with their times of modification.
     closed: Vec<(u32, u64)>,
-    /// Those of them that were never written.
+    /// Closed blocks that were never written.
     unwritten: Vec<u32>,
     random: Option<Xoshiro256PlusPlus>,
 }

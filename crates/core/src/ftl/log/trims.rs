@@ -34,14 +34,15 @@ pub(super) struct Trims {
 }
 
 impl Trims {
-    /// A block has been erased.
+    /// Notes that a block has been erased.
     pub(crate) fn erased(&mut self, block: u32) {
         self.blocks.clear(block);
     }
 }
 
 impl Log {
-    /// Owners that are logical pages, or translation pages; later ones are trim pages.
+    /// Returns the number of owners that are logical pages, or translation pages; later owners are trim
+    /// pages.
     pub(crate) fn pages(&self) -> u32 {
         self.shape.owners - self.shape.trim_pages
     }
@@ -115,7 +116,7 @@ impl Log {
         }
     }
 
-    /// A trim page has been written: its trims so far are no longer due.
+    /// Notes that a trim page has been written: its trims so far are no longer due.
     fn trim_page_written(&mut self, owner: u32) {
         let (first, end) = self.lpns_of(owner);
         let Some(trims) = &mut self.trims else { return };
@@ -125,7 +126,7 @@ impl Log {
         }
     }
 
-    /// All trim pages due have been programmed.
+    /// Notes that all trim pages due have been programmed.
     pub(crate) fn trim_pages_written(&mut self, work: &mut Work) {
         while let Some(owner) = self.trim_page_due(0) {
             self.trim_page_written(owner);
@@ -133,8 +134,8 @@ impl Log {
         self.trims_settled(work.mark());
     }
 
-    /// Blocks with trimmed slots rely on trim pages that are permanently on flash, whatever is cut, once
-    /// everything up to `number` has finished.
+    /// Notes that blocks with trimmed slots rely on trim pages that are permanently on flash, whatever is
+    /// cut, once everything up to `number` has finished.
     pub(super) fn trims_settled(&mut self, number: u32) {
         let Some(trims) = &mut self.trims else { return };
         let count = self.blocks.len() as u32;
@@ -168,7 +169,7 @@ impl Log {
         }
     }
 
-    /// The page buffer has been programmed.
+    /// Notes that the page buffer has been programmed.
     pub(super) fn settle_superseded(&mut self, work: &mut Work) {
         if self.superseded.is_empty() {
             return;
