@@ -129,7 +129,7 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
         return load_text("configuration", config.toml(), overrides)
     if isinstance(config, Mapping):
         given = mapping_overrides(config, "configuration:")
-        # It may have been a file's; what is the caller's own is in the overrides.
+        # It may come from a file; what the caller gave is in the overrides.
         with _policies_of(json.dumps([each.value for each in given]), overrides):
             return _core.resolve_text("configuration", "", [*given, *overrides])
     try:
@@ -142,7 +142,9 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
 
 @contextmanager
 def _policies_of(text: str, overrides: Sequence[Override]) -> Iterator[None]:
-    """Makes known the classes that a configuration may name; an error about one that it may not says so."""
+    """Registers the classes that a configuration may name; an error about one that it may not name says
+    so.
+    """
     policies.find(value for _, _, value in overrides)
     refused = policies.find_in(text)
     try:

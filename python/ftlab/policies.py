@@ -13,7 +13,7 @@ A class can be used in place of a name, in a call or on the command line::
     ftlab run map-plus --trace a.csv --set host.scheduler=python:oldest.py:Oldest
 
 A configuration file or a study may name one too, once `allow_python` was called (``--allow-python``): what
-somebody else wrote runs no code unasked.
+somebody else wrote does not run code unasked.
 
 A new object is made, without arguments, at the start of each run. An exception in one of its methods ends the
 run.
@@ -210,10 +210,10 @@ def find(texts: Iterable[str]) -> None:
 
 
 def find_in(text: str) -> list[str]:
-    """Registers those that a TOML or JSON text names and that are allowed; returns the others.
+    """Registers the allowed classes that a TOML or JSON text names; returns the other names.
 
     Raises:
-        UserError: as `find`.
+        UserError: see `find`.
     """
     named = named_in(text)
     refused = [] if PREFIX in _allowed else [name for name in named if name not in _allowed | _named.keys()]

@@ -210,7 +210,7 @@ def _totals(data: dict[str, Any]) -> list[str]:
 
 
 def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:
-    """What is withheld, and what an open block and the erased ones of each log leave of it for garbage."""
+    """Returns the withheld space, and what the open and erased blocks of each log leave of it for garbage."""
     planes = flash["dies_per_chip"] * flash["planes_per_die"]
     name, luns = ("plane", planes) if flash["multi_plane"] != "off" else ("chip", 1)
     if flash["multi_plane"] == "off" and flash["interleave"]:

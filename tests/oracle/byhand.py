@@ -1,8 +1,9 @@
-"""Timings worked out by hand from the rules (docs/flash-parallelism.md, docs/configuration.md), and ftlab's.
+"""Timings worked out by hand from the rules (docs/flash-parallelism.md, docs/configuration.md), against
+ftlab's.
 
 One channel, one chip, pages of 4,000 B. In us: command C = 1, a page on the bus B = 10, cells read R = 20,
 program P = 200, erase E = 1500; to suspend S = 20, to resume U = 20. A read alone takes C + R + B = 31, a
-write alone C + B + P = 211, an erasure C + E = 1501. Each case has its arithmetic beside it.
+write alone C + B + P = 211, an erasure C + E = 1501. Each case has its arithmetic next to it.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ INTERLEAVE = [
     Case("two dies, off: one after the other", {"flash.dies_per_chip": 2}, two("R"), [31, 62]),
     # Both commands at once, one after the other: sensed at 21 and 22; the bus has 21 to 31, then 31 to 41.
     Case("reads on two dies: B later", DIES, two("R"), [31, 41]),
-    # Nothing crosses the bus but commands: 1 + 20, 2 + 20.
+    # Only commands use the bus: 1 + 20, 2 + 20.
     Case("reads on two dies without data: C later", {**DIES, "flash.transfer": "0ns"}, two("R"), [21, 22]),
-    # In at 0 to 11 and 11 to 22, and both program 200.
+    # The data go in at 0 to 11 and 11 to 22, and both programs take 200.
     Case("writes on two dies: C + B later", DIES, two("W"), [211, 222]),
     Case("four dies: sensed at 21, 22, 23, 24; data out one by one", {**DIES, "flash.dies_per_chip": 4},
          [(0, "R", lpn, 1) for lpn in range(4)], [31, 41, 51, 61]),
@@ -71,11 +72,11 @@ INTERLEAVE = [
     Case("a die's next read waits for the bus", DIES, [(0, "R", lpn, 1) for lpn in range(3)], [31, 41, 72]),
     # A third die's command comes at 25, while the first's data are on the bus and the second's wait: 41 + 31.
     Case("a command behind data", THREE, [*two("R"), (25, "R", 2, 1)], [31, 41, 72]),
-    # With commands first it goes at 31; the second's data 32 to 42; sensed at 52, out at 62.
+    # With commands first, it is sent at 31; the second's data follow at 32 to 42; sensed at 52, out at 62.
     Case("a command before data", {**THREE, "flash.bus": "commands-first"}, [*two("R"), (25, "R", 2, 1)],
          [31, 42, 62]),
     # The write's data go in at 0 to 11; die 1's command at 11, sensed at 32, out at 42.
-    Case("a read beside a program", DIES, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 42]),
+    Case("a read during a program", DIES, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 42]),
 ]  # fmt: skip
 
 MULTI_PLANE = [
@@ -88,21 +89,21 @@ MULTI_PLANE = [
          [(0, "R", lpn, 1) for lpn in range(4)], [34, 44, 54, 64]),
     Case("programs on four planes", {**PLANES, "flash.planes_per_die": 4},
          [(0, "W", lpn, 1) for lpn in range(4)], [244] * 4),
-    # Page 0 was written once more than page 1, so their planes are not level.
+    # Page 0 was written once more than page 1, so their planes are out of step.
     Case("free: planes that are not level", PLANES, [(0, "W", 0, 1), *two("W", 1000)], [211, 1222, 1222]),
     Case("same offset: not level, so one by one", {**PLANES, "flash.multi_plane": "same-offset"},
          [(0, "W", 0, 1), *two("W", 1000)], [211, 1211, 1422]),
     Case("same offset: level", {**PLANES, "flash.multi_plane": "same-offset"}, two("W"), [222, 222]),
     # A read and a program are not of one kind.
     Case("different kinds", PLANES, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 242]),
-    # The die begins the first alone; nobody waits for company.
+    # The die begins the first alone; it does not wait for another.
     Case("one that comes later", PLANES, [(0, "W", 0, 1), (1, "W", 1, 1)], [211, 422]),
     # The two that wait go together: 211 + 22 + 200.
     Case("two that come later", PLANES, [(0, "W", 0, 1), (1, "W", 2, 1), (2, "W", 1, 1)], [211, 433, 433]),
 ]  # fmt: skip
 
 CACHE = [
-    # 11 in; 11 to 211 in the cells. The next is in by 22 and programs from 211: P later.
+    # Data in by 11; cells from 11 to 211. The next data are in by 22 and are programmed from 211: P later.
     Case("program", {"flash.cache_program": True}, two("W"), [211, 411]),
     Case("three programs", {"flash.cache_program": True}, [(0, "W", lpn, 1) for lpn in range(3)],
          [211, 411, 611]),
@@ -111,7 +112,7 @@ CACHE = [
          [16, 27]),
     # The second comes while the first programs: in 100 to 111, programs from 211.
     Case("program, later", {"flash.cache_program": True}, [(0, "W", 0, 1), (100, "W", 1, 1)], [211, 411]),
-    # Too late to gain all: in 205 to 216.
+    # Too late to gain the full time: in 205 to 216.
     Case("program, late", {"flash.cache_program": True}, [(0, "W", 0, 1), (205, "W", 1, 1)], [211, 416]),
     Case("off", {}, two("W"), [211, 422]),
     # R = 20, B = 10: 30, then each R later.
@@ -129,7 +130,7 @@ FILL_ENDS = [1000 * lpn + 211 for lpn in range(4)]
 
 
 def after_fill(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Times from 10,000 us on."""
+    """Makes a case whose times count from 10,000 us on."""
     settings = {**SUSPEND, **{key.replace("__", "."): value for key, value in more.items()}}
     shifted = [(10_000 + at, op, lpn, pages) for at, op, lpn, pages in trace]
     return Case(name, settings, [*FILLED, *shifted], [*FILL_ENDS, *(10_000 + at for at in completes)])
@@ -146,15 +147,15 @@ SUSPENSION = [
     # The second comes before the suspension takes effect and shares it: 101 + 31 = 132, 152 + 161.
     after_fill("two reads share it", [WRITE, (50, "R", 0, 1), (60, "R", 1, 1)], [313, 101, 132]),
     # The second comes when the program goes on at 121: at 150, with 132 left. 150 + 20 + 31 = 201, 221 + 132.
-    after_fill("a later read interrupts anew", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [353, 101, 201]),
+    after_fill("a later read interrupts again", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [353, 101, 201]),
     # Not a second time: the program ends at 282, then the read.
     after_fill("as often as allowed", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [282, 101, 313],
                flash__max_suspensions=1),
-    # It ends at 211, and the suspension would take effect at 211: left alone.
-    after_fill("ends no later than it would take effect", [WRITE, (191, "R", 0, 1)], [211, 242]),
+    # The program ends at 211, and the suspension would take effect at 211: left alone.
+    after_fill("ends when it would take effect", [WRITE, (191, "R", 0, 1)], [211, 242]),
     # One sooner: effect at 210, read until 241, 21 left from 261 on.
     after_fill("ends just later", [WRITE, (190, "R", 0, 1)], [282, 241]),
-    # Page 8 is in the block that is being programmed: another page of it waits.
+    # Page 8 is in the block that is being programmed: a read of another page of it waits.
     after_fill("a read of the block in hand waits", [WRITE, (300, "W", 9, 1), (400, "R", 8, 1)],
                [211, 511, 542]),
 ]  # fmt: skip
@@ -165,8 +166,8 @@ OUT_OF_ORDER = [
     after_fill("in order", [WRITE, (1, "W", 9, 1), (50, "R", 0, 1)], [211, 422, 453], flash__suspend="off"),
     after_fill("but not the program of its own page", [WRITE, (1, "W", 9, 1), (50, "R", 9, 1)],
                [211, 422, 453], flash__suspend="off", flash__out_of_order=True),
-    # Two have passed: then the program's turn has come.
-    after_fill("not more than so many", [WRITE, (1, "W", 9, 1), *((50, "R", lpn, 1) for lpn in range(3))],
+    # After two reads have passed, it is the program's turn.
+    after_fill("no more than allowed", [WRITE, (1, "W", 9, 1), *((50, "R", lpn, 1) for lpn in range(3))],
                [211, 484, 242, 273, 515],
                flash__suspend="off", flash__out_of_order=True, flash__max_passed=2),
 ]  # fmt: skip
@@ -174,13 +175,13 @@ OUT_OF_ORDER = [
 MERGED = {**ONE_BY_ONE, "host.merge_limit": f"{4 * PAGE}B"}
 MERGING = [
     Case("off: one by one", ONE_BY_ONE, [(0, "W", lpn, 1) for lpn in range(4)], [211, 422, 633, 844]),
-    # One request of four pages, and the others are not heard of any more.
+    # One request of four pages; the others do not complete by themselves.
     Case("adjacent writes of an instant", MERGED, [(0, "W", lpn, 1) for lpn in range(4)], [844]),
     # The fifth page is beyond the limit.
     Case("up to the limit", MERGED, [(0, "W", lpn, 1) for lpn in range(5)], [844, 1055]),
     Case("not across a gap", MERGED, [(0, "W", 0, 1), (0, "W", 2, 1)], [211, 422]),
     Case("not a read with a write", MERGED, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 242]),
-    # Page 9 is being written, so page 10 has nobody to join; 11 joins it.
+    # Page 9 is being written, so page 10 has nothing to join; 11 joins it.
     Case("not one that has gone", MERGED, [(0, "W", 9, 1), (1, "W", 10, 1), (2, "W", 11, 1)], [211, 633]),
     Case("not across a boundary", {**MERGED, "host.merge_boundary": f"{2 * PAGE}B"},
          [(0, "W", lpn, 1) for lpn in range(4)], [422, 844]),
@@ -201,7 +202,7 @@ UPDATED_ENDS = [1000 * n + 211 for n in range(21)]
 
 
 def collecting(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Times from when the last page of ``UPDATED`` is written, 20,211 us."""
+    """Makes a case whose times count from when the last page of ``UPDATED`` is written, 20,211 us."""
     settings = {**TIGHT, **{key.replace("__", "."): value for key, value in more.items()}}
     shifted = [(20_211 + at, op, lpn, pages) for at, op, lpn, pages in trace]
     return Case(name, settings, [*UPDATED, *shifted], [*UPDATED_ENDS, *(20_211 + at for at in completes)])
@@ -213,10 +214,10 @@ BACKGROUND = [
     collecting("a request waits for the copy under way", [(100, "R", 15, 1)], [273]),
     # The erasure begins at 242 and ends at 1743.
     collecting("a request waits for the erasure under way", [(300, "R", 15, 1)], [1774]),
-    # The read has begun before the erasure could: that follows it, 273 to 1774.
+    # The read has begun before the erasure can, which follows it, 273 to 1774.
     collecting("the erasure goes on behind the read", [(100, "R", 15, 1), (300, "R", 14, 1)], [273, 1805]),
     collecting("off", [(100, "R", 15, 1)], [131], ftl__gc_background=False),
-    # All is done: eleven erased blocks.
+    # Everything is done: eleven erased blocks.
     collecting("later nothing is left to do", [(5000, "R", 15, 1)], [5031]),
 ]
 
@@ -233,6 +234,6 @@ ALL = [(kind, case) for kind, cases in SETS.items() for case in cases]
 
 
 def run(case: Case) -> tuple[list[int], dict[str, Any]]:
-    """ftlab's completions, ns, and its result."""
+    """Returns ftlab's completions, ns, and its result."""
     trace = [(at * 1000, op, first, pages) for at, op, first, pages in case.trace]
     return traces.timed({**BASE, **case.more}, trace, PAGE)

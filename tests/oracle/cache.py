@@ -347,11 +347,11 @@ class Cdftl:
 
 
 def entries_held(config: Config) -> int | None:
-    """Returns the entries that the capacity holds: what a host that imitates the cache has room for."""
+    """Returns how many entries the capacity holds: what a host that imitates the cache has room for."""
     if config.cache_bytes is None:
         return None
     if config.ftl == "tpftl":
-        # Reading: as many as stand in one node.
+        # Interpretation: as many as fit in one node.
         return (config.cache_bytes - 8) // 6
     return config.cache_bytes // config.entry_bytes
 

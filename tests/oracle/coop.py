@@ -2,8 +2,8 @@
 
 From Algorithms 1 to 4 of Shim et al. (TC 2014) and the readings in spec/coop.md and DEVIATIONS.md; the merges
 are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads and writes. Writes that are
-pending together are of the same pages or of disjoint ones, as no text says how overlapping ones are put in
-order.
+pending together are of the same pages or of disjoint ones, because nothing says how overlapping ones are
+ordered.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Part:
 
 
 class Padding(plain.Hybrid):
-    """Knows which log blocks hold padding; its pages count as copied by padded switch merges."""
+    """Knows which log blocks hold padding; the pages of these count as copied by padded switch merges."""
 
     def start(self) -> None:
         self.padding = False
@@ -67,15 +67,17 @@ class Padding(plain.Hybrid):
 
 
 class Bast(Padding, plain.Bast):
-    """With padding."""
+    """BAST with padding."""
 
 
 class Fast(Padding, plain.Fast):
-    """With padding."""
+    """FAST with padding."""
 
 
 class Device:
-    """What both FTLs answer, on top of the plain merges; subclasses say whom the query names."""
+    """Answers what both FTLs are asked, on top of the plain merges; subclasses decide which blocks a query
+    names.
+    """
 
     def __init__(self, ftl: Padding, csm_threshold: int) -> None:
         self.ftl = ftl
@@ -91,7 +93,7 @@ class Device:
         return sum(kind[1] for kind in (merges.full, merges.partial, merges.switch, self.cooperative))
 
     def moved(self) -> int:
-        """Time of all copies and erasures so far."""
+        """Returns the time of all copies and erasures so far."""
         return self.copies() * (READ_NS + PROGRAM_NS) + self.ftl.merges.erases * ERASE_NS
 
     # --- Algorithm 1 ---------------------------------------------------------------------------
@@ -105,7 +107,7 @@ class Device:
         for lpn in part.lpns:
             offset = lpn % self.ftl.block_pages
             if offset < self.next:
-                # The page cannot be programmed again: what is there becomes the data block.
+                # The page cannot be programmed again: the block becomes the data block as it is.
                 self.complete()
                 return self.write_log(Part(part.request, "W", range(lpn, part.lpns.stop), part.block))
             self.copy_to(offset)
@@ -206,7 +208,7 @@ class FastDevice(Device):
 
 @dataclass
 class Outcome:
-    """Completions by request, ns, and the counts of merges with their copies, and of erases."""
+    """Completions by request, ns, and the counts of merges with their copies, and of erasures."""
 
     completes: list[int]
     merges: dict[str, list[int]] = field(default_factory=dict)
@@ -231,7 +233,7 @@ class Host:
         self.queue: list[Part] = []
 
     def parts(self, number: int) -> list[Part]:
-        """A write is cut at the ends of logical blocks; a read is not."""
+        """Returns the parts of a request: a write is cut at the ends of logical blocks, a read is not."""
         _, op, first, pages = self.case.trace[number]
         size, end = self.case.block_pages, first + pages
         if op == "R":
@@ -244,7 +246,7 @@ class Host:
         return found
 
     def serve(self, part: Part, last: bool = False) -> None:
-        """One request at the device; with COOP_Complete if it is the last of a block issue."""
+        """Serves one request at the device; with COOP_Complete if it is the last of a block issue."""
         if part.op == "R":
             self.now += len(part.lpns) * READ_NS
         else:
@@ -258,7 +260,7 @@ class Host:
             self.completes[part.request] = self.now
 
     def take(self, block: int) -> list[Part]:
-        """All queued writes of a block, ascending; equal ones in order of arrival."""
+        """Takes all queued writes of a block, ascending; equal ones in order of arrival."""
         taken = [part for part in self.queue if part.op == "W" and part.block == block]
         self.queue = [part for part in self.queue if part.op != "W" or part.block != block]
         return sorted(taken, key=lambda part: part.lpns.start)
@@ -273,11 +275,11 @@ class Host:
         return sorted(parts + pads, key=lambda part: part.lpns.start)
 
     def block_issue(self, block: int) -> None:
-        """The victim's block has its turn."""
+        """Issues all queued writes of the victim's block."""
         if self.case.policy == "coop":
             # Algorithm 2.
             queued = [part for part in self.queue if part.op == "W" and part.block == block]
-            # Reading: a page that waits twice is written twice, and counts twice.
+            # Interpretation: a page that waits twice is written twice, and counts twice.
             first = min(part.lpns.start for part in queued)
             named = self.device.query(first, sum(len(part.lpns) for part in queued))
             for merged in named:
@@ -314,10 +316,10 @@ POLICIES = ("noop", "irbw", "padding", "coop")
 
 
 def case(seed: int) -> Case:
-    """A random case."""
+    """Returns a random case."""
     draw = random.Random(f"coop {seed}")
     block_pages = draw.choice([4, 5, 8])
-    # The extents that writes are of: each block is cut at the same places.
+    # The extents that writes cover: each block is cut at the same places.
     cuts = [0, *sorted(draw.sample(range(1, block_pages), draw.randrange(1, block_pages))), block_pages]
     extents = list(itertools.pairwise(cuts))
     blocks = draw.choice([3, 8, 20, USER_BLOCKS])
@@ -363,7 +365,7 @@ def settings(case: Case) -> dict[str, Any]:
 
 
 def differences(case: Case) -> list[str]:
-    """How ftlab's completions and counts differ from the model's."""
+    """Returns how ftlab's completions and counts differ from the model's."""
     model = Host(case).run()
     rows, result = traces.timed(settings(case), case.trace)
     found = [

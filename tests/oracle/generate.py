@@ -66,7 +66,7 @@ def config(random_source: random.Random) -> Config:
         tiny = page_bytes + entry_bytes * pick([1, 2, 5, 20])
         cache_bytes = pick([tiny, page_bytes * pick([2, 3, 4, 7, 12]), None])
     elif ftl == "tpftl":
-        # At least a node with one entry, and ftlab asks for an entry as large as on flash.
+        # At least a node with one entry; ftlab requires room for an entry as large as on flash.
         tiny = max(14, entry_bytes)
         cache_bytes = pick([tiny, *(tiny + more for more in (1, 6, 13, 14, 46, 86, 286, 986)), None])
     else:

@@ -1,4 +1,4 @@
-"""ftlab's write amplification in the steady state under uniform random writes, and the closed forms'."""
+"""ftlab's write amplification in the steady state under uniform random writes, against the closed forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WINDOWS = (0.05, 0.25)
 
 @dataclass(frozen=True)
 class Policy:
-    """How victims are chosen, and its closed form of the spare factor."""
+    """A way to choose victims, and its closed form by spare factor."""
 
     name: str
     form: Callable[[float], float]
@@ -26,7 +26,7 @@ class Policy:
 
 
 def policies(blocks: int) -> list[Policy]:
-    """All that have a closed form; a window is a share of this many blocks."""
+    """Returns all that have a closed form; a window is a share of this many blocks."""
     found = [Policy("fifo", theory.fifo), Policy("greedy", lambda a: theory.greedy(a, PAGES))]
     for choices in (2, 5, 10):
         form = partial(theory.d_choices, b=PAGES, d=choices)
@@ -38,10 +38,10 @@ def policies(blocks: int) -> list[Policy]:
 
 
 def amplification(policy: Policy, blocks: int, spare: float) -> tuple[float, float]:
-    """Returns ftlab's programs per write, between 12 and 20 overwrites, and the closed form's."""
+    """Returns ftlab's programs per write, between 12 and 20 overwrites, and what the closed form gives."""
     import ftlab
 
-    # One block is kept erased, one is open.
+    # One block is kept erased, and one is open.
     spare_pages = 1_000_000 - round(theory.effective_spare(blocks, PAGES, PAGES * blocks, 1, 1) / spare * 1e6)
     settings: dict[str, Any] = {
         "ftl.kind": "page",

@@ -88,13 +88,13 @@ def d_choices(a: float, b: int, d: int) -> float:
 
 
 def windowed_greedy(a: float, b: int, share: float) -> float:
-    """A of greedy cleaning among the oldest ``share`` of the blocks, many blocks.
+    """Returns A of greedy cleaning among the oldest ``share`` of the blocks, for many blocks.
 
-    Outside the window blocks age as under FIFO: a page is still valid on entry with the probability
-    p = exp(-(1 - share) a / A), so a block enters with i valid pages with the binomial q_i; Q_i is the tail.
+    Outside the window blocks age as under FIFO: a page is still valid on entry with the probability p =
+    exp(-(1 - share) a / A), so a block enters with i valid pages with the binomial q_i; Q_i is the tail.
     Within it greedy leaves none below m valid pages, and A Q_i / (a i) of all blocks with i above m. What
     those leave of the window is at m: it gives the flow x of blocks that fall from m to m - 1 and are taken
-    there. A victim's mean valid pages, and so A, follow. All of the blocks: greedy; none: FIFO.
+    there. From it follow a victim's mean valid pages, and so A. A share of 1 is greedy, one of 0 FIFO.
     """
 
     def victim(big_a: float) -> float:

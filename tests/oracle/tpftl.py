@@ -1,7 +1,7 @@
 """TPFTL (Zhou et al., EuroSys 2015), from the contract's digest of two public codes and from DEVIATIONS.
 
-Entries of 6 B lie in nodes of 8 B, one for each translation page with a cached entry. A mean over a node's
-entries says how recently it was used. It is found by going over them, each time anew.
+Entries of 6 B are in nodes of 8 B, one for each translation page with a cached entry. A mean over a node's
+entries says how recently it was used. It is computed each time by going over them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SWITCH = 3
 
 
 class Tpftl:
-    """The five questions of ``cache.Cache``."""
+    """Answers the five questions of ``cache.Cache``."""
 
     def __init__(self, capacity: int | None, entries_per_page: int, cost: Cost) -> None:
         self.capacity = capacity  # bytes; None: unlimited
         self.entries_per_page = entries_per_page
         self.cost = cost
-        # Of each translation page its entries, the least recent first: LPN and number of the last use.
+        # The entries of each translation page, the least recent first: LPN and number of the last use.
         self.nodes: dict[int, dict[int, int]] = {}
         self.dirty: set[int] = set()
         self.used = 0  # translations so far
@@ -70,7 +70,7 @@ class Tpftl:
             coldest, room_for = self.coldest() if self.nodes else None, 1 + len(wanted)
             while coldest in self.nodes and self.free_after(page, room_for) < 0:
                 self.evict_from(coldest)
-            # Reading: what has left its own node meanwhile is wanted again, as far as the room goes.
+            # Interpretation: what has left its own node meanwhile is wanted again, as far as the room goes.
             wanted = [other for other in range(lpn + 1, end) if not self.cached(other)]
             while wanted and self.free_after(page, 1 + len(wanted)) < 0:
                 wanted.pop()
@@ -78,14 +78,14 @@ class Tpftl:
         self.insert(page, [lpn, *wanted])
 
     def predecessors(self, lpn: int) -> int:
-        """Cached entries right before this one, within its translation page."""
+        """Counts the cached entries right before this one, within its translation page."""
         run = 0
         while (lpn - run) % self.entries_per_page and self.cached(lpn - run - 1):
             run += 1
         return run
 
     def free_after(self, page: int, more: int) -> int:
-        """Bytes that are left when a node has so many entries more."""
+        """Returns the bytes left after a node gets ``more`` entries."""
         assert self.capacity is not None
         nodes = len(self.nodes) + (page not in self.nodes)
         return self.capacity - NODE * nodes - ENTRY * (sum(map(len, self.nodes.values())) + more)
@@ -113,7 +113,7 @@ class Tpftl:
         return min(self.nodes, key=mean)
 
     def evict_from(self, page: int) -> None:
-        """One entry leaves: the least recent clean one, else the least recent."""
+        """Evicts one entry: the least recent clean one, else the least recent."""
         node = self.nodes[page]
         clean = [lpn for lpn in node if lpn not in self.dirty]
         victim = (clean or list(node))[0]
@@ -125,7 +125,7 @@ class Tpftl:
             self.count_node(-1)
 
     def write_back(self, page: int) -> None:
-        """All dirty entries of a node, with one read and one program."""
+        """Writes back all dirty entries of a node, with one read and one program."""
         self.cost.map_read()
         self.cost.map_program()
         self.dirty -= self.nodes[page].keys()
@@ -138,8 +138,8 @@ class Tpftl:
         page = self.page_of(missing[0])
         coldest = -1
         while self.capacity is not None and self.free_after(page, len(missing)) < 0:
-            # Reading: one node after another, each until it is gone; of a batch larger than the cache the
-            # last entries stay out.
+            # Interpretation: one node after another, each until it is gone; of a batch larger than the cache
+            # the last entries stay out.
             if not self.nodes:
                 missing.pop()
                 continue

@@ -1,8 +1,8 @@
 """FTLs that write mappings back by amount: Base-DFTL, mini-page FTL and MSFTL, on one serial chip.
 
-From Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The map is in RAM as far as it was
-used; a unit of it (16 KiB, 4 KiB, or a segment) is what a flush gathers. No garbage collection of user or
-translation blocks: the loads are too small for that. Requests are (arrival_ns, op, first page, pages).
+From Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of the map that was used
+is in RAM; a unit of it (16 KiB, 4 KiB, or a segment) is what a flush gathers. No garbage collection of user
+or translation blocks: the loads are too small for that. Requests are (arrival_ns, op, first page, pages).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Request = tuple[int, str, int, int]
 
 @dataclass
 class Case:
-    """An FTL, how many pages of data lead to a flush, a trace."""
+    """An FTL, the pages of data that lead to a flush, and a trace."""
 
     unit: str
     flush_pages: int
@@ -54,7 +54,7 @@ class Model:
         self.case = case
         self.entries = UNITS[case.unit] // ENTRY
         self.units_of_page = PAGE // UNITS[case.unit]
-        # Of each unit that is on flash, the translation page that holds it.
+        # The translation page that holds each unit that is on flash.
         self.at: dict[int, int] = {}
         self.cached: set[int] = set()
         self.dirty: set[int] = set()
@@ -114,7 +114,7 @@ class Model:
 
 
 def case(seed: int) -> Case:
-    """A random case."""
+    """Returns a random case."""
     draw = random.Random(f"units {seed}")
     region = draw.choice([40, 400, 2000])
     now, end, trace = 0, 0, []
@@ -146,7 +146,7 @@ def settings(case: Case) -> dict[str, Any]:
 
 
 def differences(case: Case) -> list[str]:
-    """How ftlab's completions and counts differ from the model's."""
+    """Returns how ftlab's completions and counts differ from the model's."""
     model = Model(case).run()
     rows, result = traces.timed(settings(case), case.trace, PAGE)
     assert not sum(result["flash"]["erases"].values()), "a load with garbage collection"

@@ -2,8 +2,8 @@
 
 FTLs that write mappings back by amount (``tests/oracle/units.py``), BAST and FAST below noop, irbw, padding
 and coop (``coop.py``), times that follow from rules (``byhand.py``), write amplification that follows from
-closed forms (``steady.py``). TPFTL and CDFTL are part of ``test_oracle.py``. ``FTLAB_CAMPAIGN=20000`` runs so
-many random cases, and devices of 4,096 blocks.
+closed forms (``steady.py``). TPFTL and CDFTL are part of ``test_oracle.py``. ``FTLAB_CAMPAIGN=20000`` runs
+that many random cases, and devices of 4,096 blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASO
 
 
 def unequal(numbers: Iterable[int], differences: Callable[[int], list[str]]) -> list[str]:
-    """Returns the first differences of each case that has some."""
+    """Returns the first differences of each case that has any."""
     return [
         f"case {number}: " + "\n  ".join(found[:5]) for number in numbers if (found := differences(number))
     ]

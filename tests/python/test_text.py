@@ -102,7 +102,7 @@ def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> 
 def test_report_says_how_much_spare_space_collection_has(
     result_of: Make, flash: dict[str, Any], left: str
 ) -> None:
-    """Of 7 % of 64 blocks, 4.48, a plane has 2.48 beside its open and its erased one."""
+    """Of 7 % of 64 blocks, 4.48, a plane has 2.48 besides its open and its erased one."""
     data = result_of("noop")
     data["waf"] |= {"total": 8.3, "gc": 7.3}
     geometry = {"dies_per_chip": 2, "planes_per_die": 2, "blocks_per_plane": 64}

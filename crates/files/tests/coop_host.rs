@@ -132,7 +132,7 @@ fn padding_makes_blocks_whole() {
         assert_eq!(log.len(), 3);
         // Reads first: pages 16, 19 to 21 and 25 to 31; then page 16, and then the first request.
         assert_eq!(log[0].complete_ns, 11 * 45_000 + 3 * 240_000, "{kind}");
-        // The second block is padded behind its one page; that is no part of the run.
+        // The second block is padded behind its one page; that does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }
@@ -157,7 +157,7 @@ fn padding_waits_for_what_it_depends_on() {
         // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins
         // when the second has read.
         assert_eq!(log[2].complete_ns, issue + 2 * 15 * 45_000 + 240_000, "{kind}");
-        // Padding behind the last completion is no part of the run.
+        // Padding behind the last completion does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }

@@ -94,7 +94,7 @@ def strict_option(command: Decorated) -> Decorated:
     return click.option(
         "--strict",
         is_flag=True,
-        help="Refuse a trace that is doubtful: what is a warning ends with status 2.",
+        help="Refuse doubtful traces: their warnings become errors, with status 2.",
     )(command)
 
 
@@ -188,7 +188,7 @@ def output_format_option(command: Decorated) -> Decorated:
 
 
 def check_output_format(output_format: str, json_path: str | None) -> bool:
-    """Whether fio's layout is requested.
+    """Checks whether fio's output format is requested.
 
     Raises:
         UserError: it is, and no file is named for it.
@@ -239,7 +239,7 @@ def dask_options(command: Decorated) -> Decorated:
         default=60,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait if the scheduler has no worker, or none any more.",
+        help="How long to wait for workers if the scheduler has none.",
     )(command)
     return click.option(
         "--dask",
