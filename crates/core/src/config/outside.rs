@@ -1,7 +1,6 @@
 //! Parts from outside: makers of parts that are in no registry, by the key that names them.
 //!
-//! The floor that a part belongs to declares what makes one. The process has one table, so a name stands for
-//! the same part in every simulation.
+//! The floor that a part belongs to declares what makes one. All simulations of a process share one table.
 
 use std::any::Any;
 use std::collections::BTreeMap;

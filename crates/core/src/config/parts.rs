@@ -1,5 +1,4 @@
-//! Parts that a key names: one line for each lists them ([`registry`]), and what they do is declared once
-//! ([`dispatch`]).
+//! Parts that a key names: a list with one line for each ([`registry`]), and what they do ([`dispatch`]).
 
 /// A method of a trait, with a body or without.
 macro_rules! method {
@@ -110,10 +109,9 @@ macro_rules! registry {
     };
 }
 
-/// Declares once what the parts of a registry do. It makes the trait of a part, with what makes one; a trait
-/// of its methods alone, for parts from outside the registry; the enum's methods, which pass each call on;
-/// and the function that gives a part from outside a name. An argument of `@Trait` is a reference to whatever
-/// has that trait.
+/// Declares once what the parts of a registry do: makes the trait of a part, with what makes one; a trait of
+/// its methods alone, for parts from outside; the enum's methods, which pass each call on; and the function
+/// that names a part from outside. An argument of `@Trait` is a reference to whatever has that trait.
 macro_rules! dispatch {
     (
         $(#[$about:meta])*

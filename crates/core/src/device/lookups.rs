@@ -1,5 +1,4 @@
-//! What requests look up in the mapping, for results that show how caches of other sizes would have
-//! performed.
+//! What requests look up in the mapping, for results about caches of other sizes.
 
 use crate::ftl::{Ftl, Inspect, LookUp};
 use crate::request::Pages;

@@ -56,8 +56,7 @@ pub struct Device {
     moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
-    /// Whether a request that issues is more than run: tape, moves or lookups receive it, or it may issue in
-    /// parts.
+    /// Whether tape, moves or lookups receive a request that issues, or it may issue in parts.
     attended: bool,
 }
 
@@ -83,8 +82,7 @@ impl Device {
         }
     }
 
-    /// Whether the queue can take another request. While work of the device's own keeps requests out, there
-    /// is no room.
+    /// Whether the queue can take another request; not while work of the device's own keeps requests out.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.held < self.depth && self.occupied == 0

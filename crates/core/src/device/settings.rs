@@ -150,8 +150,7 @@ section! {
         share_ppm: u64 = "device.precondition_share", share(1, 1_000_000), "100%";
         /// Order of the writes of preconditions mapped and steady.
         order: WriteOrder = "device.precondition_pattern", "random";
-        /// Size of each write of precondition random:SHARE, which begins at a multiple of this size; at least
-        /// a logical page.
+        /// Size and alignment of each write of precondition random:SHARE; at least a logical page.
         request_bytes: u64 = "device.precondition_request", bytes(512, 1 << 30), "4KiB";
         /// Where ftl.free_blocks is withheld: what preconditioning does with the withheld space.
         withheld: Withheld = "device.precondition_withheld", "used";

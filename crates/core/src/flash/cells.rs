@@ -19,8 +19,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Makes the cells of `flash`, each block with `flash.pe_cycles` erasures behind it; random numbers
-    /// follow from `seed`.
+    /// Makes the cells of `flash`, each block erased `flash.pe_cycles` times; `seed` is of random numbers.
     pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
         Cells {
             read_ns: flash.read_ns,
@@ -58,8 +57,7 @@ impl Cells {
         u64::from(pages) * each_ns
     }
 
-    /// Counts an erasure of the block that begins with a page, which may slow it down; returns what the
-    /// erasure takes, ns.
+    /// Counts an erasure of the block that begins with a page, which may slow it down; returns its time, ns.
     #[inline]
     pub(super) fn erase_ns(&mut self, first: u32) -> u64 {
         if let Some(speeds) = &mut self.speeds {

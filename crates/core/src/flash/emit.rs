@@ -128,8 +128,7 @@ impl Work {
         }
     }
 
-    /// Reads a page, or some page of a LUN if it is [`NONE`]; bringing out what is wanted of it takes
-    /// `out_ns` of bus time.
+    /// Reads a page, or some page of a LUN if it is [`NONE`]; its data take `out_ns` of bus time.
     #[inline]
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));

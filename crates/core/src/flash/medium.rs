@@ -126,8 +126,7 @@ impl Medium {
         }
     }
 
-    /// Notes that a slot is programmed with the newest version of an owner; `kind` is the use for which its
-    /// block was taken.
+    /// Notes that a slot is programmed with the newest version of an owner, in a block taken as `kind`.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
         self.told(owner, Move::Program { slot, lpn: owner });
         self.advance(slot, 1);

@@ -120,8 +120,7 @@ pub struct Step {
     pub folded: bool,
     /// Whether a folded step ends with a transfer.
     pub ends_on_bus: bool,
-    /// NAND page, counted over the device, or the first page of an erased block; [`crate::util::NONE`]:
-    /// unknown.
+    /// NAND page of the device, or the first page of an erased block; [`crate::util::NONE`]: unknown.
     pub page: u32,
     /// Index in the same [`Work`] of the step that must have finished before, or [`crate::util::NONE`].
     pub after: u32,

@@ -187,8 +187,7 @@ impl Speeds {
         }
     }
 
-    /// Returns the erasures after which each block's errors exceed the ECC limit with the smallest step;
-    /// `u32::MAX`: never.
+    /// Returns after how many erasures the smallest step exceeds each block's ECC limit; `u32::MAX`: never.
     pub(crate) fn lasts(&self) -> Vec<u32> {
         let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
         self.growth.iter().map(|&growth| ((budget / f64::from(growth)).floor() + 1.0) as u32).collect()

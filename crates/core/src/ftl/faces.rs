@@ -129,8 +129,8 @@ faces! {
         fn cache_capacity(self: &Self) -> Option<u32> = { None };
         /// Whether the whole map is in RAM.
         fn map_complete(self: &Self) -> bool = { true };
-        /// Returns the translation page of an LPN or, where pages hold smaller units, its unit: what one read
-        /// can bring in.
+        /// Returns the translation page of an LPN, or its unit if pages hold smaller ones: what one read
+        /// brings in.
         fn translation_page(self: &Self, lpn: u32) -> u32;
         /// Whether entries are updated without being fetched first, so that no write misses.
         fn updates_free(self: &Self) -> bool = { true };

@@ -9,8 +9,7 @@ use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
 
-/// An FTL: how it is made, and what is known about it beforehand. What others ask of it is in
-/// [`super::faces`].
+/// An FTL: how it is made, and what is known beforehand. [`super::faces`] has what others ask of it.
 pub trait FlashTranslation:
     Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
@@ -127,8 +126,7 @@ pub fn gathers(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::gathers(settings))
 }
 
-/// Returns the bytes of a translation unit of the chosen FTL: what the mapping reads and writes on flash as a
-/// whole.
+/// Returns the bytes of a translation unit of the chosen FTL, which the mapping reads and writes as a whole.
 pub fn unit_bytes(settings: &Settings) -> u32 {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::unit_bytes(settings))
 }
@@ -147,8 +145,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
 }
 
-/// Returns the number of neighbouring logical pages that static allocation puts on one LUN before it goes on
-/// to the next.
+/// Returns how many neighbouring logical pages static allocation puts on one LUN before the next one.
 pub(crate) fn stripe(settings: &Settings) -> u32 {
     match is_hybrid(settings) {
         true => settings.flash.pages_per_block,

@@ -110,8 +110,8 @@ impl Host {
         self.pending + chosen
     }
 
-    /// Returns the number of requests that have arrived and not completed, without padding; the device's own
-    /// are included.
+    /// Returns the number of requests, also the device's own but not padding, that arrived and did not
+    /// complete.
     pub fn under_way(&self) -> usize {
         self.pool.count() - self.blocks.pads as usize
     }
@@ -174,8 +174,8 @@ impl Host {
         }
     }
 
-    /// Notes that a request that was handed over is done; returns the workload's request that completes with
-    /// it, if any.
+    /// Completes a request that was handed over; returns the workload's request that completes with it, if
+    /// any.
     #[inline]
     pub fn finish(&mut self, id: u32) -> Option<u32> {
         if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }

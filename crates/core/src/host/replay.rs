@@ -7,8 +7,7 @@ use crate::util::Ring;
 use crate::workload::settings::Replay;
 use crate::workload::{Op, Record, Source, SourceError, SourceSummary};
 
-/// The latest arrival that is simulated: a century and a half after the start, far below the limit of 64
-/// bits.
+/// The latest arrival that is simulated: a century and a half, far below the limit of 64 bits.
 pub const LATEST_NS: u64 = 1 << 62;
 
 /// Converts records to requests.

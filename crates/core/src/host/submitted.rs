@@ -13,9 +13,7 @@ use crate::workload::{Op, Record, SourceError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// It has no bytes, or some of them are beyond the user capacity.
-    #[error(
-        "{size} B at offset {offset} are not a range of the device, whose user capacity is {user_bytes} B"
-    )]
+    #[error("{size} B at offset {offset} are not within the user capacity, {user_bytes} B")]
     Range {
         /// First byte.
         offset: u64,

@@ -16,8 +16,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Notes that a read or write waited from its arrival to its dispatch; calls must be in order of
-    /// dispatch.
+    /// Counts the wait of a read or write until its dispatch; calls must be in order of dispatch.
     #[inline]
     pub fn waited(&mut self, arrival_ns: u64, dispatch_ns: u64) {
         if dispatch_ns - arrival_ns > LONG_NS {

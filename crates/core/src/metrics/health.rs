@@ -143,8 +143,7 @@ fn life_time(used: Option<f64>) -> u8 {
 }
 
 impl Health {
-    /// Makes the health of a device from the wear of its blocks and the time when it turned read-only, if it
-    /// did.
+    /// Makes the health of a device from its blocks' wear and the time when it turned read-only, if it did.
     pub fn new(life: &Life, recorder: &Recorder, read_only_ns: Option<u64>, threshold_ppm: u64) -> Health {
         let (spare, left) = life.fewest;
         let threshold = (threshold_ppm / 10_000) as u8;

@@ -151,8 +151,8 @@ mod tests {
         Counters { host_pages, ..Counters::default() }
     }
 
-    /// With a page every 7 us and a pause, each interval has the pages of its time, however often intervals
-    /// were joined.
+    /// A page every 7 us, with a pause: each interval has those of its time, however often intervals were
+    /// joined.
     #[test]
     fn intervals_hold_what_happened_in_them() {
         let time = |page: u64| 500 + page * 7_000 + if page >= 3_000 { 60_000_000 } else { 0 };

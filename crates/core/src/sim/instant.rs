@@ -13,8 +13,7 @@ use crate::workload::SourceError;
 pub(super) const PROGRESS_INTERVAL: u64 = 4096;
 
 /// In check mode, devices up to this many logical pages are verified completely after every request; larger
-/// ones are verified completely at doubling intervals and at the end, and the pages and blocks of each
-/// request always.
+/// ones at doubling intervals and at the end, and the pages and blocks of each request always.
 const VERIFY_WHOLE: u32 = 2048;
 
 /// When check mode next verifies everything.

@@ -362,8 +362,7 @@ impl<'a> Simulation<'a> {
                     self.begin_own();
                     next_ns = self.due_ns();
                 }
-                // Tasks that depend on the clock wait with the rest of the workload, and do not keep a run
-                // alive.
+                // Tasks that go by the clock wait with the rest of the workload and do not keep a run alive.
                 if !over && (next_ns != NEVER || until_ns != NEVER) {
                     next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
                 }

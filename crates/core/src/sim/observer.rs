@@ -37,13 +37,11 @@ pub struct Completion {
 
 /// Receives what happens in a run.
 pub trait Observer {
-    /// Called when a request has completed. Completions of an instant come in dispatch order. Merged requests
-    /// count as one.
+    /// Called when a request, or merged ones, completed; those of one instant come in dispatch order.
     fn complete(&mut self, completion: &Completion);
 
-    /// Called when a request submitted from outside has completed; `id` is the number of its submission.
-    /// There is one call for each, even if several merged; `mapping_misses` is counted for the first of
-    /// those.
+    /// Called when a request submitted from outside has completed; `id` is the number of its submission. If
+    /// several merged, each has a call, and `mapping_misses` is counted for the first.
     fn answer(&mut self, _completion: &Completion) {}
 
     /// Whether to call [`Observer::complete`] and [`Observer::answer`]; asked each time before time moves on.

@@ -110,8 +110,7 @@ impl Simulation<'_> {
         report
     }
 
-    /// Returns levels: the numbers of requests waiting in the host, of requests held by the device, and of
-    /// erased blocks.
+    /// Returns the numbers of requests that wait in the host or are held by the device, and of erased blocks.
     pub fn levels(&self) -> (u32, u32, u64) {
         (self.host.waiting(), self.device.held(), self.ftl.life().erased)
     }

@@ -293,8 +293,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_written_is_read(
-            // Words may take several buffers: bytes handed out must be in the hash before the buffer is
-            // filled again.
+            // Bytes handed out must be in the hash before the buffer is filled again.
             numbers in (any::<u32>(), prop_oneof![0u32..300, 10_000u32..60_000])
                 .prop_map(|(first, count)| (0..count).map(|at| first.wrapping_mul(at)).collect::<Vec<u32>>()),
             count in prop_oneof![0usize..50, 60_000usize..140_000],

@@ -104,8 +104,7 @@ section! {
         near_ppm: u64 = "workload.synthetic.near_share", share(0, 1_000_000), "0%";
         /// Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.
         near_range: u64 = "workload.synthetic.near_range", bytes(512, 1 << 60), "2MiB";
-        /// Share of the near requests that continue where the run of that earlier request ended: interleaved
-        /// streams.
+        /// Share of the near requests that continue the run of that earlier request: interleaved streams.
         near_sequential_ppm: u64 = "workload.synthetic.near_sequential", share(0, 1_000_000), "0%";
         /// Process of arrivals.
         arrival: Arrival = "workload.synthetic.arrival", "exponential";
@@ -113,8 +112,7 @@ section! {
         interarrival_ns: u64 = "workload.synthetic.interarrival", ANY_TIME, "100us";
         /// Arrival bursts: mean requests in a burst (geometric).
         burst_length: f64 = "workload.synthetic.burst_length", number(1.0, 1e9), "10.0";
-        /// Arrival bursts: share of bursts that are a single request, in addition to those that burst_length
-        /// gives.
+        /// Arrival bursts: share of bursts that are a single request, besides those that burst_length gives.
         isolated_ppm: u64 = "workload.synthetic.isolated_share", share(0, 1_000_000), "0%";
         /// Burst_ops single: mean requests in a burst of reads; "same": as burst_length.
         read_burst_length: f64 = "workload.synthetic.read_burst_length",
@@ -145,8 +143,7 @@ impl Switched for Synthetic {
 }
 
 impl Synthetic {
-    /// Makes a generator of this many requests (the one key without a default), with all other keys at their
-    /// defaults.
+    /// Makes a generator of this many requests, the one key without a default.
     pub fn new(requests: u64) -> Synthetic {
         let mut values = defaults::<Synthetic>();
         values.insert("workload.synthetic.requests", Value::Count(requests));

@@ -3,7 +3,6 @@
 //! Each LUN has its steps in lines, in the order of emission. Where reads may pass, a read is considered only
 //! when it may have nothing left to wait for: one that waits for an unfinished step is put aside until that
 //! has finished. So the cost of a choice does not grow with the number of waiting steps.
-//!
 
 use super::frame::Frame;
 use super::overlap::Overlap;

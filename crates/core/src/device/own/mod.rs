@@ -25,8 +25,8 @@ trait Task: Debug + Send {
     where
         Self: Sized;
 
-    /// Whether a request of its own counts among those that the device holds, and keeps all others out until
-    /// it has ended.
+    /// Whether a request of its own counts as held by the device, and keeps all others out until it has
+    /// ended.
     fn occupies(&self) -> bool {
         false
     }

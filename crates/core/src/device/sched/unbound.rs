@@ -88,8 +88,7 @@ impl Unbound {
         }
     }
 
-    /// Returns the part of the request that `next` returned; `None`: the whole. Tells the work which dies are
-    /// free.
+    /// Returns which part of the request from `next` issues; `None`: all. Tells the work which dies are free.
     pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
         work.set_busy(&self.taken);
         self.part

@@ -18,8 +18,7 @@ pub(super) struct Same {
     /// First and last request.
     pub head: u32,
     pub tail: u32,
-    /// Every batch before this one has one of these chips, or is gone. It is forgotten together with the
-    /// window.
+    /// Every batch before this one has one of these chips, or is gone. Forgotten with the window.
     pub first_free: u64,
     /// The next narrower and the next wider window with the same first chip, or [`NONE`].
     narrower: u32,

@@ -7,8 +7,7 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// For schedulers that choose blocks by speed: which block of its LUN a write takes that nobody waits
-    /// for.
+    /// If blocks are chosen by speed: which block of its LUN a write takes that nobody waits for.
     pub enum Unhurried {
         /// the one next in order, as the other schedulers take blocks
         InOrder = "in-order",

@@ -14,9 +14,9 @@
 //! Interpretation: each LUN has an SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
 //! the newest version of each page it copies, from wherever it is; pages of the SW log block that have since
 //! been written to an RW log block stay stale in the data block that it becomes. A victim's logical block
-//! that owns the SW log block is merged with it, partially; if pages of the SW log block have been
-//! superseded, it is merged fully and the SW log block is erased. A log block in which nothing is valid is
-//! erased, which is not a merge.
+//! that owns the SW log block is merged with it, partially; if pages of the latter have been superseded,
+//! fully, and the SW log block is erased. A log block in which nothing is valid is erased, which is not a
+//! merge.
 //!
 //! **COOP_Query** (Algorithm 4): it names as many victims as the pages beyond the free ones need, at least
 //! one. **Under cooperation** (`Mark::coop`) the size of its block issues tells what is sequential, so

@@ -2,9 +2,8 @@
 //!
 //! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based Mobile
 //! Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. Which log blocks there
-//! are and when they are merged is up to [`super::bast`] and [`super::fast`]; this file has what they share:
-//! the blocks ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch
-//! merge.
+//! are and when they are merged is up to [`super::bast`] and [`super::fast`]; this file has the rest: blocks
+//! ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch merge.
 //!
 //! **A write goes to a log block**, even the first write of a page; a logical page has its fixed offset in
 //! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write request of
@@ -128,8 +127,7 @@ impl<L: Logs> Hybrid<L> {
     }
 }
 
-/// Writes a page into CSM_Log, after the pages before it; returns false if CSM_Log is already past its
-/// offset.
+/// Writes a page into CSM_Log, after the pages before it; returns false if CSM_Log is past it.
 fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
     let (block, offset) = (store.cooperative, store.offset(lpn));
     if offset < store.block(block).next {

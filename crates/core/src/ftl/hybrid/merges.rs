@@ -60,8 +60,7 @@ impl MergeStats {
 }
 
 impl Store {
-    /// Does a full merge, except for its log block: copies all valid pages of a logical block into an erased
-    /// block.
+    /// Does a full merge without its log block: copies a logical block's valid pages into an erased block.
     pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let block = self.take(self.lun(logical), Role::Data, logical);

@@ -23,8 +23,7 @@
 //!    (a switch or partial merge made it the data block, or could have: what it lacks is in log blocks).
 //! 5. Everything else that was taken as log block is one. It is in order only if the data block has no page
 //!    that belongs to an offset it has already passed (for example a torn page); otherwise it gets a full
-//!    merge when its turn comes. A full log block whose merge had not begun is merged when its next page is
-//!    written.
+//!    merge when its turn comes. A full log block whose merge had not begun is merged at its next write.
 //! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
 //!    announced it is gone. If one of its pages was torn that has an older version, a full merge takes its
 //!    place, for which the layout has its second erased block.

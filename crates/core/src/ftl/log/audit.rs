@@ -126,8 +126,7 @@ impl Log {
         (0..self.luns.len() as u32).try_for_each(|group| self.verify_lists(group))
     }
 
-    /// Checks that reserve, open and closed blocks of a LUN are everything that the log has there, each in
-    /// its list.
+    /// Checks that a LUN's reserve, open and closed blocks are all that the log has there, each in its list.
     fn verify_lists(&self, lun: u32) -> Result<(), String> {
         let at = &self.luns[lun as usize];
         let walk = |mut block: u32, wanted: State| {

@@ -91,8 +91,7 @@ impl Log {
     }
 
     /// Performs one step of a LUN's collection: begins a victim if none is begun, and copies its live slots
-    /// into up to `pages` pages, or erases it if it has none left. `moved` is called with every owner that
-    /// moved.
+    /// into up to `pages` pages, or erases it if it has none left. `moved` is called for every moved owner.
     ///
     /// # Panics
     /// If the log does not collect in the background, or has no closed block on the LUN.
@@ -192,8 +191,7 @@ impl Log {
         lun == self.cursor && self.page_begun()
     }
 
-    /// Lets the host continue where it would have gone: what it had in the page buffer has gone with the
-    /// copies.
+    /// Lets the host continue where it was: what it had in the page buffer has gone with the copies.
     pub(super) fn host_goes_on(&mut self, work: &mut Work) {
         self.settle_superseded(work);
         self.advance_cursor();

@@ -41,8 +41,7 @@ impl Trims {
 }
 
 impl Log {
-    /// Returns the number of owners that are logical pages, or translation pages; later owners are trim
-    /// pages.
+    /// Returns the number of owners that are logical or translation pages; later owners are trim pages.
     pub(crate) fn pages(&self) -> u32 {
         self.shape.owners - self.shape.trim_pages
     }

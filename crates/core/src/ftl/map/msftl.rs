@@ -75,8 +75,7 @@ impl Updated {
         if unit >= first { unit - first } else { self.count - first + unit }
     }
 
-    /// Returns how far after `first` the last of the next `most` updated units is, or the last of all if
-    /// there are fewer.
+    /// Returns how far after `first` the last of the next up to `most` updated units is.
     fn range_of(&self, first: u32, most: u32) -> u32 {
         let (mut from, mut range) = (first, None);
         for _ in 0..most {

@@ -187,8 +187,7 @@ impl TranslationPages {
         self.stats.entries_programmed += u64::from(self.entries());
     }
 
-    /// Returns the log that holds them. Owners from [`TranslationPages::units`] on are parts of the
-    /// directory.
+    /// Returns their log. Owners from [`TranslationPages::units`] on are parts of the directory.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
@@ -228,7 +227,7 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// Makes, in a loaded state, the flash copies of entries that are not `dirty` in the cache those of
+    /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to those of
     /// `data`.
     pub(crate) fn agree(&mut self, data: &Log, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {

@@ -84,8 +84,7 @@ pub trait Policy: Sized + Clone + Debug {
         context.load(page)
     }
 
-    /// Serves an LPN that has no entry; returns the entry it gets, and whether its mapping was cached
-    /// nevertheless.
+    /// Serves an LPN that has no entry; returns the entry it gets, and whether its mapping was cached anyway.
     #[inline]
     fn fetch(&mut self, entries: &mut Entries<Self::Note>, lpn: u32, context: &mut Context) -> (u32, bool) {
         entries.make_room(self, context);

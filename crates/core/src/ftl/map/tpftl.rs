@@ -47,8 +47,7 @@ pub type Keys = ();
 pub const ENTRY_BYTES: u64 = 6;
 /// Bytes of a node.
 pub const NODE_BYTES: u64 = 8;
-/// Number of nodes that must have entered for selective prefetching to be turned off, or left for it to be
-/// turned on.
+/// Number of nodes that must enter to turn selective prefetching off, or leave to turn it on.
 const THRESHOLD: i32 = 3;
 /// The highest number of translations in a saved state: their numbers are added up.
 const MOST_TOUCHES: u64 = 1 << 39;

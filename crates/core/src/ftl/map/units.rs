@@ -15,8 +15,7 @@
 //! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
 //! - The directory is written (cause dir) when the log takes its last block, if units were programmed since
 //!   the last time; then translation blocks are collected (cause gc-map) until a block is free again: "before
-//!   conducting the GC" (3.3). The directory fills whole pages of its own; what is left of the last one is
-//!   lost.
+//!   conducting the GC" (3.3). The directory fills whole pages.
 //! - An entry of the directory is as large as one of the mapping: both name a place on flash.
 
 use super::context::Context;

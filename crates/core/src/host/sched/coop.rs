@@ -4,8 +4,7 @@
 //! request (here all queued writes of the oldest one's logical block) COOP_Query says which blocks the
 //! request would have merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty
 //! pages in the page cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete,
-//! if there are any. Then the request itself is issued, unless its block was among them. Reads are handled as
-//! usual.
+//! if any. Then the request itself is issued, unless its block was among them. Reads are handled as usual.
 //!
 //! Interpretation: MDPS includes the pages that write-back has submitted but the full queue has not admitted
 //! yet; they wait outside, like Linux's dirty pages whose submitter sleeps. A block issue is counted with all
