@@ -36,7 +36,7 @@ class OutputError(UserError):
     """A file could not be written; the arguments are the system's error number, the text and which file."""
 
 class InternalError(Exception):
-    """A fault of ftlab: a broken invariant or a panic (exit status 1)."""
+    """A bug in ftlab: a broken invariant or a panic (exit status 1)."""
 
 @final
 class Column:

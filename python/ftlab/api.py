@@ -85,7 +85,7 @@ def run(
 
     Raises:
         UserError: the configuration or the trace is at fault; the text says where.
-        InternalError: a fault of ftlab.
+        InternalError: a bug in ftlab.
     """
     keywords, rows = _workload(locals())
     options = RunOptions(
@@ -141,7 +141,7 @@ def compare(
 
     Raises:
         UserError: a configuration or the trace is at fault; the text says where.
-        InternalError: a fault of ftlab.
+        InternalError: a bug in ftlab.
     """
     keywords, rows = _workload(locals())
     from ftlab.comparison import prepare

@@ -120,7 +120,7 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
     "text",
     [
         *("c()", "a(y='p')", "a(x='z')", "a(", "__import__('os')", "a.b", "[a() for x in 'p']", "a()[0]"),
-        # Regression: each of these was a fault of ftlab.
+        # Regression: each of these was a bug in ftlab.
         "[1][7]",  # IndexError
         "1e308 * 10 + 0x" + "f" * 300 + " / 1",  # OverflowError
         "a(**{'x': 'p'})",  # left all of a unread

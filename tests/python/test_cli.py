@@ -453,7 +453,7 @@ def test_fault_of_ftlab_is_exit_status_1(cli: Cli, error: str) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("ftlab: internal error: ")
     assert "boom" in done.stderr.splitlines()[0]
-    assert "fault of ftlab" in done.stderr
+    assert "bug in ftlab" in done.stderr
     assert "Traceback" not in done.stderr
     env = {**os.environ, "FTLAB_DEBUG": "1"}
     done = subprocess.run(command, cwd=cli.directory, capture_output=True, text=True, check=False, env=env)

@@ -138,7 +138,7 @@ def test_a_worker_comes_back(cli: Cli) -> None:
 
 
 def test_a_scheduler_is_killed(cli: Cli) -> None:
-    """Regression: before the error came asyncio's tracebacks, and now and then a fault of ftlab."""
+    """Regression: before the error came asyncio's tracebacks, and now and then a bug in ftlab."""
     with (
         scheduler(cli.directory) as (address, process),
         worker_of(address, cli.directory),

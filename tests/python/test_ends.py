@@ -352,7 +352,7 @@ def test_a_study_on_a_full_disk_says_so(cli: Cli) -> None:
 
 
 def test_too_few_inodes_are_the_users_error(cli: Cli) -> None:
-    """Regression: exit status 1, and reported as a fault of ftlab."""
+    """Regression: exit status 1, and reported as a bug in ftlab."""
     if not mounts():
         pytest.skip("no disk may be mounted here")
     (cli.directory / "study.toml").write_text(STUDY)
@@ -409,7 +409,7 @@ __main__.main()
     "arguments", [["generate", "g.parquet", "--requests", "100000"], ["convert", "a.csv", "g.parquet"]]
 )
 def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str]) -> None:
-    """Regression: exit status 1, reported as a fault of ftlab."""
+    """Regression: exit status 1, reported as a bug in ftlab."""
     done = limited(cli, 100, "trace", *arguments)
     assert (done.returncode, done.stderr) == (
         2,

@@ -405,7 +405,7 @@ def damaged(text: bytes) -> dict[str, bytes]:
     flipped[len(packed) // 2] ^= 0x10
     return {
         "cut": packed[:40],
-        # Regression: zlib.error, which is not an OSError, was reported as a fault of ftlab.
+        # Regression: zlib.error, which is not an OSError, was reported as a bug in ftlab.
         "bad block": packed[:10] + b"\xff" * 40,
         "flipped": bytes(flipped),
         "no gzip": b"nothing of the kind",
@@ -496,7 +496,7 @@ def test_errors_of_the_user(cli: Cli, arguments: list[str], message: str) -> Non
         ("published", "{table1.writes", "{table9.writes", "its reason knows no 'table9'"),
         ("published", 'reasons = ["size"]', 'construction = "luck"', "'luck'"),
         ("published", "every(", "evry(", "no value 'evry'"),
-        # Regression: each of these was a fault of ftlab.
+        # Regression: each of these was a bug in ftlab.
         ("fig1", 'labels = ["NOOP", "MAP+"]', 'labels = ["NOOP", ["MAP+"]]', "axis.scheduler.labels"),
         ("fig1", 'values = ["noop", "map+"]', "values = [{}, 1]", "axis.scheduler.values"),
         ("fig1", '"workload.synthetic.requests" = 4000', "a = [1]", "set.a: a list"),

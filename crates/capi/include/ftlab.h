@@ -73,7 +73,7 @@ typedef enum ftlab_code {
    */
   FTLAB_POWER = -6,
   /**
-   * A fault of ftlab. The object can only be closed now.
+   * A bug in ftlab. The object can only be closed now.
    */
   FTLAB_INTERNAL = -7,
 } ftlab_code;

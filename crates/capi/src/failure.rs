@@ -88,7 +88,7 @@ pub fn meaning(code: c_int) -> &'static CStr {
         (FTLAB_RANGE, c"no bytes, or bytes that the device does not have"),
         (FTLAB_TIME, c"a time in the past, before the last request submitted, or too far ahead"),
         (FTLAB_POWER, c"the power is not in the state that the call needs"),
-        (FTLAB_INTERNAL, c"a fault of ftlab; close the object"),
+        (FTLAB_INTERNAL, c"a bug in ftlab; close the object"),
     ];
     let found = MEANINGS.iter().find(|(known, _)| *known as c_int == code);
     found.map_or(c"not a code of ftlab", |(_, meaning)| meaning)

@@ -36,7 +36,7 @@ pub enum ftlab_code {
     FTLAB_TIME = -5,
     /// The power is off; or it is on, or cannot be cut, and the call needs the opposite.
     FTLAB_POWER = -6,
-    /// A fault of ftlab. The object can only be closed now.
+    /// A bug in ftlab. The object can only be closed now.
     FTLAB_INTERNAL = -7,
 }
 

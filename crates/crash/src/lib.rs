@@ -148,7 +148,7 @@ pub enum CrashError {
     /// The workload failed or was interrupted.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The device broke a promise, or ftlab one of its own rules: a fault of ftlab.
+    /// The device broke a promise, or ftlab one of its own rules: a bug in ftlab.
     #[error("cut {cut}: {what}")]
     Fault {
         /// Number of the cut, from 1.

@@ -78,7 +78,7 @@ fn payload_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("(no message)")
 }
 
-/// Runs `work`. A panic inside becomes a fault of ftlab; an error that a part passed through the core by
+/// Runs `work`. A panic inside becomes a bug in ftlab; an error that a part passed through the core by
 /// unwinding becomes that error again.
 ///
 /// # Errors

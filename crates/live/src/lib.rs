@@ -42,7 +42,7 @@ pub enum LiveError {
     /// The simulation's error.
     #[error(transparent)]
     Run(#[from] ftlab_core::sim::RunError),
-    /// A thread of the device has panicked: a fault of ftlab.
+    /// A thread of the device has panicked: a bug in ftlab.
     #[error("a thread of the live device has failed")]
     Broken,
 }

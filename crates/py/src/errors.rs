@@ -26,7 +26,7 @@ create_exception!(
     ftlab,
     InternalError,
     PyException,
-    "A fault of ftlab: a broken invariant or a panic (exit status 1)."
+    "A bug in ftlab: a broken invariant or a panic (exit status 1)."
 );
 
 /// Why a call from Python failed.
@@ -101,7 +101,7 @@ pub fn end(fault: Fault) -> ! {
     resume_unwind(Box::new(fault))
 }
 
-/// Runs `work`; a panic inside becomes a fault of ftlab.
+/// Runs `work`; a panic inside becomes a bug in ftlab.
 ///
 /// # Errors
 /// What `work` returns, or [`Fault::Internal`] with the panic's message.

@@ -1,4 +1,4 @@
-"""The command line. Exit status: 0 done, 2 the user's error, 1 a fault of ftlab."""
+"""The command line. Exit status: 0 done, 2 the user's error, 1 a bug in ftlab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSALS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE),
     *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
 }
-"""System errors that are not a fault of ftlab: what the system has no more of, and what it forbids."""
+"""System errors that are not a bug in ftlab: what the system has no more of, and what it forbids."""
 
 _COMPLETION = "_FTLAB_COMPLETE"
 _INTERRUPTED = 128 + signal.SIGINT
@@ -153,7 +153,7 @@ def _fail(text: str) -> int:
 
 
 def _refused(error: OSError) -> int:
-    """Reports what the system refuses (a full disk); any other system error is a fault of ftlab."""
+    """Reports what the system refuses (a full disk); any other system error is a bug in ftlab."""
     if error.filename == STDOUT:
         _discard_stdout()
     elif error.errno not in REFUSALS:
@@ -180,7 +180,7 @@ def _fault(error: Exception) -> int:
         traceback.print_exception(error)
     else:
         click.echo(
-            f"This is a fault of ftlab {__version__}, not of your input. Please report it with the command\n"
+            f"This is a bug in ftlab {__version__}, not in your input. Please report it with the command\n"
             "line, the configuration and what the same command prints with FTLAB_DEBUG=1 set.",
             err=True,
         )

@@ -263,6 +263,6 @@ def _complain(
         again += ["--cuts", str(fault["cut"]), "--operations", str(operations)]
     print(
         f"ftlab: cut {fault['cut']}: {fault['what']}\n"
-        f"This is a fault of ftlab {_core.__version__}. Seed {seed}; to see it again:\n  {shlex.join(again)}",
+        f"This is a bug in ftlab {_core.__version__}. Seed {seed}; to see it again:\n  {shlex.join(again)}",
         file=sys.stderr,
     )

@@ -60,7 +60,7 @@ def _page(context: click.Context, name: str, within: list[click.Context]) -> str
             lines += [".TP", f".B {_text(inner.command_path)}", _text(inner.command.get_short_help_str(200))]
     lines += [
         ".SH EXIT STATUS",
-        "0 done, 2 an error of the user's, 1 a fault of ftlab, 130 interrupted.",
+        "0 done, 2 an error of the user's, 1 a bug in ftlab, 130 interrupted.",
     ]
     return "\n".join(lines) + "\n"
 

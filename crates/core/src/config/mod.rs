@@ -40,10 +40,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// Returns the value of its default, if it has one.
+    /// Returns the default as a value, if there is one.
     ///
     /// # Panics
-    /// If the default cannot be read: a fault of ftlab.
+    /// If the default cannot be read, which is a bug in ftlab.
     pub fn default_value(&self) -> Option<Value> {
         use units::{BYTES, NANOS, PICOS_PER_BYTE, PPM};
         let text = self.default;

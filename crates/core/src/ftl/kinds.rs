@@ -23,13 +23,13 @@ pub trait FlashTranslation:
     /// Reads what [`Prepare::save`] wrote, for the same settings.
     ///
     /// # Errors
-    /// [`Damage`] if it is not whole, or is of another shape.
+    /// [`Damage`] if it is incomplete, or is of another shape.
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
     /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
     /// changes of the media on the tape; those of later requests too.
     ///
     /// # Errors
-    /// In words, if it cannot be recovered: a fault of ftlab.
+    /// In words, if it cannot be recovered: a bug in ftlab.
     fn recover(
         settings: &Settings,
         media: &Media,
@@ -84,7 +84,7 @@ impl Ftl {
     /// what that took. Its steps go into `work`, the changes of the media on the tape.
     ///
     /// # Errors
-    /// In words, if it cannot be recovered: a fault of ftlab.
+    /// In words, if it cannot be recovered: a bug in ftlab.
     pub fn recover(
         settings: &Settings,
         media: &Media,

@@ -55,7 +55,7 @@ pub struct Report {
     /// When the device did not keep up.
     #[serde(skip)]
     pub behind: super::Behind,
-    /// Host bytes read and written, failed requests apart, per simulated second.
+    /// Host bytes read and written, without failed requests, per simulated second.
     pub throughput_bytes_per_s: f64,
     /// What clients of a benchmark or a fio job saw.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -34,7 +34,7 @@ pub struct Bottleneck {
     /// Busy share of the elapsed time: near 1 it holds the run back, far below the requests
     /// came no faster.
     pub utilization: f64,
-    /// Mean share of the resources of its kind: near its own where the load is even.
+    /// Mean share of the resources of its kind: close to its own if the load is even.
     pub mean: f64,
 }
 

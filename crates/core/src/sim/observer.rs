@@ -121,7 +121,7 @@ pub enum RunError {
     /// Power is off, or the FTL cannot lose it.
     #[error("{0}")]
     Power(String),
-    /// Check mode found a broken invariant, which is a fault of ftlab. The message says which one and when.
+    /// Check mode found a broken invariant, which is a bug in ftlab. The message says which one and when.
     #[error("check failed: {0}")]
     Check(String),
 }

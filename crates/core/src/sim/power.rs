@@ -69,7 +69,7 @@ impl Power {
     /// operations that it begins are recorded separately.
     ///
     /// # Errors
-    /// A message: a fault of ftlab.
+    /// A message: a bug in ftlab.
     pub fn recover(&mut self, settings: &Settings, flaw: Flaw) -> Result<(Ftl, Recovery, u64), String> {
         let mut work = settings.work();
         work.set_erases((0..self.media.blocks()).map(|block| self.media.erases(block)));

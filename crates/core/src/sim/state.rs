@@ -57,7 +57,7 @@ pub enum StateError {
     /// The system reported an error.
     #[error("cannot read: {0}")]
     Read(io::Error),
-    /// Check mode found a broken invariant: a fault of ftlab.
+    /// Check mode found a broken invariant: a bug in ftlab.
     #[error(transparent)]
     Check(RunError),
 }

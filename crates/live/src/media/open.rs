@@ -329,7 +329,7 @@ type Flash = (Vec<Block>, Vec<(u32, Page)>, Option<Vec<u8>>);
 fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     let mut left = [0; Left::BYTES];
     file.read_exact_at(&mut left, shape.left())?;
-    let Some(left) = Left::decode(&left) else { return damaged("how it was left is not whole".into()) };
+    let Some(left) = Left::decode(&left) else { return damaged("the record of how it was left is incomplete".into()) };
     if length != shape.checkpoint() + left.bytes {
         return damaged(format!("it has {length} bytes, not {}", shape.checkpoint() + left.bytes));
     }
@@ -341,7 +341,7 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     let mut records = vec![0; shape.blocks as usize * BLOCK];
     file.read_exact_at(&mut records, shape.block(0))?;
     let blocks: Option<Vec<Block>> = records.chunks_exact(BLOCK).map(Block::decode).collect();
-    let Some(blocks) = blocks else { return damaged("the record of a block is not whole".into()) };
+    let Some(blocks) = blocks else { return damaged("the record of a block is incomplete".into()) };
     let mut pages = Vec::new();
     let each = u64::from(shape.spare_bytes);
     let (mut at, end) = (shape.spare(0), shape.spare(shape.pages()));
@@ -357,7 +357,7 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
                 continue;
             }
             let Some(found) = Page::decode(record) else {
-                return damaged(format!("the record of page {page} is not whole"));
+                return damaged(format!("the record of page {page} is incomplete"));
             };
             // What was programmed before the last erase of its block is void.
             if found.number > blocks[(page / u64::from(shape.pages_per_block)) as usize].number {
