@@ -34,7 +34,7 @@ same comparisons in CI. The papers' own figures are on the page [reproduction](r
 EQUAL = """
 ## Equal to plain models
 
-The models are plain Python in `tests/oracle`, written from the rules and not from the core. Unequal is
+The models are plain Python in `tests/oracle`, written from the rules and not from the core. Differences are
 counted exactly: to the nanosecond, to the single merge. The figures are those of `make validation`; the
 command next to them runs the same in CI, the event model (`events.py`) on fewer requests.
 

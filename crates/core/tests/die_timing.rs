@@ -582,7 +582,7 @@ fn free_planes_of_a_die_are_bound_together() {
     // A plane whose die is busy is not free: LPN 1 comes too late to go with LPN 0.
     let asks = [write(0), at(US, write(1)), at(2 * US, write(2))];
     ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
-    // A die that takes the data of the next program while it programs is free for one.
+    // A die that takes the next data while it programs counts as free for that program.
     let cached = with_bus(&dynamic(Parallel { cache_program: true, ..PLAIN() }));
     let asks = [write(0), write(1), write(2)];
     ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);

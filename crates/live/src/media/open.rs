@@ -329,7 +329,7 @@ type Flash = (Vec<Block>, Vec<(u32, Page)>, Option<Vec<u8>>);
 fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     let mut left = [0; Left::BYTES];
     file.read_exact_at(&mut left, shape.left())?;
-    let Some(left) = Left::decode(&left) else { return damaged("the record of how it was left is incomplete".into()) };
+    let Some(left) = Left::decode(&left) else { return damaged("how it was left is incomplete".into()) };
     if length != shape.checkpoint() + left.bytes {
         return damaged(format!("it has {length} bytes, not {}", shape.checkpoint() + left.bytes));
     }
