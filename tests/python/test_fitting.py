@@ -375,7 +375,7 @@ def test_mistakes_on_the_command_line(cli: Cli) -> None:
         (("t.toml", "--out", "m", "--only", "no"), "there are calm, other"),
         (("t.toml", "--out", "m", "--config", "vios"), "table [config]"),
         (("a.csv", "--out", "m.toml", "--tolerance", "1"), "expected a share"),
-        (("a.csv", "--out", "m.toml", "--only", "x"), "no targets file"),
+        (("a.csv", "--out", "m.toml", "--only", "x"), "not a targets file"),
         (("a.csv", "--out", "m.toml", "--preset", "x"), "there are map-plus"),
         (("t.toml", "--out", "m", "--preset", "msftl"), "table [config]"),
     ]:
