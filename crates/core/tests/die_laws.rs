@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// A device of two dies of two planes whose mappings are evicted, filled up to its capacity.
+/// Returns settings with two dies of two planes whose mappings are evicted, filled up to the capacity.
 fn filled(blocks_per_plane: u32, withheld_ppm: u64) -> Settings {
     let mut settings = common::settings();
     settings.flash.dies_per_chip = 2;
