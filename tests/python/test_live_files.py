@@ -21,7 +21,7 @@ from fsx import Fsx, fallocate
 from live import DEVICES, lacks, loop, mounted, need, need_loop, root, served
 
 SIZED = ["map-plus", "--set", "flash.blocks_per_plane=2048", "--time", "free"]
-"""400 MiB: xfs is not made on less than 300."""
+"""400 MiB: xfs needs at least 300."""
 PUNCH, ZERO = 3, 16
 MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
 

@@ -154,7 +154,7 @@ impl Work {
         self.sources(std::iter::once(page));
     }
 
-    /// Names consecutive NAND pages of a block that the next [`Work::copy`] programs; in order.
+    /// Names consecutive NAND pages of a block that the next [`Work::copy`] programs, in order.
     #[inline]
     pub(crate) fn target(&mut self, first: u32, pages: u32) {
         self.copied[1] += pages;
