@@ -1,11 +1,9 @@
 //! The device: its queue, its chips and channel buses, and when each step runs.
 //!
-//! The host hands requests over while there is room; the device's scheduler
-//! decides which may issue; issuing runs the FTL, whose steps then run on the
-//! chips in the order of emission. A chip serves one step at a time: data in over
-//! its channel's bus, cells, data out. A channel's bus serves chips first come,
-//! first served. With the options of [`crate::flash::parallel`] dies and planes work side by side
-//! ([`mod@array`]).
+//! The host hands requests over while there is room; the device's scheduler decides which may issue; issuing
+//! runs the FTL, whose steps then run on the chips in the order of emission. A chip serves one step at a
+//! time: data in over its channel's bus, cells, data out. A channel's bus serves chips first come, first
+//! served. With the options of [`crate::flash::parallel`] dies and planes work side by side ([`mod@array`]).
 //!
 //! A step waits at its chip for the step before it in the same chain, even if that runs on another chip: so
 //! each block is programmed in the order that the FTL decided, and a block is programmed again only after its
