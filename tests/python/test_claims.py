@@ -27,15 +27,18 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
 @pytest.mark.parametrize(
     ("published", "measured", "kind", "unit", "expected"),
     [
-        (-22.93, -27.9, "change", "%", claims.HOLDS),  # within 5 points
-        (-22.93, -28.7, "change", "%", claims.DIRECTION),  # beyond 5 points and 25 % of 22.93
+        (-22.93, -28.6, "change", "%", claims.HOLDS),  # within 25 %
+        (-22.93, -28.7, "change", "%", claims.DIRECTION),
+        (6.05, 4.1, "change", "%", claims.HOLDS),  # within 2 points
+        (6.05, 1.23, "change", "%", claims.DIRECTION),  # beyond 2 points and 25 %
         (-60.0, -74.9, "change", "%", claims.HOLDS),  # 25 % of 60 is 15 points
         (-60.0, -75.1, "change", "%", claims.DIRECTION),
-        (-2.0, 1.0, "change", "%", claims.FAILS),  # within 5 points, but the other sign
+        (-1.0, 0.9, "change", "%", claims.FAILS),  # within 2 points, but the other sign
         (-2.0, 0.0, "change", "%", claims.FAILS),
         (-4.9, -4.9, "change", "%", claims.SIGN),  # too small for its number to say anything
-        (-4.9, -60.0, "change", "%", claims.SIGN),
-        (-5.0, -9.9, "change", "%", claims.HOLDS),
+        (-4.9, -9.9, "change", "%", claims.SIGN),
+        (-3.0, -11.9, "change", "%", claims.DIRECTION),  # large, where a small one was published
+        (-5.0, -6.9, "change", "%", claims.HOLDS),
         (2.0, 2.4, "change", "x", claims.HOLDS),
         (93.0, 88.1, "level", "%", claims.HOLDS),
         (93.0, 98.1, "level", "%", claims.FAILS),  # an amount in per cent: 5 points

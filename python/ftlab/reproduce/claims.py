@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ftlab._core import UserError
-from ftlab.reproduce.papers import Claim, Paper
+from ftlab.reproduce.papers import SMALL, Claim, Paper
 from ftlab.studies.cells import Study, text
 from ftlab.studies.declaration import RECORDED
 from ftlab.studies.expression import Expression
@@ -23,8 +23,10 @@ VERDICTS = (HOLDS, SIGN, DIRECTION, FAILS)
 CONSTRUCTED = "by construction"
 """The verdict of what holds by construction; not counted."""
 
-POINTS = 5.0
-"""Percentage points by which a percentage may differ."""
+POINTS = 2.0
+"""Percentage points by which any change in per cent may differ."""
+LEVEL_POINTS = 5.0
+"""Percentage points by which an amount in per cent may differ at most."""
 SHARE = 0.25
 """Part of the published value by which any value may differ."""
 ABSENT = "(not measured here)"
@@ -53,10 +55,10 @@ class Judged:
 def verdict(claim: Claim, measured: Any) -> str:
     """Judges a claim.
 
-    A change holds if it has the published sign and is within 5 percentage points or 25 % of the published
+    A change holds if it has the published sign and is within 2 percentage points or 25 % of the published
     change, whichever is larger; with the sign alone it holds in direction. If less than 5 % was published,
-    only the sign is required ("sign only"). An amount has no direction: it holds within 25 % or, if it is in
-    per cent, within 5 points.
+    the sign and less than twice 5 % are required ("sign only"). An amount has no direction: it holds within
+    25 %, and in per cent within 5 points too.
     """
     if claim.published is None:
         found = HOLDS if measured else FAILS
@@ -70,13 +72,15 @@ def verdict(claim: Claim, measured: Any) -> str:
 def _of_number(claim: Claim, published: float, measured: float) -> str:
     allowed = abs(published) * SHARE
     if claim.unit == "%":
-        allowed = (min if claim.kind == "level" else max)(allowed, POINTS)
+        allowed = min(allowed, LEVEL_POINTS) if claim.kind == "level" else max(allowed, POINTS)
     near = abs(measured - published) <= allowed
     if claim.kind == "level":
         return HOLDS if near else FAILS
     if measured * published <= 0 and not (measured == published == 0):
         return FAILS
-    return SIGN if claim.small else HOLDS if near else DIRECTION
+    if claim.small:
+        return SIGN if abs(measured) < 2 * SMALL else DIRECTION
+    return HOLDS if near else DIRECTION
 
 
 def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:

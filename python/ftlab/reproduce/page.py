@@ -95,13 +95,13 @@ def _mode(quick: bool) -> str:
 _RULES = """
 The copies of the papers at hand hold no pictures: published are the numbers in their text and tables
 alone; points of a figure that the text does not name are ftlab's own. A change <b>holds</b> if the sign is
-the published one and the number within 5 percentage points or 25&nbsp;% of the published, whichever is
+the published one and the number within 2 percentage points or 25&nbsp;% of the published, whichever is
 larger; it <b>holds in direction</b> if the sign alone agrees. Of a published change below 5&nbsp;% no more
-than the sign is judged (<b>sign only</b>). An amount has no direction: it holds within 25&nbsp;%, and in per
-cent within 5 points too. What holds <b>by construction</b> (a worked example, arithmetic, the target of a
-fit) is not counted. In brackets, of a mean of changes: the least and the greatest of them. Verdicts are
-computed, and so are the figures in the reasons for what does not hold; their words are written by hand and
-dated.
+is asked than the sign and less than 10&nbsp;% (<b>sign only</b>). An amount has no direction: it holds
+within 25&nbsp;%, and in per cent within 5 points too. What holds <b>by construction</b> (a worked example,
+arithmetic, the target of a fit) is not counted. In brackets, of a mean of changes: the least and the
+greatest of them. Verdicts are computed, and so are the figures in the reasons for what does not hold; their
+words are written by hand and dated.
 """.strip()
 
 

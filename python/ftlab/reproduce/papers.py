@@ -16,7 +16,7 @@ from ftlab.studies.expression import FUNCTIONS, Expression
 from ftlab.studies.toml import Table
 
 SMALL = 5.0
-"""In per cent: for a smaller published change only the sign is judged."""
+"""In per cent: for a smaller published change only the sign is judged, and that the measured one is small."""
 
 CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
 """Why a claim holds by construction, so that it says nothing for or against."""
