@@ -32,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 ALIVE := bash scripts/alive.sh
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record dist clean
+.PHONY: help demo test test-rust test-python lint format bench lib install-lib header crash mutants fuzz fuzz-rust fuzz-python soak soak-everything soak-oracle soak-calls soak-ends soak-live audit docs validation site picture workloads check-workloads lock record dist clean
 
 help:
 	@echo 'make demo     compare the I/O schedulers on the trace shipped with ftlab; picture in $(OUT)/'
@@ -137,11 +137,15 @@ fuzz-rust: | require-cargo
 fuzz-python: $(VENV)/.built
 	FTLAB_CAMPAIGN=50000 $(BIN)/python -m pytest -q -s tests/python/test_mutated.py
 
-soak: soak-everything soak-calls soak-ends soak-live
+soak: soak-everything soak-oracle soak-calls soak-ends soak-live
 
 soak-everything: | require-cargo
 	FTLAB_CAMPAIGN=20000 cargo test --locked --package ftlab-trace --test everything -- --nocapture
 	FTLAB_CAMPAIGN=50000 cargo test --locked --package ftlab-core --test forged_states -- --nocapture
+
+# Second implementations, on random cases, and closed forms on devices of 4,096 blocks.
+soak-oracle: $(VENV)/.built
+	FTLAB_CAMPAIGN=20000 $(BIN)/python -m pytest -q -s tests/python/test_second.py
 
 # 100,000 sequences of calls of the C library.
 soak-calls: | require-cargo
