@@ -191,7 +191,7 @@ fn measure(case: &Case, requests: u64) {
     let report = run(&settings, &mut source, &mut (), false).expect("a sound run");
     let cpu = cpu_seconds();
     let physical = settings.flash.pages();
-    let operations: u64 = report.flash.reads.values().chain(report.flash.programs.values()).sum();
+    let operations: u64 = report.flash.reads.total() + report.flash.programs.total();
     println!(
         "{:8} {:10.0} requests/CPU-s  {:6.1} M flash operations/CPU-s  {:6.3} CPU-s  {:6.1} MB peak ({:4.1} B/page + 10 MB allowed: {})  WAF {:.3}  {}",
         case.name,

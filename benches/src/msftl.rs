@@ -8,6 +8,7 @@
 use std::process::{Command, ExitCode};
 
 use ftlab_config::{Base, Override, resolve};
+use ftlab_core::flash::Cause;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
@@ -118,9 +119,8 @@ fn settings(ftl: &Ftl) -> Settings {
 
 /// Prints what was measured and what was expected; returns whether they agree.
 fn compare(ftl: &Ftl, pattern: &str, report: &Report) -> bool {
-    let of = |cause: &str| report.flash.programs[cause];
-    let (map, gc_map, dir) = (of("map"), of("gc-map"), of("dir"));
-    let user = report.flash.programs["host"];
+    let [map, gc_map, dir, user] =
+        [Cause::Map, Cause::GcMap, Cause::Dir, Cause::Host].map(|cause| report.flash.programs[cause]);
     let per_flush = map as f64 / report.mapping.flushes as f64;
     let expected = match pattern {
         "sequential" => Some(ftl.in_order as f64 / FLUSHES as f64),

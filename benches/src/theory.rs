@@ -173,7 +173,7 @@ fn measure(cell: &Cell) -> f64 {
     ftl.lay(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut host = Host::new(cell.load, user as u32);
     let mut run = |writes: u64| {
-        let before: u64 = work.counts().programs.iter().sum();
+        let before: u64 = work.counts().programs.total();
         let mut written = 0;
         while written < writes {
             work.clear();
@@ -186,7 +186,7 @@ fn measure(cell: &Cell) -> f64 {
                 written += 1;
             }
         }
-        (work.counts().programs.iter().sum::<u64>() - before) as f64 / writes as f64
+        (work.counts().programs.total() - before) as f64 / writes as f64
     };
     run(12 * user);
     run(8 * user)

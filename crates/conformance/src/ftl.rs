@@ -154,7 +154,7 @@ impl<F: FlashTranslation> Suite<F> {
     /// A page that is partly covered is read before it is written if `ftl.partial_write` says so; pages
     /// without data are not, and no others are.
     fn reads_what_is_covered_in_part(kind: &str) {
-        let host_reads = |work: &Work| work.counts().reads[Cause::Host as usize];
+        let host_reads = |work: &Work| work.counts().reads[Cause::Host];
         for rmw in [false, true] {
             let mut settings = Self::roomy(kind);
             settings.ftl.partial_write = if rmw { PartialWrite::Rmw } else { PartialWrite::Ignore };

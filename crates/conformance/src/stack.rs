@@ -153,7 +153,7 @@ pub fn every_request_completes_once(settings: &Settings, trace: &[Record]) {
     let named = [&settings.ftl.kind, &settings.host.scheduler, &settings.device.scheduler];
     assert!((all(&report.latency) - sum).abs() < 1e-6 * sum, "{named:?}");
     let chips = &report.utilization.chip_busy_ns;
-    let busy: u64 = report.flash.busy_ns.values().sum();
+    let busy: u64 = report.flash.busy_ns.total();
     assert_eq!(busy, chips.iter().sum::<u64>(), "every charged operation ran on a chip");
     for busy_ns in chips.iter().chain(&report.utilization.channel_busy_ns) {
         assert!(*busy_ns <= report.elapsed_ns);

@@ -7,6 +7,7 @@ use std::{env, fs};
 
 /// A test in the copy: each part is registered, passes its suite, and does what it should.
 const USE: &str = r#"use ftlab_conformance as conformance;
+use ftlab_core::flash::Cause;
 use ftlab_core::workload::Op::{Read, Write};
 
 #[test]
@@ -33,7 +34,7 @@ fn newest_collects_garbage() {
     let mut settings = conformance::small("page", 1);
     settings.ftl.gc = "newest".into();
     let report = conformance::checked(&settings, conformance::bursts(1, 3000, settings.user_pages())).0;
-    assert!(report.flash.erases["gc"] > 0);
+    assert!(report.flash.erases[Cause::Gc] > 0);
 }
 
 #[test]
@@ -62,8 +63,8 @@ fn the_patrol_reads_a_page_every_millisecond() {
     let (before, _) = conformance::checked(&settings, load());
     settings.device.own.patrol.interval_ns = Some(1_000_000);
     let (report, done) = conformance::checked(&settings, load());
-    assert_eq!((before.flash.reads["wear"], report.flash.reads["wear"]), (0, 20));
-    assert_eq!((report.trace.requests, report.flash.reads["host"], done.len()), (2, 2, 2));
+    assert_eq!((before.flash.reads[Cause::Wear], report.flash.reads[Cause::Wear]), (0, 20));
+    assert_eq!((report.trace.requests, report.flash.reads[Cause::Host], done.len()), (2, 2, 2));
     assert!(before.own.is_none());
     assert_eq!(report.own.unwrap()["patrol"]["reads"], 20.0);
     assert_eq!((before.latency.read.max_ns, report.latency.read.max_ns), (35_000, 60_000));
@@ -74,7 +75,7 @@ fn the_patrol_reads_a_page_every_millisecond() {
     for until_ns in [1, 2_000_000, 2_000_010, 7_500_000] {
         driven.advance(until_ns, &mut ()).unwrap();
     }
-    assert_eq!((driven.report().flash.reads["wear"], driven.next_event_ns()), (7, Some(8_000_000)));
+    assert_eq!((driven.report().flash.reads[Cause::Wear], driven.next_event_ns()), (7, Some(8_000_000)));
 }
 
 #[test]

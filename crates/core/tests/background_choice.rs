@@ -48,7 +48,7 @@ fn draws_that_gain_nothing_end() {
             step = ftl.background_step(0, &mut work);
         }
         assert!(step, "something is collected");
-        let erases = |work: &Work| work.counts().erases.iter().sum::<u64>();
+        let erases = |work: &Work| work.counts().erases.total();
         let mut gainless = 0;
         let mut before = erases(&work);
         while ftl.background_step(0, &mut work) {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::flash::Work;
+use ftlab_core::flash::{Cause, Work};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::Report;
@@ -72,7 +72,7 @@ fn a_burst_no_longer_waits_for_a_collection() {
         let background = report(&settings, bursts(&settings, 4000));
         let [before, after] = [&foreground, &background].map(|report| report.latency.write.max_ns);
         println!("{kind}: worst write {before} -> {after} ns");
-        assert!(foreground.flash.erases["gc"] > 100 && background.flash.erases["gc"] > 100);
+        assert!(foreground.flash.erases[Cause::Gc] > 100 && background.flash.erases[Cause::Gc] > 100);
         if kind == "page" {
             // Eight programs; with foreground collection there was at least one whole collection among them.
             assert!(before >= 350_000 + 1_500_000, "{before}");
@@ -80,7 +80,8 @@ fn a_burst_no_longer_waits_for_a_collection() {
         }
         assert!(after < before, "{kind}: {before} -> {after}");
         // Everything that background collection does is charged like any other collection.
-        let moved = (background.flash.programs["gc"]) as f64 / background.flash.programs["host"] as f64;
+        let moved =
+            (background.flash.programs[Cause::Gc]) as f64 / background.flash.programs[Cause::Host] as f64;
         assert!((background.waf.gc.unwrap() - moved).abs() < 1e-12);
     }
 }
@@ -106,7 +107,7 @@ fn a_request_waits_for_one_step_at_most() {
         let step_ns = (u64::from(step_pages) * 385_000).max(1_500_000);
         let worst = report.latency.read.max_ns;
         println!("steps of {step_pages}: worst read {worst} ns");
-        assert!(report.flash.erases["gc"] > 50);
+        assert!(report.flash.erases[Cause::Gc] > 50);
         assert!(worst > 35_000, "no read met a step");
         assert!(worst <= step_ns + 35_000, "{worst}");
     }
@@ -133,7 +134,7 @@ fn write_amplification_is_that_of_the_closed_form() {
         ftl.collect_in_background(settings.ftl.gc_background.unwrap());
         let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
         let mut programs = |writes: u32| {
-            let before = work.counts().programs.iter().sum::<u64>();
+            let before = work.counts().programs.total();
             for _ in 0..writes {
                 let first = random.random_range(0..user);
                 let page = Pages { first, pages: 1, head_partial: false, tail_partial: false };
@@ -143,7 +144,7 @@ fn write_amplification_is_that_of_the_closed_form() {
                 }
                 work.clear();
             }
-            (work.counts().programs.iter().sum::<u64>() - before) as f64 / f64::from(writes)
+            (work.counts().programs.total() - before) as f64 / f64::from(writes)
         };
         programs(10 * user);
         let found = programs(6 * user);
@@ -226,7 +227,7 @@ fn steps_do_not_starve_a_flush() {
             trace.push(pages(time, Op::Flush, 4096, 0, 0));
         }
         let (report, rows) = checked(&settings, trace);
-        assert!(report.flash.programs["gc"] > 500, "{scheduler}: {:?}", report.flash.programs);
+        assert!(report.flash.programs[Cause::Gc] > 500, "{scheduler}: {:?}", report.flash.programs);
         let worst =
             rows.iter().filter(|row| row.op == Op::Flush).map(|row| row.complete_ns - row.arrival_ns).max();
         println!("{scheduler}, {logical} B: worst flush {worst:?} ns");

@@ -410,11 +410,8 @@ fn flushing_by_amount_charges_what_a_plain_recomputation_demands() {
                 seen.map_reads += found.map_reads;
             }
             assert_eq!(device.ftl.map_stats().flushes, model.flushes);
-            assert!(device.work.counts().programs[Cause::Gc as usize] > 100, "user blocks were collected");
-            assert!(
-                device.work.counts().erases[Cause::GcMap as usize] > 5,
-                "translation blocks were collected"
-            );
+            assert!(device.work.counts().programs[Cause::Gc] > 100, "user blocks were collected");
+            assert!(device.work.counts().erases[Cause::GcMap] > 5, "translation blocks were collected");
         }
     }
     assert!(
@@ -500,7 +497,7 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
             let of = |charged: Charged| (charged.map_reads, charged.map_programs, charged.dir_programs);
             assert_eq!(of(found), of(demanded), "{channels} chips, step {index}: {step:?}");
         }
-        assert!(device.work.counts().programs[Cause::Gc as usize] > 100, "user blocks were collected");
+        assert!(device.work.counts().programs[Cause::Gc] > 100, "user blocks were collected");
     }
 }
 
@@ -565,6 +562,6 @@ fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
             assert_eq!(found, sum, "{amount:?}, {capacity} entries, step {index}: {step:?}");
             device.ftl.verify().expect("every invariant holds");
         }
-        assert!(device.work.counts().erases[Cause::GcMap as usize] > 0, "translation blocks were collected");
+        assert!(device.work.counts().erases[Cause::GcMap] > 0, "translation blocks were collected");
     }
 }

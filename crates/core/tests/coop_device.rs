@@ -7,7 +7,7 @@ mod hybrids;
 
 use common::hybrid_device as device;
 use ftlab_core::device::Device;
-use ftlab_core::flash::Cause;
+use ftlab_core::flash::{ByCause, Cause};
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{self, Ftl};
 use ftlab_core::request::{Mark, Pages, Pool, Request};
@@ -157,9 +157,9 @@ fn padding_is_charged_to_its_merge() {
         stack.write(8, 2, pad);
         stack.write(10, 2, Mark::default());
         let counts = stack.driver.work.counts();
-        assert_eq!(counts.reads[Cause::Pad as usize], 2);
-        assert_eq!(counts.programs[Cause::Pad as usize], 2);
-        assert_eq!(counts.programs[Cause::Host as usize], 2);
+        assert_eq!(counts.reads[Cause::Pad], 2);
+        assert_eq!(counts.programs[Cause::Pad], 2);
+        assert_eq!(counts.programs[Cause::Host], 2);
         assert_eq!(stack.driver.merges(), [(0, 0), (0, 0), (0, 0), (1, 2), (0, 0)], "{kind}");
         stack.driver.verify_times();
     }
@@ -222,14 +222,14 @@ fn a_page_mapped_ftl_ignores_marks() {
     page.coop_issue(0, &mut work);
     page.write_marked(request, WHOLE, &mut work);
     page.coop_complete(0, &mut work);
-    assert_eq!(work.counts().programs[Cause::Host as usize], 3);
+    assert_eq!(work.counts().programs[Cause::Host], 3);
     assert_eq!(page.merges(), ftl::hybrid::merges::MergeStats::default());
 }
 
 /// Regression: page-mapped FTLs charged padding to the host.
 #[test]
 fn padding_of_page_mapped_ftls_is_padding() {
-    use ftlab_core::flash::Cause;
+    use ftlab_core::flash::{ByCause, Cause};
     use ftlab_core::ftl::Ftl;
     use ftlab_core::ftl::faces::*;
     use ftlab_core::request::{Mark, Pages};
@@ -241,7 +241,7 @@ fn padding_of_page_mapped_ftls_is_padding() {
     ftl.write_marked(pages(0, 3), Mark { pad: true, ..Mark::default() }, &mut work);
     ftl.read_marked(pages(0, 2), Mark { pad: true, ..Mark::default() }, &mut work);
     ftl.write_marked(pages(8, 5), Mark { coop: true, ..Mark::default() }, &mut work);
-    let of = |by: &[u64; 8]| [Cause::Host, Cause::Pad].map(|cause| by[cause as usize]);
+    let of = |by: &ByCause<u64>| [Cause::Host, Cause::Pad].map(|cause| by[cause]);
     assert_eq!(of(&work.counts().programs), [5, 3]);
     assert_eq!(of(&work.counts().reads), [0, 2]);
     assert_eq!(ftl.host_slots(), 5);

@@ -4,6 +4,7 @@
 use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
+use ftlab_core::flash::Cause;
 use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::ftl::settings::PartialWrite;
 use ftlab_core::settings::Settings;
@@ -150,7 +151,7 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     let first = PROGRAM;
     let last = first + READ + PROGRAM;
     assert_eq!(done, [0, 0, 0, 0, first, first + READ, first + READ, last, last]);
-    assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (1, 1));
+    assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (1, 1));
     assert_eq!(report.waf.total, Some(8.0 / 5.0));
 }
 
@@ -167,14 +168,14 @@ fn fua_does_not_wait_in_the_page_buffer() {
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
     // Two slots and padding; then four writes that fill a page, the last with FUA.
     assert_eq!(done, [0, PROGRAM, PROGRAM, PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
-    assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (1, 1));
+    assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (1, 1));
     // It remains separate: if they were merged, the second write would also be programmed, at the same time.
     settings.device.queue_depth = 1;
     settings.host.merge_limit = Some(1 << 20);
     let merged = completions(&settings, vec![write(0), write(1), write(2), fua(3), write(4)]);
     assert_eq!(merged.len(), 3, "those before it are one, what follows is another");
     let (report, _) = checked(&settings, vec![write(0), fua(1), fua(2), write(3)]);
-    assert_eq!((report.flash.programs["host"], report.flash.programs["pad"]), (0, 2));
+    assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (0, 2));
 }
 
 /// A read-modify-write of a part of a page reads it first, if it holds data.

@@ -162,7 +162,7 @@ proptest! {
             let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
             let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)
                 * (options.suspend_ns + options.resume_ns);
-            prop_assert_eq!(busy, report.flash.busy_ns.values().sum::<u64>() + suspended);
+            prop_assert_eq!(busy, report.flash.busy_ns.total() + suspended);
         }
         prop_assert_eq!(checked(&all, trace(&all, &steps)).1, rows);
     }

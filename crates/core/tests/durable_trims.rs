@@ -3,6 +3,7 @@
 use ftlab_conformance as common;
 
 use common::{page_mapped_both_ways, pages, set_ftl, settings};
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::settings::HostFlush;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
@@ -80,7 +81,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
             // Pages that are already trimmed are not trimmed again.
             let expected = if power_safe { [0, program, 0, 0, program] } else { [0; 5] };
             assert_eq!(flushes, expected, "{kind}, power_safe {power_safe}");
-            let pads = report.flash.programs.get("pad").copied().unwrap_or(0);
+            let pads = report.flash.programs[Cause::Pad];
             assert_eq!(pads, 2 * u64::from(power_safe), "{kind}");
         }
     }
@@ -103,8 +104,8 @@ fn a_long_run_with_trims() {
         let writes: Vec<Record> = trace.iter().copied().filter(|record| record.op == Op::Write).collect();
         let moved = |power_safe, trace: &[Record]| {
             let (report, _) = simulate(&device(kind, power_safe), trace.to_vec());
-            let programs = |cause| report.flash.programs.get(cause).copied().unwrap_or(0);
-            (programs("host"), programs("gc"), programs("pad"))
+            let programs = &report.flash.programs;
+            (programs[Cause::Host], programs[Cause::Gc], programs[Cause::Pad])
         };
         let (plain, safe) = (moved(false, &trace), moved(true, &trace));
         assert_eq!((plain.0, plain.2), (safe.0, safe.2), "{kind}");

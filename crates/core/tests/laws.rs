@@ -3,6 +3,7 @@
 use ftlab_conformance as common;
 
 use common::{bursts, checked, page_mapped, pages, settings, small};
+use ftlab_core::flash::Cause;
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
@@ -167,7 +168,7 @@ fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
             let mut trace: Vec<_> = fill.collect();
             trace.extend((0..10 * user).map(|_| pages(0, Op::Write, 4096, random.random_range(0..user), 1)));
             let report = checked(&settings, trace).0;
-            assert!(report.flash.programs["gc"] > 0, "{kind} collected");
+            assert!(report.flash.programs[Cause::Gc] > 0, "{kind} collected");
         }
     }
 }

@@ -6,6 +6,7 @@ use ftlab_conformance as common;
 use std::collections::BTreeSet;
 
 use common::{checked, pages, settings};
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::UnitSpace;
 use ftlab_core::ftl::settings::{CapacityStep, FlushCounts, HostFlush};
 use ftlab_core::metrics::Report;
@@ -237,10 +238,10 @@ fn a_flush_waits_for_the_page_buffer() {
     settings.ftl.flush_bytes = Some(1);
     let records: Vec<_> = (0..7).map(|lpn| write(0, lpn)).collect();
     let (report, _) = checked(&settings, records.clone());
-    assert_eq!((report.mapping.flushes, report.flash.programs["host"]), (1, 1));
+    assert_eq!((report.mapping.flushes, report.flash.programs[Cause::Host]), (1, 1));
     let more = [records, vec![write(0, 7)]].concat();
     let (report, _) = checked(&settings, more);
-    assert_eq!((report.mapping.flushes, report.flash.programs["host"]), (2, 2));
+    assert_eq!((report.mapping.flushes, report.flash.programs[Cause::Host]), (2, 2));
 }
 
 /// Data that garbage collection moves counts towards the amount, unless only the user's data does.
@@ -258,7 +259,11 @@ fn moved_data_counts_unless_told_otherwise() {
         let records = (0..20 * user).map(|_| write(0, random.random_range(0..user))).collect();
         let (report, _) = checked(&settings, records);
         let programs = &report.flash.programs;
-        (report.mapping.flushes, programs["host"] / 32, (programs["host"] + programs["gc"]) / 32)
+        (
+            report.mapping.flushes,
+            programs[Cause::Host] / 32,
+            (programs[Cause::Host] + programs[Cause::Gc]) / 32,
+        )
     };
     let (found, user, all) = flushes(false);
     assert_eq!(found, user);

@@ -6,6 +6,7 @@ mod devices;
 
 use common::settings;
 use devices::device;
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::metrics::{Outcome, Preconditioning, Report};
 use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld, WriteOrder};
@@ -289,7 +290,7 @@ fn withheld_blocks_are_the_free_ones() {
     let erased = |settings: &Settings, pages: u32| {
         let trace = workload(settings, &(0..pages).map(|at| (4, at)).collect::<Vec<_>>());
         let report = report(settings, prepared(settings), trace);
-        (report.flash.erases["gc"], report.flash.programs["gc"])
+        (report.flash.erases[Cause::Gc], report.flash.programs[Cause::Gc])
     };
     assert_eq!(erased(&settings, 19 * 16), (0, 0));
     assert_eq!(erased(&settings, 19 * 16 + 1), (1, 0));

@@ -3,6 +3,7 @@
 use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
+use ftlab_core::flash::ByCause;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Results, Settings};
 use ftlab_core::sim::run;
@@ -74,19 +75,16 @@ fn series_add_up_to_the_totals() {
     let intervals = series.host_pages.len() as u64;
     assert!((128..=256).contains(&intervals));
     assert!((intervals - 1) * series.width_ns <= report.elapsed_ns);
-    let sums = |of: &ftlab_core::metrics::SeriesByCause| -> Vec<(&str, u64)> {
-        of.iter().map(|(&cause, values)| (cause, values.iter().sum())).collect()
-    };
     for (over_time, total) in [
         (&series.reads, &report.flash.reads),
         (&series.programs, &report.flash.programs),
         (&series.erases, &report.flash.erases),
     ] {
-        assert_eq!(sums(over_time), total.iter().map(|(&cause, &count)| (cause, count)).collect::<Vec<_>>());
+        assert_eq!(ByCause::new(|cause| over_time[cause].iter().sum()), *total);
         assert!(over_time.values().flatten().any(|&count| count > 0));
     }
     let host = series.host_pages.iter().sum::<u64>();
-    assert_eq!(host as f64 * report.waf.total.unwrap(), report.flash.programs.values().sum::<u64>() as f64);
+    assert_eq!(host as f64 * report.waf.total.unwrap(), report.flash.programs.total() as f64);
     for (counts, means, summary) in [
         (&series.requests.read, &series.latency_mean_ns.read, &report.latency.read),
         (&series.requests.write, &series.latency_mean_ns.write, &report.latency.write),

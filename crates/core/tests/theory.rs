@@ -53,7 +53,7 @@ fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPl
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
     let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
     let mut run = |writes: u64| {
-        let before = work.counts().programs.iter().sum::<u64>();
+        let before = work.counts().programs.total();
         let mut written = 0;
         while written < writes {
             work.clear();
@@ -67,7 +67,7 @@ fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPl
                 }
             }
         }
-        (work.counts().programs.iter().sum::<u64>() - before) as f64 / writes as f64
+        (work.counts().programs.total() - before) as f64 / writes as f64
     };
     run(12 * settings.user_pages());
     run(8 * settings.user_pages())

@@ -163,7 +163,7 @@ fn every_operation_is_there_once_for_its_whole_time() {
                     .activities
                     .iter()
                     .filter(|a| (a.operation, a.cause, a.part) == (operation, cause, Part::Cells));
-                let expected = counts.get(cause.name()).copied().unwrap_or(0);
+                let expected = counts[cause];
                 // A suspended operation appears again for each suspension.
                 let (least, suspended) =
                     (expected, report.parallel.suspensions.program + report.parallel.suspensions.erase);

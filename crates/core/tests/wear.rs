@@ -3,6 +3,7 @@
 use ftlab_conformance as common;
 
 use common::{pages, settings};
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::{Precondition, Settings};
@@ -50,7 +51,7 @@ fn it_bounds_the_spread_and_is_charged() {
     for gc in ["greedy", "cost-benefit", "d-choices", "random", "windowed-greedy"] {
         for frozen in [false, true] {
             let without = hot_and_cold(&device("page", gc, None), 200_000, frozen, false);
-            assert_eq!((without.flash.programs["wear"], without.flash.erases["wear"]), (0, 0));
+            assert_eq!((without.flash.programs[Cause::Wear], without.flash.erases[Cause::Wear]), (0, 0));
             for threshold in [4, 32] {
                 let with = hot_and_cold(&device("page", gc, Some(threshold)), 200_000, frozen, false);
                 let what = format!("{gc}, frozen {frozen}, threshold {threshold}");
@@ -64,11 +65,12 @@ fn it_bounds_the_spread_and_is_charged() {
                 let slack = if gc == "random" || gc == "d-choices" { 2 * SLACK } else { SLACK };
                 assert!(spread(&with) <= threshold + slack, "{what}: {:?}", with.wear);
                 let programs = &with.flash.programs;
-                assert_eq!(programs["wear"], with.flash.reads["wear"]);
-                let moved = (programs["gc"] + programs["wear"]) as f64 / programs["host"] as f64;
+                assert_eq!(programs[Cause::Wear], with.flash.reads[Cause::Wear]);
+                let moved =
+                    (programs[Cause::Gc] + programs[Cause::Wear]) as f64 / programs[Cause::Host] as f64;
                 assert!((with.waf.gc.unwrap() - moved).abs() < 1e-12);
                 if spread(&without) > threshold + SLACK {
-                    assert!(programs["wear"] > 0 && with.flash.erases["wear"] > 0, "{what}");
+                    assert!(programs[Cause::Wear] > 0 && with.flash.erases[Cause::Wear] > 0, "{what}");
                 }
             }
             // Without it the spread is far beyond the bound.
@@ -114,7 +116,7 @@ fn it_keeps_every_invariant() {
             settings.flash.blocks_per_plane = 16;
             settings.flash.pages_per_block = 8;
             let report = hot_and_cold(&settings, 12_000, false, true);
-            assert!(gc == "fifo" || report.flash.erases["wear"] > 0, "{kind}, {gc}, {logical} B");
+            assert!(gc == "fifo" || report.flash.erases[Cause::Wear] > 0, "{kind}, {gc}, {logical} B");
         }
     }
 }
@@ -127,7 +129,7 @@ fn a_threshold_out_of_reach_costs_nothing() {
             let mut settings = device(kind, "greedy", threshold);
             settings.ftl.mapping_cache_bytes = Some(1024);
             let mut report = hot_and_cold(&settings, 30_000, false, false);
-            assert!(report.flash.erases["gc"] > 1000);
+            assert!(report.flash.erases[Cause::Gc] > 1000);
             report.wear.stddev = 0.0;
             (report.wear.min, report.wear.max) = (0, 0);
             format!("{report:?}")

@@ -191,7 +191,7 @@ impl Stats {
             write_latency: series.report(),
             write_latency_mean_ns: series.mean(),
             flash: metrics::Flash::new(&counts, None),
-            merges: metrics::Merges::new(&merges, counts.busy_ns[Cause::Host as usize]),
+            merges: metrics::Merges::new(&merges, counts.busy_ns[Cause::Host]),
         }
     }
 }

@@ -4,6 +4,7 @@ use ftlab_conformance as common;
 
 use clients::{SECOND_NS, run_files, small};
 use common::Log;
+use ftlab_core::flash::Cause;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Endurance;
 use ftlab_core::sim::{self, Completion, Prepared};
@@ -79,12 +80,12 @@ fn measured_merges_leave_ageing_out() {
         let count = |merges: &[ftlab_core::metrics::Merge]| -> u64 { merges.iter().map(|m| m.count).sum() };
         assert!(count(&part) > 0 && count(&part) < count(&all), "{ftl}: {part:?} of {all:?}");
         let busy_ns: u64 = part.iter().map(|merge| merge.busy_ns).sum();
-        assert_eq!(busy_ns, measured.flash.busy_ns["merge"]);
+        assert_eq!(busy_ns, measured.flash.busy_ns[Cause::Merge]);
         let copied: u64 = part.iter().map(|merge| merge.pages_copied).sum();
-        assert_eq!(copied, measured.flash.programs["merge"]);
-        let ratio = part[0].busy_ns as f64 / measured.flash.busy_ns["host"] as f64;
+        assert_eq!(copied, measured.flash.programs[Cause::Merge]);
+        let ratio = part[0].busy_ns as f64 / measured.flash.busy_ns[Cause::Host] as f64;
         assert_eq!(part[0].cost_ratio, Some(ratio));
-        let [whole, stretch] = [&report.flash.programs, &measured.flash.programs].map(|by| by["host"]);
+        let [whole, stretch] = [&report.flash.programs, &measured.flash.programs].map(|by| by[Cause::Host]);
         assert!(stretch < whole);
     }
 }

@@ -160,14 +160,15 @@ impl Scrape {
         let flash = &report.flash;
         let all = [("read", &flash.reads), ("program", &flash.programs), ("erase", &flash.erases)];
         let counted = |(operation, counts): (&'static str, _)| {
-            let counts: &ftlab_core::metrics::ByCause = counts;
-            counts.iter().map(move |(&cause, &count)| ([("operation", operation), ("cause", cause)], count))
+            let counts: &ftlab_core::flash::ByCause<u64> = counts;
+            let named = counts.named().into_iter();
+            named.map(move |(cause, &count)| ([("operation", operation), ("cause", cause)], count))
         };
         let operations: Vec<_> = all.into_iter().flat_map(counted).collect();
         let operations = operations.iter().map(|(labels, count)| (&labels[..], *count));
         page.counter(("flash_operations", "Page reads, page programs and block erases", None), operations)?;
-        let busy: Vec<_> =
-            flash.busy_ns.iter().map(|(&cause, &ns)| ([("cause", cause)], ns as f64 / 1e9)).collect();
+        let named = flash.busy_ns.named().into_iter();
+        let busy: Vec<_> = named.map(|(cause, &ns)| ([("cause", cause)], ns as f64 / 1e9)).collect();
         let busy = busy.iter().map(|(labels, seconds)| (&labels[..], *seconds));
         page.counter(("flash_busy", "Time of cells and bus", Some(Unit::Seconds)), busy)?;
         let waf = &report.waf;

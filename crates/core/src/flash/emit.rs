@@ -132,8 +132,8 @@ impl Work {
     #[inline]
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
-        self.counts.reads[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += command_ns + cell_ns + out_ns;
+        self.counts.reads[cause] += 1;
+        self.counts.busy_ns[cause] += command_ns + cell_ns + out_ns;
         self.push((lun, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
     }
 
@@ -175,8 +175,8 @@ impl Work {
 
     #[inline]
     fn count_programs(&mut self, cause: Cause, pages: u32, busy_ns: u64) {
-        self.counts.programs[cause as usize] += u64::from(pages);
-        self.counts.busy_ns[cause as usize] += busy_ns;
+        self.counts.programs[cause] += u64::from(pages);
+        self.counts.busy_ns[cause] += busy_ns;
         self.number = self.number.wrapping_add(pages);
     }
 
@@ -206,7 +206,7 @@ impl Work {
             let cell_ns = self.copying_ns(reads, pages);
             let (reads, programs) = (u64::from(reads), u64::from(pages));
             let bus_ns = reads * read_bus_ns + programs * program_bus_ns;
-            self.counts.reads[cause as usize] += reads;
+            self.counts.reads[cause] += reads;
             self.count_programs(cause, pages, cell_ns + bus_ns);
             if self.fold {
                 let ends_on_bus = reads > programs && self.timing.page_transfer_ns > 0;
@@ -231,8 +231,8 @@ impl Work {
     /// Erases the block that begins with a page.
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
-        self.counts.erases[cause as usize] += 1;
-        self.counts.busy_ns[cause as usize] += command_ns + cell_ns;
+        self.counts.erases[cause] += 1;
+        self.counts.busy_ns[cause] += command_ns + cell_ns;
         self.push((lun, first), Operation::Erase, cause, [command_ns, cell_ns, 0]);
         self.number = self.number.wrapping_add(1);
     }

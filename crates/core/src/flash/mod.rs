@@ -17,6 +17,11 @@ mod work;
 pub use cells::Cells;
 pub use settings::{Endurance, Flash};
 
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
+
+use serde::{Serialize, Serializer};
+
 use crate::named;
 use crate::util::Bits;
 
@@ -57,28 +62,79 @@ named! {
     }
 }
 
+/// A value for each cause; in a result a map from their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByCause<T>([T; Cause::ALL.len()]);
+
+impl<T> ByCause<T> {
+    /// Makes the values, one after another.
+    pub fn new(of: impl FnMut(Cause) -> T) -> ByCause<T> {
+        ByCause(Cause::ALL.map(of))
+    }
+
+    /// Returns the values by the names of their causes.
+    pub fn named(&self) -> BTreeMap<&'static str, &T> {
+        BTreeMap::from(Cause::ALL.map(|cause| (cause.name(), &self[cause])))
+    }
+
+    /// Returns the values, in the order of the causes.
+    pub fn values(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+}
+
+impl ByCause<u64> {
+    /// Returns their sum.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+impl<T> Index<Cause> for ByCause<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, cause: Cause) -> &T {
+        &self.0[cause as usize]
+    }
+}
+
+impl<T> IndexMut<Cause> for ByCause<T> {
+    #[inline]
+    fn index_mut(&mut self, cause: Cause) -> &mut T {
+        &mut self.0[cause as usize]
+    }
+}
+
+impl<T: Serialize> Serialize for ByCause<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.named().serialize(to)
+    }
+}
+
 /// Flash operations by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Page reads.
-    pub reads: [u64; 8],
+    pub reads: ByCause<u64>,
     /// Page programs.
-    pub programs: [u64; 8],
+    pub programs: ByCause<u64>,
     /// Block erases.
-    pub erases: [u64; 8],
+    pub erases: ByCause<u64>,
     /// Time of cells and bus, ns, without waiting.
-    pub busy_ns: [u64; 8],
+    pub busy_ns: ByCause<u64>,
 }
 
 impl Counts {
     /// Returns the operations after those of `before`.
     pub fn since(&self, before: &Counts) -> Counts {
-        let less = |now: &[u64; 8], then: &[u64; 8]| std::array::from_fn(|cause| now[cause] - then[cause]);
+        let less =
+            |of: fn(&Counts) -> &ByCause<u64>| ByCause::new(|cause| of(self)[cause] - of(before)[cause]);
         Counts {
-            reads: less(&self.reads, &before.reads),
-            programs: less(&self.programs, &before.programs),
-            erases: less(&self.erases, &before.erases),
-            busy_ns: less(&self.busy_ns, &before.busy_ns),
+            reads: less(|counts| &counts.reads),
+            programs: less(|counts| &counts.programs),
+            erases: less(|counts| &counts.erases),
+            busy_ns: less(|counts| &counts.busy_ns),
         }
     }
 }

@@ -54,9 +54,9 @@ impl Recovery {
         Recovery {
             scan_reads: found.reads,
             map_reads,
-            gc_reads: counts.reads.iter().sum::<u64>() - found.reads - map_reads,
-            programs: counts.programs.iter().sum(),
-            erases: counts.erases.iter().sum(),
+            gc_reads: counts.reads.total() - found.reads - map_reads,
+            programs: counts.programs.total(),
+            erases: counts.erases.total(),
             torn_pages: found.torn_pages,
         }
     }

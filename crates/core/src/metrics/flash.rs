@@ -1,26 +1,21 @@
 //! `flash`: operations by cause; and the ratios that several sections state.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::Summary;
-use crate::flash::{Cause, Counts};
-
-/// Numbers by cause; every cause is there.
-pub type ByCause = BTreeMap<&'static str, u64>;
+use crate::flash::{ByCause, Counts};
 
 /// `flash`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flash {
     /// Page reads.
-    pub reads: ByCause,
+    pub reads: ByCause<u64>,
     /// Page programs.
-    pub programs: ByCause,
+    pub programs: ByCause<u64>,
     /// Block erases.
-    pub erases: ByCause,
+    pub erases: ByCause<u64>,
     /// Time of cells and bus, ns.
-    pub busy_ns: ByCause,
+    pub busy_ns: ByCause<u64>,
     /// Time of the cells for each page programmed, of every cause; of a whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_time: Option<Summary>,
@@ -29,19 +24,9 @@ pub struct Flash {
 impl Flash {
     /// Makes the section from these counts.
     pub fn new(counts: &Counts, program_time: Option<Summary>) -> Flash {
-        Flash {
-            reads: by_cause(&counts.reads),
-            programs: by_cause(&counts.programs),
-            erases: by_cause(&counts.erases),
-            busy_ns: by_cause(&counts.busy_ns),
-            program_time,
-        }
+        let Counts { reads, programs, erases, busy_ns } = *counts;
+        Flash { reads, programs, erases, busy_ns, program_time }
     }
-}
-
-/// Returns these counts, each with the name of its cause.
-fn by_cause(counts: &[u64; 8]) -> ByCause {
-    Cause::ALL.iter().map(|&cause| (cause.name(), counts[cause as usize])).collect()
 }
 
 /// Returns a share; `None` if the whole is 0.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::flash::{Cause, Counts};
+use crate::flash::{ByCause, Counts};
 
 /// The most intervals.
 const INTERVALS: usize = 256;
@@ -46,11 +46,11 @@ pub struct IntervalsReport {
     /// Logical pages that the host wrote.
     pub host_pages: Vec<u64>,
     /// Page reads.
-    pub reads: SeriesByCause,
+    pub reads: ByCause<Vec<u64>>,
     /// Page programs.
-    pub programs: SeriesByCause,
+    pub programs: ByCause<Vec<u64>>,
     /// Block erases.
-    pub erases: SeriesByCause,
+    pub erases: ByCause<Vec<u64>>,
     /// Requests that completed.
     pub requests: ByHalf<u64>,
     /// Their mean latency, ns; absent without any.
@@ -60,9 +60,6 @@ pub struct IntervalsReport {
     /// Translations that did not.
     pub misses: Vec<u64>,
 }
-
-/// A number for each interval, by cause; every cause is there.
-pub type SeriesByCause = std::collections::BTreeMap<&'static str, Vec<u64>>;
 
 /// A value for each interval, of reads and of writes.
 #[derive(Clone, Debug, Serialize)]
@@ -112,10 +109,8 @@ impl Intervals {
         let each = |of: &dyn Fn(&Counters) -> u64| -> Vec<u64> {
             spans.iter().map(|(start, end)| of(end) - of(start)).collect()
         };
-        let causes = |of: fn(&Counters) -> &[u64; 8]| -> SeriesByCause {
-            let numbers = |cause: Cause| each(&|counters| of(counters)[cause as usize]);
-            Cause::ALL.iter().map(|&cause| (cause.name(), numbers(cause))).collect()
-        };
+        let causes =
+            |of: fn(&Counters) -> &ByCause<u64>| ByCause::new(|cause| each(&|counters| of(counters)[cause]));
         let latency = |half: usize| -> Vec<Option<f64>> {
             let mean = |(start, end): &(Counters, Counters)| {
                 let requests = end.requests[half] - start.requests[half];

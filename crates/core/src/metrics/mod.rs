@@ -18,10 +18,10 @@ mod utilization;
 
 pub use behind::Behind;
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
-pub use flash::{ByCause, Flash};
+pub use flash::Flash;
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
 pub use histogram::Histogram;
-pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport, SeriesByCause};
+pub use intervals::{ByHalf, Counters, Intervals, IntervalsReport};
 pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use merges::{Merge, Merges};
 pub use precondition::{Outcome, Preconditioning};

@@ -219,7 +219,7 @@ fn program_time(work: &Work, program_ns: u64) -> Summary {
     let mut histogram = Histogram::default();
     match work.cells().speeds() {
         Some(speeds) => speeds.programs().for_each(|(ns, pages)| histogram.add_many(ns, pages)),
-        None => histogram.add_many(program_ns, work.counts().programs.iter().sum()),
+        None => histogram.add_many(program_ns, work.counts().programs.total()),
     }
     Summary::new(&histogram, false)
 }
@@ -229,15 +229,15 @@ impl Mapping {
         let (stats, units) = (ftl.map_stats(), ftl.units());
         let translations = stats.hits + stats.misses;
         let map_programs: u64 =
-            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c as usize]).iter().sum();
+            [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c]).iter().sum();
         Mapping {
             hits: stats.hits,
             misses: stats.misses,
             prefetches: stats.prefetches,
             hit_ratio: (translations > 0)
                 .then(|| (stats.hits as f64 - stats.prefetches as f64) / translations as f64),
-            translation_reads: counts.reads[Cause::Map as usize],
-            translation_programs: counts.programs[Cause::Map as usize],
+            translation_reads: counts.reads[Cause::Map],
+            translation_programs: counts.programs[Cause::Map],
             map_bytes_programmed: map_programs * page_bytes,
             updated_ratio: ratio(stats.entries_updated, stats.entries_programmed),
             flushes: stats.flushes,
@@ -251,7 +251,7 @@ impl Waf {
     fn new(counts: &Counts, ftl: &Ftl) -> Waf {
         let (slots, per_page) = (ftl.host_slots(), u64::from(ftl.slots_per_page()));
         let of = |causes: &[Cause]| {
-            let programs: u64 = causes.iter().map(|&cause| counts.programs[cause as usize]).sum();
+            let programs: u64 = causes.iter().map(|&cause| counts.programs[cause]).sum();
             ratio(programs * per_page, slots)
         };
         Waf {
@@ -361,7 +361,7 @@ impl Report {
                 ratio: ratio(conflicts[0] + conflicts[1], requests),
             },
             flash: Flash::new(counts, Some(program_time(work, settings.flash.program_ns))),
-            merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host as usize]),
+            merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),
             health: Health::new(&ftl.life(), recorder, device.read_only_ns(), threshold),

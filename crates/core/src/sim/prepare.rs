@@ -184,7 +184,7 @@ impl Prepared {
     }
 
     fn programs(&self) -> u64 {
-        self.work.counts().programs.iter().sum()
+        self.work.counts().programs.total()
     }
 
     fn advance(&mut self, pages: usize, observer: &mut dyn Observer) -> Result<(), RunError> {
@@ -206,7 +206,7 @@ impl Prepared {
     /// Begins the run: everything so far counts as preconditioning.
     fn start(&mut self) -> Result<(), RunError> {
         self.done.programs = self.programs();
-        self.done.erases = self.work.counts().erases.iter().sum();
+        self.done.erases = self.work.counts().erases.total();
         self.work.reset();
         self.ftl.start();
         if self.check { self.verify("after preconditioning") } else { Ok(()) }

@@ -110,11 +110,11 @@ impl Driver {
     }
 
     pub fn programs(&self, cause: Cause) -> u64 {
-        self.work.counts().programs[cause as usize]
+        self.work.counts().programs[cause]
     }
 
     pub fn erases(&self) -> u64 {
-        self.work.counts().erases.iter().sum()
+        self.work.counts().erases.total()
     }
 
     pub fn version(&self, lpn: u32) -> Option<u32> {
@@ -140,6 +140,6 @@ impl Driver {
         .iter()
         .sum();
         let busy_ns = self.work.counts().busy_ns;
-        assert_eq!(sum, busy_ns[Cause::Merge as usize] + busy_ns[Cause::Pad as usize]);
+        assert_eq!(sum, busy_ns[Cause::Merge] + busy_ns[Cause::Pad]);
     }
 }

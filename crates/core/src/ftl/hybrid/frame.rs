@@ -172,7 +172,7 @@ impl<L: Logs> FlashTranslation for Hybrid<L> {
 impl<L: Logs> Serve for Hybrid<L> {
     fn read_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
-        let since_ns = work.counts().busy_ns[Cause::Pad as usize];
+        let since_ns = work.counts().busy_ns[Cause::Pad];
         for lpn in request.first..request.first + request.pages {
             work.chain_for(lpn);
             self.store.read(lpn, cause, work);
@@ -184,7 +184,7 @@ impl<L: Logs> Serve for Hybrid<L> {
 
     fn write_marked(&mut self, request: Pages, mark: Mark, work: &mut Work) -> u32 {
         let cause = if mark.pad { Cause::Pad } else { Cause::Host };
-        let since_ns = work.counts().busy_ns[Cause::Pad as usize];
+        let since_ns = work.counts().busy_ns[Cause::Pad];
         let end = request.first + request.pages;
         let mut first = request.first;
         while first < end {
@@ -304,7 +304,7 @@ impl<L: Logs> Hybrid<L> {
     /// Padding is part of the cost of padded switch merges ("The cost of PSM includes the padding overhead").
     #[inline]
     fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {
-        let busy_ns = work.counts().busy_ns[Cause::Pad as usize] - since_ns;
+        let busy_ns = work.counts().busy_ns[Cause::Pad] - since_ns;
         if busy_ns > 0 {
             let count = self.store.merges.of_mut(MergeKind::PaddedSwitch);
             count.pages_copied += u64::from(pages);

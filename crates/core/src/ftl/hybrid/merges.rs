@@ -117,5 +117,5 @@ impl Store {
 /// Returns the time of merging so far, ns.
 #[inline]
 pub(crate) fn merge_ns(work: &Work) -> u64 {
-    work.counts().busy_ns[Cause::Merge as usize]
+    work.counts().busy_ns[Cause::Merge]
 }

@@ -31,6 +31,7 @@ use super::translation::Translation;
 use super::units::{Due, UnitSpace};
 use crate::config::section::bytes;
 use crate::config::{Contradiction, section};
+use crate::flash::ByCause;
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
@@ -355,7 +356,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         }
     }
 
-    fn count_from(&mut self, programs: &[u64; 8]) {
+    fn count_from(&mut self, programs: &ByCause<u64>) {
         self.due.count_from(programs);
     }
 

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::pages::TranslationPages;
 use super::units::UnitSpace;
 use crate::config::Contradiction;
+use crate::flash::ByCause;
 use crate::ftl::settings::Settings;
 use crate::util::Stat;
 use crate::util::codec::{Damage, Decoder, Encoder};
@@ -89,7 +90,7 @@ pub trait Translation: Sized {
     }
 
     /// Counts data programmed, starting from these numbers ([`crate::flash::Counts::programs`]).
-    fn count_from(&mut self, _programs: &[u64; 8]) {}
+    fn count_from(&mut self, _programs: &ByCause<u64>) {}
 
     /// Writes what is cached, before a run.
     ///

@@ -21,7 +21,7 @@
 use super::context::Context;
 use super::pages::TranslationPages;
 use crate::config::Contradiction;
-use crate::flash::Cause;
+use crate::flash::{ByCause, Cause};
 use crate::ftl::settings::FlushCounts;
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, MOST_COUNTED};
@@ -90,10 +90,9 @@ impl Due {
         }
     }
 
-    fn total(&self, programs: &[u64; 8]) -> u64 {
-        let of = |cause: Cause| programs[cause as usize];
-        let moved = if self.counts_moved { of(Cause::Gc) + of(Cause::Wear) } else { 0 };
-        of(Cause::Host) + of(Cause::Pad) + moved
+    fn total(&self, programs: &ByCause<u64>) -> u64 {
+        let moved = if self.counts_moved { programs[Cause::Gc] + programs[Cause::Wear] } else { 0 };
+        programs[Cause::Host] + programs[Cause::Pad] + moved
     }
 
     /// Checks what has been programmed; returns whether a flush is due and no page of data is part-full.
@@ -126,7 +125,7 @@ impl Due {
     }
 
     /// Counts data programmed, starting from these numbers.
-    pub(crate) fn count_from(&mut self, programs: &[u64; 8]) {
+    pub(crate) fn count_from(&mut self, programs: &ByCause<u64>) {
         self.seen = self.total(programs);
     }
 }

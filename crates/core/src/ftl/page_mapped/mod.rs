@@ -11,7 +11,7 @@ use std::io;
 
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
-use crate::flash::{Cause, Cells, Work};
+use crate::flash::{ByCause, Cause, Cells, Work};
 use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
@@ -281,7 +281,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     }
 
     fn start(&mut self) {
-        self.translation.count_from(&[0; 8]);
+        self.translation.count_from(&ByCause::default());
         self.host_slots = 0;
         self.data.forget_numbers();
         self.pages.log_mut().forget_numbers();
