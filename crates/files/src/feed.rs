@@ -3,7 +3,7 @@
 use super::FileHost;
 use crate::cache::PAGE;
 use ftlab_core::clock::NEVER;
-use ftlab_core::host::{Arrivals, VersionOf};
+use ftlab_core::host::{Above, Account, Arrivals, VersionOf};
 use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
@@ -16,6 +16,66 @@ impl Arrivals for FileHost {
         self.outbox.front().map(|&(bio, _)| self.bios[bio].submitted_ns.max(self.moved_ns))
     }
 
+    fn holds(&self, now_ns: u64) -> bool {
+        now_ns < self.moved_ns
+    }
+
+    fn ended(&self) -> bool {
+        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
+    }
+
+    fn take(&mut self, _arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
+        let (id, _) = self.outbox.pop_front().expect("one arrives");
+        self.taken = true;
+        Ok(pool.insert(self.hand_over(id)))
+    }
+
+    /// Writes, in order, the dirty pages of all files between two bytes of the device, including pages that
+    /// are submitted and not handed over: the issue range extension (Shim et al., TC 2014, section 5.3.2).
+    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
+        if self.live == 0 {
+            return;
+        }
+        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
+        self.flush_blocks(first, end);
+        for block in first..end {
+            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
+            self.taken = true;
+            let request = self.hand_over(id);
+            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
+                None => joined.push(request),
+                Some(last) => {
+                    last.size += request.size;
+                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
+                    self.merged(last, &request);
+                }
+            }
+        }
+    }
+
+    fn merged(&mut self, pending: &mut Request, taken: &Request) {
+        self.arrived -= 1;
+        self.bios[taken.tag].next = pending.tag;
+        pending.tag = taken.tag;
+    }
+
+    fn completed(&mut self, now_ns: u64, request: &Request) {
+        self.now_ns = now_ns;
+        if request.failed && self.live > 0 {
+            self.fail();
+        }
+        let pages = if matches!(request.op, Op::Read | Op::Write) { request.size.div_ceil(PAGE) } else { 0 };
+        let done_ns = now_ns.max(self.moved_ns) + pages * self.config.flash_cpu_ns;
+        self.stats.request(done_ns, request);
+        if done_ns == now_ns {
+            return self.land_all(request.tag);
+        }
+        self.moved_ns = done_ns;
+        self.moving.push_back((done_ns, request.tag));
+    }
+}
+
+impl Above for FileHost {
     fn timer_ns(&self) -> u64 {
         let moved_ns = self.moving.front().map_or(NEVER, |&(due_ns, _)| due_ns);
         if self.live == 0 { moved_ns } else { moved_ns.min(self.clock.next_ns()) }
@@ -23,14 +83,6 @@ impl Arrivals for FileHost {
 
     fn goes_on(&self) -> bool {
         self.taken && self.live > 0 && self.outbox.is_empty()
-    }
-
-    fn holds(&self, now_ns: u64) -> bool {
-        now_ns < self.moved_ns
-    }
-
-    fn ended(&self) -> bool {
-        self.live == 0 && self.in_flight == 0 && self.outbox.is_empty()
     }
 
     /// # Errors
@@ -72,36 +124,9 @@ impl Arrivals for FileHost {
         }
         Ok(())
     }
+}
 
-    fn take(&mut self, _arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
-        let (id, _) = self.outbox.pop_front().expect("one arrives");
-        self.taken = true;
-        Ok(pool.insert(self.hand_over(id)))
-    }
-
-    /// Writes, in order, the dirty pages of all files between two bytes of the device, including pages that
-    /// are submitted and not handed over: the issue range extension (Shim et al., TC 2014, section 5.3.2).
-    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
-        if self.live == 0 {
-            return;
-        }
-        let (first, end) = (from.div_ceil(PAGE) as u32, to.div_ceil(PAGE) as u32);
-        self.flush_blocks(first, end);
-        for block in first..end {
-            let Some(&id) = self.waiting.as_ref().and_then(|waiting| waiting.get(&block)) else { continue };
-            self.taken = true;
-            let request = self.hand_over(id);
-            match joined.last_mut().filter(|last| last.offset + last.size == request.offset) {
-                None => joined.push(request),
-                Some(last) => {
-                    last.size += request.size;
-                    last.pages = self.paging.pages(Op::Write, last.offset, last.offset + last.size);
-                    self.merged(last, &request);
-                }
-            }
-        }
-    }
-
+impl Account for FileHost {
     fn wants_measure(&self) -> bool {
         self.stats.wants_measure()
     }
@@ -124,26 +149,5 @@ impl Arrivals for FileHost {
             Some(check) => check.verify(&self.fs, version),
             None => Ok(()),
         }
-    }
-
-    fn merged(&mut self, pending: &mut Request, taken: &Request) {
-        self.arrived -= 1;
-        self.bios[taken.tag].next = pending.tag;
-        pending.tag = taken.tag;
-    }
-
-    fn completed(&mut self, now_ns: u64, request: &Request) {
-        self.now_ns = now_ns;
-        if request.failed && self.live > 0 {
-            self.fail();
-        }
-        let pages = if matches!(request.op, Op::Read | Op::Write) { request.size.div_ceil(PAGE) } else { 0 };
-        let done_ns = now_ns.max(self.moved_ns) + pages * self.config.flash_cpu_ns;
-        self.stats.request(done_ns, request);
-        if done_ns == now_ns {
-            return self.land_all(request.tag);
-        }
-        self.moved_ns = done_ns;
-        self.moving.push_back((done_ns, request.tag));
     }
 }

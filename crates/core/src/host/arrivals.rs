@@ -1,6 +1,5 @@
 //! What the host asks of its feed of requests.
 
-use crate::clock::NEVER;
 use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
@@ -10,27 +9,11 @@ pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
-    /// Returns when the next request arrives; `None` if none will, or only after a completion or a timer.
+    /// Returns when the next request arrives; `None` if none will, or not before a completion or a timer.
     fn next_ns(&self) -> Option<u64>;
 
-    /// Returns when something happens above the block layer that no completion causes; [`NEVER`] if nothing
-    /// will.
-    fn timer_ns(&self) -> u64 {
-        NEVER
-    }
-
-    /// Runs what is due above the block layer.
-    ///
-    /// # Errors
-    /// The workload's error.
-    fn tick(&mut self, _now_ns: u64) -> Result<(), SourceError> {
-        Ok(())
-    }
-
-    /// Whether it was waiting for its requests to be taken, and can go on now that they have been.
-    fn goes_on(&self) -> bool {
-        false
-    }
+    /// Whether all requests have arrived.
+    fn ended(&self) -> bool;
 
     /// Whether the host is busy, so that the device gets no request now. A timer expires when it no longer
     /// is.
@@ -38,51 +21,66 @@ pub trait Arrivals {
         false
     }
 
-    /// Whether all requests have arrived.
-    fn ended(&self) -> bool;
-
-    /// Puts the request that arrives next into the pool; it arrives at `arrival_ns`, which
-    /// [`Arrivals::next_ns`] has just returned.
+    /// Puts the request that arrives next into the pool: at `arrival_ns`, as [`Arrivals::next_ns`] has just
+    /// said.
     ///
     /// # Errors
     /// The workload's error.
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError>;
 
-    /// Notes that a request just taken became part of a pending one: both complete with that one.
+    /// Appends writes of the dirty pages between two bytes of the device that a page cache above holds.
+    fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
+
+    /// A request just taken became part of one that is pending: both complete with that one.
     fn merged(&mut self, pending: &mut Request, taken: &Request);
 
-    /// Notes that a request has completed.
+    /// A request completed.
     fn completed(&mut self, now_ns: u64, request: &Request);
 
     /// Returns what was read and dropped.
     fn summary(&self) -> SourceSummary {
         SourceSummary::default()
     }
+}
 
-    /// Whether a measured window has begun or ended, so that [`Arrivals::measure`] is due: asked after every
+/// A feed that stands above the block layer, where things happen that no completion causes.
+pub trait Above: Arrivals + Account {
+    /// Returns when the next of them does; [`NEVER`](crate::clock::NEVER) if none will.
+    fn timer_ns(&self) -> u64;
+
+    /// Runs what is due.
+    ///
+    /// # Errors
+    /// The workload's error.
+    fn tick(&mut self, now_ns: u64) -> Result<(), SourceError>;
+
+    /// Whether it has been waiting for its requests to be taken, and can go on now that they are.
+    fn goes_on(&self) -> bool;
+}
+
+/// What a feed above the block layer counts, and what it has promised.
+pub trait Account {
+    /// Whether a measured window has begun or ended, so that [`Account::measure`] is due: asked after every
     /// tick.
     fn wants_measure(&self) -> bool {
         false
     }
 
-    /// Records what the device has done so far.
+    /// Takes in what the device has done so far.
     fn measure(&mut self, _done: Done) {}
 
-    /// Adds to a result what was counted above the block layer; `done` is what the device did, `merged` the
-    /// number of requests that became part of a pending one.
+    /// Adds to a result what was counted; `done` is what the device did, `merged` the number of requests that
+    /// became part of a pending one.
     fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
 
-    /// Notes, in check mode, that a request has completed.
+    /// Check mode: a request has completed.
     fn landed(&mut self, _request: &Request, _version: VersionOf) {}
 
-    /// Verifies, in check mode, what was promised above the block layer since the last call.
+    /// Check mode: verifies what was promised since the last call.
     ///
     /// # Errors
     /// What is lost or stale, as a message.
     fn verify(&mut self, _version: VersionOf) -> Result<(), String> {
         Ok(())
     }
-
-    /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
-    fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
 }

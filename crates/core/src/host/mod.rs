@@ -10,7 +10,7 @@ pub mod sched;
 pub mod settings;
 mod submitted;
 
-pub use arrivals::{Arrivals, VersionOf};
+pub use arrivals::{Above, Account, Arrivals, VersionOf};
 pub use blocks::block_pages;
 pub use replay::{Intake, LATEST_NS, Replayed};
 pub use submitted::{Submission, SubmitError, Submitted};

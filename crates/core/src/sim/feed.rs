@@ -1,7 +1,7 @@
 //! What feeds a simulation with requests.
 
-use crate::host::{Arrivals, Replayed, Submitted, VersionOf};
-use crate::metrics::{Done, Report};
+use crate::clock::NEVER;
+use crate::host::{Above, Arrivals, Replayed, Submitted};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
@@ -14,7 +14,7 @@ pub enum Feed<'a> {
     Replayed(Replayed<'a>),
     /// Something above the block layer that is told what happens below, for example clients with a file
     /// system.
-    Above(Box<dyn Arrivals + Send + 'a>),
+    Above(Box<dyn Above + Send + 'a>),
 }
 
 macro_rules! on {
@@ -27,6 +27,20 @@ macro_rules! on {
     };
 }
 
+impl Feed<'_> {
+    /// Returns when something happens above the block layer, ns; [`NEVER`] if nothing will.
+    #[inline]
+    pub fn timer_ns(&self) -> u64 {
+        if let Feed::Above(above) = self { above.timer_ns() } else { NEVER }
+    }
+
+    /// Whether something above the block layer can go on, now that its requests are taken.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        if let Feed::Above(above) = self { above.goes_on() } else { false }
+    }
+}
+
 impl Arrivals for Feed<'_> {
     #[inline]
     fn next_ns(&self) -> Option<u64> {
@@ -34,18 +48,8 @@ impl Arrivals for Feed<'_> {
     }
 
     #[inline]
-    fn timer_ns(&self) -> u64 {
-        on!(self, it => it.timer_ns())
-    }
-
-    #[inline]
-    fn tick(&mut self, now_ns: u64) -> Result<(), SourceError> {
-        on!(self, it => it.tick(now_ns))
-    }
-
-    #[inline]
-    fn goes_on(&self) -> bool {
-        on!(self, it => it.goes_on())
+    fn ended(&self) -> bool {
+        on!(self, it => it.ended())
     }
 
     #[inline]
@@ -53,14 +57,13 @@ impl Arrivals for Feed<'_> {
         on!(self, it => it.holds(now_ns))
     }
 
-    #[inline]
-    fn ended(&self) -> bool {
-        on!(self, it => it.ended())
-    }
-
     #[inline(always)] // called in one place, for every request
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError> {
         on!(self, it => it.take(arrival_ns, pool))
+    }
+
+    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
+        on!(self, it => it.join(from, to, joined));
     }
 
     fn merged(&mut self, pending: &mut Request, taken: &Request) {
@@ -72,31 +75,7 @@ impl Arrivals for Feed<'_> {
         on!(self, it => it.completed(now_ns, request));
     }
 
-    fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
-        on!(self, it => it.join(from, to, joined));
-    }
-
     fn summary(&self) -> SourceSummary {
         on!(self, it => it.summary())
-    }
-
-    fn wants_measure(&self) -> bool {
-        on!(self, it => it.wants_measure())
-    }
-
-    fn measure(&mut self, done: Done) {
-        on!(self, it => it.measure(done));
-    }
-
-    fn add_to(&self, report: &mut Report, done: &Done, merged: u64) {
-        on!(self, it => it.add_to(report, done, merged));
-    }
-
-    fn landed(&mut self, request: &Request, version: VersionOf) {
-        on!(self, it => it.landed(request, version));
-    }
-
-    fn verify(&mut self, version: VersionOf) -> Result<(), String> {
-        on!(self, it => it.verify(version))
     }
 }

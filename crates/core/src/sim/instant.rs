@@ -3,8 +3,9 @@
 use super::{Completion, Feed, Observer, RunError, Simulation};
 use crate::device::Device;
 use crate::flash::Work;
-use crate::ftl::{Ftl, Police, Running, with_ftl};
+use crate::ftl::{Ftl, Inspect, Police, Running, with_ftl};
 use crate::host::{Arrivals, Host};
+use crate::metrics::Done;
 use crate::sim::Activity;
 use crate::util::NONE;
 use crate::workload::SourceError;
@@ -44,7 +45,7 @@ impl Simulation<'_> {
         let mut told = !self.done.is_empty() || self.feed.timer_ns() <= self.now_ns;
         loop {
             self.complete(observer)?;
-            if told && let Feed::Above(_) = self.feed {
+            if told {
                 self.tick()?;
             }
             let completed = self.hand_over()?;
@@ -64,16 +65,15 @@ impl Simulation<'_> {
 
     /// Runs what is due above the block layer.
     fn tick(&mut self) -> Result<(), RunError> {
-        self.feed.tick(self.now_ns)?;
-        if self.feed.wants_measure() {
-            self.feed.measure(self.done_so_far());
-        }
-        if self.check.is_none() {
+        let Simulation { feed: Feed::Above(above), ftl, work, now_ns, check, .. } = self else {
             return Ok(());
+        };
+        above.tick(*now_ns)?;
+        if above.wants_measure() {
+            above.measure(Done { counts: *work.counts(), merges: ftl.merges() });
         }
-        let ftl = &self.ftl;
-        let version = |lpn| ftl.version(lpn);
-        self.feed.verify(&version).map_err(|fault| self.broken(&fault))
+        let kept = if check.is_some() { above.verify(&|lpn| ftl.version(lpn)) } else { Ok(()) };
+        kept.map_err(|fault| self.broken(&fault))
     }
 
     /// Hands over everything for which the device has room, then lets the device choose; returns whether
@@ -152,8 +152,9 @@ impl Simulation<'_> {
 
     #[cold]
     fn tell_landed(&mut self, id: u32) {
-        let ftl = &self.ftl;
-        self.feed.landed(&self.host.pool[id], &|lpn| ftl.version(lpn));
+        if let Feed::Above(above) = &mut self.feed {
+            above.landed(&self.host.pool[id], &|lpn| self.ftl.version(lpn));
+        }
     }
 
     #[inline(never)] // keeps the path of runs that report no completions short

@@ -20,7 +20,7 @@ use crate::clock::NEVER;
 use crate::device::{Device, Used};
 use crate::flash::Work;
 use crate::ftl::{Ftl, LookUp, Prepare};
-use crate::host::{Arrivals, Host, LATEST_NS, Replayed, SubmitError, Submitted};
+use crate::host::{Above, Arrivals, Host, LATEST_NS, Replayed, SubmitError, Submitted};
 use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
@@ -133,7 +133,7 @@ impl<'a> Simulation<'a> {
     pub fn below(
         settings: &Settings,
         prepared: Prepared,
-        above: Box<dyn Arrivals + Send + 'a>,
+        above: Box<dyn Above + Send + 'a>,
     ) -> Simulation<'a> {
         let host = Host::new(settings, &prepared.ftl, true);
         Simulation::fed(settings, prepared, host, Feed::Above(above))

@@ -1,6 +1,6 @@
 //! What a result holds only on request (`[results]`).
 
-use super::Simulation;
+use super::{Feed, Simulation};
 use crate::clock::NEVER;
 use crate::device::Used;
 use crate::ftl::{Inspect, Locate, LookUp};
@@ -35,11 +35,6 @@ impl Simulation<'_> {
             latency_ns,
             translations: [stats.hits, stats.misses],
         }
-    }
-
-    /// Returns what the device has done so far.
-    pub(super) fn done_so_far(&self) -> Done {
-        Done { counts: *self.work.counts(), merges: self.ftl.merges() }
     }
 
     /// Ends the intervals that are over.
@@ -105,7 +100,10 @@ impl Simulation<'_> {
             used: &used,
             histograms: settings.results.histograms,
         });
-        self.feed.add_to(&mut report, &self.done_so_far(), self.host.merged());
+        if let Feed::Above(above) = &self.feed {
+            let done = Done { counts: *self.work.counts(), merges: self.ftl.merges() };
+            above.add_to(&mut report, &done, self.host.merged());
+        }
         self.add_extras(&mut report);
         report
     }
