@@ -143,9 +143,9 @@ impl Run {
         let first = if op == Op::Flush { 0 } else { start };
         self.admitted += 1;
         let mut request = request(self.admitted, op, first, count);
-        request.hit = self.random_below(2) == 0;
+        request.host.hit = self.random_below(2) == 0;
         if count > 0 {
-            request.translation_page = first / TRANSLATION_PAGE;
+            request.host.translation_page = first / TRANSLATION_PAGE;
         }
         let id = self.pool.insert(request);
         self.waiting.insert(id);

@@ -160,6 +160,41 @@ impl Paging {
     }
 }
 
+/// What only the host, its scheduler and its block layer keep of a request; the device reads what goes with a
+/// prefetch.
+#[derive(Clone, Copy, Debug)]
+pub struct HostSide {
+    /// Translation page of the first LPN.
+    pub translation_page: u32,
+    /// Whether it was classified as a hit at admission.
+    pub hit: bool,
+    /// Whether it is in the queue of a scheduler that forgets requests lazily.
+    pub queued: bool,
+    /// Whether it was dispatched ahead of others by choice.
+    pub prioritized: bool,
+    /// Whether it was dispatched by deadline.
+    pub expired: bool,
+    /// Whether it is the first of a batch: the device prefetches for it and for those linked behind it.
+    pub prefetch: bool,
+    /// Number of its batch in the host's scheduler, from 1; 0: none.
+    pub batch: u64,
+    /// Where the scheduler stores that batch.
+    pub batch_slot: u32,
+    /// If the host has cut a request: the whole request, both for itself and for its parts; else [`NONE`].
+    pub whole: u32,
+    /// Parts that have not completed, if the host has cut this request.
+    pub parts: u32,
+}
+
+/// What only the device keeps of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceSide {
+    /// LUNs of the pages, once the device has the request; none for a flush.
+    pub luns: Window,
+    /// Flash steps that have not finished.
+    pub steps_left: u32,
+}
+
 /// A request between its admission and its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -177,41 +212,21 @@ pub struct Request {
     pub op: Op,
     /// Logical pages (none for a flush, nor for a trim that covers no page whole).
     pub pages: Pages,
-    /// Translation page of the first LPN.
-    pub translation_page: u32,
-    /// Whether it was classified as a hit at admission.
-    pub hit: bool,
-    /// Whether it is in the queue of a scheduler that forgets requests lazily.
-    pub queued: bool,
-    /// Whether it was dispatched ahead of others by choice.
-    pub prioritized: bool,
-    /// Whether it was dispatched by deadline.
-    pub expired: bool,
-    /// Whether it is the first of a batch: the device prefetches for it and for those linked behind it.
-    pub prefetch: bool,
-    /// What else the scheduler tells the device.
+    /// What else the host tells the device.
     pub mark: Mark,
-    /// Number of its batch in the host's scheduler, from 1; 0: none.
-    pub batch: u64,
-    /// Where the scheduler stores that batch.
-    pub batch_slot: u32,
-    /// LUNs of the pages, once the device has the request; none for a flush.
-    pub chips: Window,
     /// Mapping-cache misses.
     pub misses: u32,
     /// Whether a read-only device refused it, or part of it.
     pub failed: bool,
     /// The device's own task that issued it, by number ([`crate::device::own`]); 0: it came from the host.
     pub task: u8,
-    /// Flash steps that have not finished.
-    pub steps_left: u32,
     /// For the feed of the host: of a replayed request, how many others became part of it; of one from the
     /// file host, its first block I/O; of a submitted one, its last submission.
     pub tag: u32,
-    /// If the host has cut a request: the whole request, both for itself and for its parts; else [`NONE`].
-    pub whole: u32,
-    /// Parts that have not completed, if the host has cut this request.
-    pub parts: u32,
+    /// The host's part.
+    pub host: HostSide,
+    /// The device's part.
+    pub device: DeviceSide,
     links: [[u32; 2]; 2],
 }
 
@@ -252,23 +267,24 @@ impl Request {
             size,
             op,
             pages,
-            translation_page: NONE,
-            hit: false,
-            queued: false,
-            prioritized: false,
-            expired: false,
-            prefetch: false,
             mark: Mark::default(),
-            batch: 0,
-            batch_slot: NONE,
-            chips: Window { first: 0, width: 0 },
             misses: 0,
             failed: false,
             task: 0,
-            steps_left: 0,
             tag: 0,
-            whole: NONE,
-            parts: 0,
+            host: HostSide {
+                translation_page: NONE,
+                hit: false,
+                queued: false,
+                prioritized: false,
+                expired: false,
+                prefetch: false,
+                batch: 0,
+                batch_slot: NONE,
+                whole: NONE,
+                parts: 0,
+            },
+            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0 },
             links: [[NONE; 2]; 2],
         }
     }

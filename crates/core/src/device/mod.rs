@@ -22,7 +22,7 @@ use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
 use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Running};
-use crate::request::{Mark, Pages, Pool, Request};
+use crate::request::{HostSide, Mark, Pages, Pool, Request};
 use crate::util::{NONE, Stat};
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Part, Span, Used};
@@ -238,7 +238,7 @@ impl Device {
         let request = &pool[id];
         self.waiting.leave(request, &self.array, ftl, work);
         let (op, pages) = (request.op, request.pages);
-        if request.prefetch && (op == Op::Read || !ftl.updates_free()) {
+        if request.host.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
         }
         let misses = if request.mark.any() {
@@ -251,8 +251,8 @@ impl Device {
         }
         let request = &mut pool[id];
         request.misses = misses;
-        request.steps_left = work.steps().len() as u32;
-        if request.steps_left == 0 {
+        request.device.steps_left = work.steps().len() as u32;
+        if request.device.steps_left == 0 {
             self.end(id, pool, done);
         } else {
             self.array.start(id, work, op == Op::Read, now_ns);
@@ -270,17 +270,17 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        let Request { op, pages, prefetch, mark, failed, .. } = pool[id];
+        let Request { op, pages, mark, failed, host: HostSide { prefetch, .. }, .. } = pool[id];
         let sched::Part::Pages { at, count } = part else {
             self.waiting.leave(&pool[id], &self.array, ftl, work);
-            pool[id].steps_left = pages.pages;
+            pool[id].device.steps_left = pages.pages;
             return;
         };
         let issuing = pages.part(at, count);
         self.tell(&pool[id], issuing, now_ns, ftl);
         if prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
-            pool[id].prefetch = false;
+            pool[id].host.prefetch = false;
         }
         if !failed {
             let misses = match op {
@@ -293,7 +293,7 @@ impl Device {
             }
         }
         let steps = work.steps().len() as u32;
-        let left = &mut pool[id].steps_left;
+        let left = &mut pool[id].device.steps_left;
         *left = *left - count + steps;
         if *left == 0 {
             self.end(id, pool, done);
@@ -309,8 +309,8 @@ impl Device {
         while let Some(owner) = self.array.advance(now_ns) {
             let Some(owner) = owner else { continue };
             let request = &mut pool[owner];
-            request.steps_left -= 1;
-            if request.steps_left == 0 {
+            request.device.steps_left -= 1;
+            if request.device.steps_left == 0 {
                 self.end(owner, pool, done);
             }
         }
@@ -356,12 +356,12 @@ impl Device {
 
 /// Brings in the mappings of its translation page that a batch misses, when the batch's first request issues.
 fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
-    let Request { batch, translation_page, .. } = pool[id];
+    let HostSide { batch, translation_page, .. } = pool[id].host;
     let mut at = id;
     // A scheduler of the device may have let later members of the batch pass this one; the slot of one that
     // completed may by now hold a request of another batch.
     let mut needs = std::iter::from_fn(|| {
-        let member = (at != NONE && pool[at].batch == batch).then(|| pool[at].pages)?;
+        let member = (at != NONE && pool[at].host.batch == batch).then(|| pool[at].pages)?;
         at = pool.behind(at);
         Some(member)
     });

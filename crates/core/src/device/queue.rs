@@ -89,7 +89,7 @@ impl Waiting {
         ftl.approach(request.pages.first);
         self.flushes += u32::from(request.op == Op::Flush);
         let window = self.window(request.pages, ftl);
-        request.chips = window;
+        request.device.luns = window;
         let chips = self.chips();
         let mut conflict = false;
         let busy = array.busy();
@@ -146,7 +146,7 @@ impl Waiting {
     pub fn leave(&mut self, request: &Request, array: &Array, ftl: &impl Locate, work: &mut Work) {
         self.requests -= 1;
         self.flushes -= u32::from(request.op == Op::Flush);
-        request.chips.each(self.chips(), |chip| {
+        request.device.luns.each(self.chips(), |chip| {
             let wanted = &mut self.wanted[chip as usize];
             if self.by_speed && *wanted > 1 {
                 work.hurry(chip);

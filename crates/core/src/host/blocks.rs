@@ -14,7 +14,7 @@ use super::Arrivals;
 use crate::host::awareness::DeviceView;
 use crate::host::sched::Around;
 use crate::host::settings::Settings;
-use crate::request::{Ages, Paging, Pool, Request};
+use crate::request::{Ages, HostSide, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -81,7 +81,7 @@ impl Blocks {
             Op::Read if request.mark.pad => self.padding += 1,
             _ => (),
         }
-        let (whole, at) = (request.whole, request.dispatch_ns);
+        let (whole, at) = (request.host.whole, request.dispatch_ns);
         if whole != NONE {
             let whole = &mut pool[whole];
             whole.dispatch_ns = whole.dispatch_ns.min(at);
@@ -90,7 +90,8 @@ impl Blocks {
 
     /// Notes that a request at the device is done; returns the workload's request that completes with it.
     pub fn finish(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
-        let Request { op, mark, whole, failed, misses, batch, prioritized, .. } = pool[id];
+        let Request { op, mark, failed, misses, host: HostSide { whole, batch, prioritized, .. }, .. } =
+            pool[id];
         if op == Op::Write {
             let block = self.block(&pool[id]);
             let at = self.writing.iter().position(|&other| other == block).expect("it was handed over");
@@ -110,10 +111,10 @@ impl Blocks {
         let of = &mut pool[whole];
         of.failed |= failed;
         of.misses += misses;
-        of.prioritized |= prioritized;
-        of.batch = if of.batch == 0 { batch } else { of.batch.min(batch) };
-        of.parts -= 1;
-        (of.parts == 0).then_some(whole)
+        of.host.prioritized |= prioritized;
+        of.host.batch = if of.host.batch == 0 { batch } else { of.host.batch.min(batch) };
+        of.host.parts -= 1;
+        (of.host.parts == 0).then_some(whole)
     }
 
     /// Cuts a write that covers several blocks and passes its parts to `admit`; returns whether it did.
@@ -123,15 +124,15 @@ impl Blocks {
         if op != Op::Write || size == 0 || offset / bytes == (end - 1) / bytes {
             return false;
         }
-        (pool[whole].whole, pool[whole].dispatch_ns) = (whole, u64::MAX);
+        (pool[whole].host.whole, pool[whole].dispatch_ns) = (whole, u64::MAX);
         let mut at = offset;
         while at < end {
             let until = end.min((at / bytes + 1) * bytes);
             let pages = self.paging.pages(Op::Write, at, until);
             let mut part = Request::new(id, arrival_ns, Op::Write, at, until - at, pages);
-            part.whole = whole;
+            part.host.whole = whole;
             part.mark.fua = pool[whole].mark.fua;
-            pool[whole].parts += 1;
+            pool[whole].host.parts += 1;
             let part = pool.insert(part);
             admit(part, pool);
             at = until;
@@ -181,7 +182,7 @@ impl<A: Arrivals, D: DeviceView> Around for Surroundings<'_, A, D> {
         self.arrivals.join(u64::from(block) * bytes, (u64::from(block) + 1) * bytes, &mut requests);
         for mut request in requests.drain(..) {
             debug_assert_eq!(request.pages.first / self.blocks.pages, block, "a page of another block");
-            request.prioritized = true;
+            request.host.prioritized = true;
             found.push(self.enter(request, pool));
         }
         self.blocks.scratch = requests;

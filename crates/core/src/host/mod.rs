@@ -248,12 +248,12 @@ impl Host {
     fn classify(&mut self, id: u32, device: &impl DeviceView) {
         let request = &mut self.pool[id];
         if self.needs.translation_pages && request.pages.pages > 0 {
-            request.translation_page = device.translation_page(request.pages.first);
+            request.host.translation_page = device.translation_page(request.pages.first);
         }
         // A request without pages cannot hit a mapping; polled awareness counts its admission.
         let updates = request.op != Op::Read;
         let cached = self.needs.hits && self.awareness.classify(request.pages, updates, device);
-        request.hit = cached && request.pages.pages > 0;
+        request.host.hit = cached && request.pages.pages > 0;
     }
 
     /// Admits the parts of a write that covers several flash blocks; returns whether it was such a write. The
@@ -281,7 +281,7 @@ impl Host {
             if let Some(merging) = &mut self.merging {
                 merging.leave(id, &self.pool);
             }
-            self.pool[id].expired = true;
+            self.pool[id].host.expired = true;
             self.pending -= 1;
             expired.push(id, &mut self.pool);
         }
@@ -302,7 +302,7 @@ impl Host {
                 self.leave(id);
                 // A hit that was the only pending request passes nobody.
                 if self.pending == 0 {
-                    self.pool[id].prioritized = false;
+                    self.pool[id].host.prioritized = false;
                 }
                 id
             }

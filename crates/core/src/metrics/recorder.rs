@@ -50,8 +50,8 @@ impl Recorder {
         let op = request.op as usize;
         self.requests[op] += 1;
         self.failed[op] += u64::from(request.failed);
-        self.prioritized += u64::from(request.prioritized);
-        self.expired += u64::from(request.expired);
+        self.prioritized += u64::from(request.host.prioritized);
+        self.expired += u64::from(request.host.expired);
         let pages = request.pages;
         for lpn in pages.first..pages.first + pages.pages {
             self.touched.set(lpn);

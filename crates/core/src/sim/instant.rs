@@ -175,9 +175,9 @@ impl Simulation<'_> {
     fn completion(&self, id: u32) -> Completion {
         let request = &self.host.pool[id];
         // A request that was refused, or cut, may never have been in the device's queue.
-        let whole = !request.failed && request.whole == NONE;
+        let whole = !request.failed && request.host.whole == NONE;
         let of_device = if whole { self.device.batch_of(id) } else { None };
-        let (batch, channel_batch) = of_device.unwrap_or((request.batch, 0));
+        let (batch, channel_batch) = of_device.unwrap_or((request.host.batch, 0));
         Completion {
             id: request.id,
             arrival_ns: request.arrival_ns,
@@ -188,8 +188,8 @@ impl Simulation<'_> {
             offset: request.offset,
             size: request.size,
             mapping_misses: request.misses,
-            prioritized: request.prioritized,
-            expired: request.expired,
+            prioritized: request.host.prioritized,
+            expired: request.host.expired,
             batch,
             channel_batch: u64::from(channel_batch),
         }

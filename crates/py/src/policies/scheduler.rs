@@ -66,23 +66,23 @@ impl Scheduler {
         let mut queue = Queue::default();
         for number in numbers {
             let id = self.take(number);
-            pool[id].prioritized = !queue.is_empty();
+            pool[id].host.prioritized = !queue.is_empty();
             queue.push(id, pool);
         }
         if queue.is_empty() {
             return Decision::Nothing;
         }
         let first = queue.head();
-        if pool[first].batch == 0 {
+        if pool[first].host.batch == 0 {
             // No number was given: batches are counted as they leave.
             self.batches += 1;
             let mut id = first;
             while id != ftlab_core::util::NONE {
-                pool[id].batch = self.batches;
+                pool[id].host.batch = self.batches;
                 id = pool.behind(id);
             }
         }
-        pool[first].prefetch = pool[first].pages.pages > 0;
+        pool[first].host.prefetch = pool[first].pages.pages > 0;
         Decision::Batch(queue)
     }
 }
@@ -100,8 +100,8 @@ impl AnyScheduler for Scheduler {
             arrival_ns: request.arrival_ns,
             lpn: has_pages.then_some(request.pages.first),
             pages: request.pages.pages,
-            hit: request.hit,
-            translation_page: has_pages.then_some(request.translation_page),
+            hit: request.host.hit,
+            translation_page: has_pages.then_some(request.host.translation_page),
         };
         self.object.now_ns = self.object.now_ns.max(request.arrival_ns);
         self.pending.insert(number, id);
@@ -116,7 +116,7 @@ impl AnyScheduler for Scheduler {
             batch
         });
         if let Some(batch) = batch {
-            pool[id].batch = batch;
+            pool[id].host.batch = batch;
             self.batches = self.batches.max(batch);
         }
     }

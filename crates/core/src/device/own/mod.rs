@@ -68,7 +68,7 @@ impl Moment<'_> {
         }
         if emitted && !work.steps().is_empty() {
             let mut request = Request::new(0, *now_ns, op, 0, 0, Pages::NONE);
-            (request.task, request.steps_left) = (*task, work.steps().len() as u32);
+            (request.task, request.device.steps_left) = (*task, work.steps().len() as u32);
             device.own += 1;
             device.occupied += u32::from(*occupies);
             device.array.start(pool.insert(request), work, op == Op::Read, *now_ns);

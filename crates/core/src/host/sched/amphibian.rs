@@ -38,7 +38,7 @@ fn size(id: u32, pool: &Pool) -> Size {
 
 fn waits(entry: &Size, pool: &Pool) -> bool {
     let id = entry.0.2;
-    pool[id].queued && size(id, pool) == *entry
+    pool[id].host.queued && size(id, pool) == *entry
 }
 
 impl Scheduler for Amphibian {
@@ -49,7 +49,7 @@ impl Scheduler for Amphibian {
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
-        pool[id].queued = true;
+        pool[id].host.queued = true;
         self.heaps[pool[id].half() as usize].push(size(id, pool), true);
     }
 
@@ -65,12 +65,12 @@ impl Scheduler for Amphibian {
         self.turn.served(half);
         let Reverse((_, _, id)) =
             self.heaps[half as usize].pop(|entry| waits(entry, pool)).expect("one is live");
-        pool[id].queued = false;
+        pool[id].host.queued = false;
         Decision::One(id)
     }
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
-        pool[id].queued = false;
+        pool[id].host.queued = false;
         self.heaps[pool[id].half() as usize].forget(|entry| waits(entry, pool));
     }
 

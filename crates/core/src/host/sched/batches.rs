@@ -93,22 +93,22 @@ impl Batches {
         let request = &pool[id];
         let half = request.half();
         let pages = u64::from(request.pages.pages);
-        let key = (pages > 0).then_some(request.translation_page << 1 | half as u32);
+        let key = (pages > 0).then_some(request.host.translation_page << 1 | half as u32);
         let found = key.map(|key| self.index.get(key)).filter(|&slot| slot != NONE);
         let slot = found.unwrap_or_else(|| self.create(half, key));
         let batch = &mut self.slots[slot];
         batch.queue.push(id, pool);
         batch.pages += pages;
-        pool[id].batch = batch.number;
-        pool[id].batch_slot = slot;
+        pool[id].host.batch = batch.number;
+        pool[id].host.batch_slot = slot;
         (slot, found.is_none())
     }
 
     /// Notes that a waiting request that had `before` pages has grown; returns its batch.
     pub fn grown(&mut self, id: u32, before: u32, pool: &Pool) -> u32 {
-        let Request { batch_slot, pages, .. } = pool[id];
-        self.slots[batch_slot].pages += u64::from(pages.pages - before);
-        batch_slot
+        let slot = pool[id].host.batch_slot;
+        self.slots[slot].pages += u64::from(pool[id].pages.pages - before);
+        slot
     }
 
     fn create(&mut self, half: Half, key: Option<u32>) -> u32 {
@@ -129,17 +129,17 @@ impl Batches {
         self.delete(slot);
         let mut id = pool.behind(queue.head());
         while id != NONE {
-            pool[id].prioritized = true;
+            pool[id].host.prioritized = true;
             id = pool.behind(id);
         }
         let first = &mut pool[queue.head()];
-        first.prefetch = first.pages.pages > 0;
+        first.host.prefetch = first.pages.pages > 0;
         queue
     }
 
     /// Removes one request; returns its batch if that still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
-        let slot = pool[id].batch_slot;
+        let slot = pool[id].host.batch_slot;
         let batch = &mut self.slots[slot];
         batch.queue.unlink(id, pool);
         batch.pages -= u64::from(pool[id].pages.pages);
@@ -165,9 +165,9 @@ impl Batches {
                 let fault = |what: &str| Err(format!("batch {}: {what}", batch.number));
                 let is_member = |request: &Request| {
                     let key =
-                        (request.pages.pages > 0).then_some(request.translation_page << 1 | half as u32);
-                    (request.half(), key, request.batch) == (half, batch.key, batch.number)
-                        && request.batch_slot == slot
+                        (request.pages.pages > 0).then_some(request.host.translation_page << 1 | half as u32);
+                    (request.half(), key, request.host.batch) == (half, batch.key, batch.number)
+                        && request.host.batch_slot == slot
                 };
                 requests += batch.queue.verify(pool, is_member)?;
                 let mut pages = 0;

@@ -79,7 +79,7 @@ impl Bundles {
             slot = self.create(block);
         }
         self.places[slot].queue.push(id, pool);
-        pool[id].batch_slot = slot;
+        pool[id].host.batch_slot = slot;
     }
 
     /// Closes the bundles of these blocks to further writes.
@@ -171,7 +171,7 @@ impl Bundles {
                 } else {
                     block == NONE && queue.len() == 1
                 };
-                of && request.batch_slot == slot
+                of && request.host.batch_slot == slot
             };
             requests += queue.verify(pool, is_member).map_err(|fault| format!("block issue: {fault}"))?;
             trims += u32::from(!queue.is_empty() && is_trim(&pool[queue.head()]));
@@ -194,8 +194,8 @@ impl Bundles {
         arrange(writes, pool);
         self.issues += 1;
         for (at, &id) in writes.iter().enumerate() {
-            pool[id].batch = self.issues;
-            pool[id].prioritized |= at > 0;
+            pool[id].host.batch = self.issues;
+            pool[id].host.prioritized |= at > 0;
             batch.push(id, pool);
         }
     }

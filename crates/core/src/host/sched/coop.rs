@@ -60,7 +60,7 @@ impl BlockIssue for Preferential {
             }
             around.join(merge_block, pool, preferred);
             let Some(&eldest) = preferred.first() else { continue };
-            pool[eldest].prioritized |= merge_block != block;
+            pool[eldest].host.prioritized |= merge_block != block;
             bundles.issue(preferred, pool, batch);
             pool[preferred[0]].mark.begin = true;
             pool[preferred[preferred.len() - 1]].mark.end = true;

@@ -37,7 +37,7 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
     }
 
     fn admit(&mut self, id: u32, pool: &mut Pool) {
-        if pool[id].hit {
+        if pool[id].host.hit {
             self.hits.push(id, pool);
         } else {
             self.misses.admit(id, pool);
@@ -45,19 +45,19 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
     }
 
     fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
-        if !pool[id].hit {
+        if !pool[id].host.hit {
             self.misses.grown(id, before, pool);
         }
     }
 
     fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
         let Some(id) = self.hits.pop(&mut self.turn, pool) else { return self.misses.choose(pool, around) };
-        pool[id].prioritized = true;
+        pool[id].host.prioritized = true;
         Decision::One(id)
     }
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
-        if pool[id].hit {
+        if pool[id].host.hit {
             self.hits.unlink(id, pool);
         } else {
             self.misses.remove(id, pool);
@@ -69,6 +69,6 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
     }
 
     fn verify(&self, pool: &Pool) -> Result<u32, String> {
-        Ok(self.hits.verify(pool, |request| request.hit)? + self.misses.verify(pool)?)
+        Ok(self.hits.verify(pool, |request| request.host.hit)? + self.misses.verify(pool)?)
     }
 }

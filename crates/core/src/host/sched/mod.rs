@@ -50,9 +50,9 @@ pub trait Around {
 /// What a scheduler needs from the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders by `Request::hit`: the host classifies requests.
+    /// Whether it orders by `HostSide::hit`: the host classifies requests.
     pub hits: bool,
-    /// Whether it looks at `Request::translation_page`: the host finds it.
+    /// Whether it looks at `HostSide::translation_page`: the host finds it.
     pub translation_pages: bool,
     /// Whether requests that have waited for `host.deadline` are dispatched before any choice.
     pub deadline: bool,
