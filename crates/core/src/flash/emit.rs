@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use super::{Cause, Label, Operation, Step, Timing, Work};
+use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {
@@ -34,7 +34,36 @@ impl Work {
     /// Lets the next step of the chain wait for a load.
     #[inline]
     pub fn need(&mut self, load: u32) {
-        self.needs = load;
+        self.chain.needs = load;
+    }
+
+    /// Appends a step, which waits for what the chain waits for.
+    #[inline(always)] // for every operation
+    fn append(
+        &mut self,
+        (lun, page): (u32, u32),
+        operation: Operation,
+        (folded, ends_on_bus): (bool, bool),
+        [in_ns, cell_ns, out_ns]: [u64; 3],
+    ) {
+        let Chain { last: after, needs, settled, .. } = self.chain;
+        let number = self.number.wrapping_add(1);
+        self.steps.push(Step {
+            lun,
+            operation,
+            folded,
+            ends_on_bus,
+            page,
+            after,
+            needs,
+            loads: 0,
+            number,
+            settled,
+            in_ns,
+            cell_ns,
+            out_ns,
+        });
+        (self.chain.needs, self.chain.settled, self.joining.marked) = (0, 0, 0);
     }
 
     #[inline(always)] // for every operation; the compiler would not inline it
@@ -45,7 +74,10 @@ impl Work {
         cause: Cause,
         [in_ns, cell_ns, out_ns]: [u64; 3],
     ) {
-        let apart = in_ns | out_ns | self.apart | u64::from(self.needs | self.settled | self.marked);
+        let apart = in_ns
+            | out_ns
+            | self.joining.apart
+            | u64::from(self.chain.needs | self.chain.settled | self.joining.marked);
         if apart == 0
             && let Some(step) = self.steps.last_mut()
             && step.lun == lun
@@ -54,37 +86,23 @@ impl Work {
             // In emission order on the same LUN it follows immediately anyway.
             step.cell_ns += cell_ns;
         } else {
-            if self.fold {
+            if self.joining.fold {
                 let times = [in_ns + cell_ns + out_ns, in_ns + out_ns];
                 return self.push_folded(lun, operation, times, out_ns > 0);
             }
-            self.steps.push(Step {
-                lun,
-                operation,
-                folded: false,
-                ends_on_bus: false,
-                page,
-                after: self.last,
-                needs: self.needs,
-                loads: 0,
-                number: self.number.wrapping_add(1),
-                settled: self.settled,
-                in_ns,
-                cell_ns,
-                out_ns,
-            });
-            (self.needs, self.settled, self.marked) = (0, 0, 0);
-            if self.apart != 0 {
+            self.append((lun, page), operation, (false, false), [in_ns, cell_ns, out_ns]);
+            if self.joining.apart != 0 {
                 self.pushed_apart(operation, cause);
             }
         }
-        self.last = self.steps.len() as u32 - 1;
+        self.chain.last = self.steps.len() as u32 - 1;
     }
 
     /// Pushes a folded step of `ns`, of which `bus_ns` are on the bus.
     #[inline(never)] // most devices share buses, or have none that takes time
     fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
-        let apart = self.apart | u64::from(self.needs | self.settled | self.marked);
+        let apart =
+            self.joining.apart | u64::from(self.chain.needs | self.chain.settled | self.joining.marked);
         if apart == 0
             && let Some(step) = self.steps.last_mut()
             && step.lun == lun
@@ -93,37 +111,22 @@ impl Work {
             step.out_ns += bus_ns;
             step.ends_on_bus = ends_on_bus;
         } else {
-            self.steps.push(Step {
-                lun,
-                operation,
-                folded: true,
-                ends_on_bus,
-                page: NONE,
-                after: self.last,
-                needs: self.needs,
-                loads: 0,
-                number: self.number.wrapping_add(1),
-                settled: self.settled,
-                in_ns: 0,
-                cell_ns: ns,
-                out_ns: bus_ns,
-            });
-            (self.needs, self.settled, self.marked) = (0, 0, 0);
-            self.apart = 0;
+            self.append((lun, NONE), operation, (true, ends_on_bus), [0, ns, bus_ns]);
+            self.joining.apart = 0;
         }
-        self.last = self.steps.len() as u32 - 1;
+        self.chain.last = self.steps.len() as u32 - 1;
     }
 
     /// Labels the last step, if labels are wanted; if not, others may be merged into it.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         match &mut self.labels {
-            None => self.apart = u64::from(self.each),
-            Some(labels) => {
-                let number = if operation == Operation::Read { NONE } else { self.labelled };
-                self.labelled += u32::from(number != NONE);
+            None => self.joining.apart = u64::from(self.joining.each),
+            Some(Labelled { labels, numbered }) => {
+                let number = if operation == Operation::Read { NONE } else { *numbered };
+                *numbered += u32::from(number != NONE);
                 labels.truncate(self.steps.len() - 1);
-                labels.push(Label { operation, cause, lpn: self.lpn, number });
+                labels.push(Label { operation, cause, lpn: self.chain.lpn, number });
             }
         }
     }
@@ -187,9 +190,9 @@ impl Work {
             self.timing;
         let [read_bus_ns, program_bus_ns] =
             [read_command_ns, program_command_ns].map(|command_ns| command_ns + page_transfer_ns);
-        let [reads, pages] = std::mem::take(&mut self.copied);
-        if self.each || (read_bus_ns + program_bus_ns > 0 && !self.fold) {
-            let (mut sources, mut targets) = (take(&mut self.sources), take(&mut self.targets));
+        let [reads, pages] = take(&mut self.copied.pages);
+        if self.joining.each || (read_bus_ns + program_bus_ns > 0 && !self.joining.fold) {
+            let (mut sources, mut targets) = (take(&mut self.copied.sources), take(&mut self.copied.targets));
             let mut from = sources.drain(..);
             let mut to = targets.drain(..).flat_map(|(first, pages)| first..first + pages);
             for at in 0..reads.max(pages) {
@@ -201,14 +204,14 @@ impl Work {
                 }
             }
             drop((from, to));
-            (self.sources, self.targets) = (sources, targets);
+            (self.copied.sources, self.copied.targets) = (sources, targets);
         } else if reads + pages > 0 {
             let cell_ns = self.copying_ns(reads, pages);
             let (reads, programs) = (u64::from(reads), u64::from(pages));
             let bus_ns = reads * read_bus_ns + programs * program_bus_ns;
             self.counts.reads[cause] += reads;
             self.count_programs(cause, pages, cell_ns + bus_ns);
-            if self.fold {
+            if self.joining.fold {
                 let ends_on_bus = reads > programs && self.timing.page_transfer_ns > 0;
                 self.push_folded(lun, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
             } else {
@@ -222,9 +225,9 @@ impl Work {
         if self.cells.are_alike() {
             return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, pages);
         }
-        let read_ns: u64 = self.sources.drain(..).map(|page| self.cells.read_ns(page)).sum();
+        let read_ns: u64 = self.copied.sources.drain(..).map(|page| self.cells.read_ns(page)).sum();
         let program_ns: u64 =
-            self.targets.drain(..).map(|(first, pages)| self.cells.program_ns(first, pages)).sum();
+            self.copied.targets.drain(..).map(|(first, pages)| self.cells.program_ns(first, pages)).sum();
         read_ns + program_ns
     }
 
@@ -239,14 +242,14 @@ impl Work {
 
     /// Erases a block, but not before every program and erase up to a number has finished; 0: at once.
     pub(crate) fn erase_after(&mut self, lun: u32, first: u32, cause: Cause, number: u32) {
-        self.settled = number;
+        self.chain.settled = number;
         self.erase(lun, first, cause);
     }
 
     /// Returns the number of the last program or erase emitted, the first being 1, for [`Work::erase_after`].
     /// What follows is a step of its own, so that an erase waits for no more than it must.
     pub(crate) fn mark(&mut self) -> u32 {
-        self.marked = 1;
+        self.joining.marked = 1;
         self.number
     }
 }

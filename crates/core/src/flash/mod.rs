@@ -219,38 +219,64 @@ pub struct Label {
 pub struct Work {
     timing: Timing,
     cells: Cells,
+    counts: Counts,
     steps: Vec<Step>,
-    last: u32,
-    fence: u32,
-    /// The load that the next step of the chain waits for.
-    needs: u32,
+    chain: Chain,
+    joining: Joining,
     /// Number of loads; counted only if a load and the step that needs it can be on different LUNs.
     loads: Option<u32>,
     /// Programs and erases so far.
     number: u32,
-    /// The number up to which all programs and erases must have finished before the next step; 0: no
-    /// condition.
+    copied: Copied,
+    labels: Option<Labelled>,
+    waited: Waited,
+}
+
+/// What the next step of the current chain waits for.
+#[derive(Clone, Copy, Debug)]
+struct Chain {
+    last: u32,
+    fence: u32,
+    /// The load that it waits for.
+    needs: u32,
+    /// The number up to which all must have finished before it; 0: no condition.
     settled: u32,
+    /// LPN the chain is for, or [`crate::util::NONE`].
+    lpn: u32,
+}
+
+/// Which operations become part of the step before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Joining {
     /// Not 0: the next step is not merged into the last one.
     marked: u32,
-    /// LPN the current chain is for, or [`crate::util::NONE`].
-    lpn: u32,
-    /// Not 0: the next step is not merged into the last one, because that is waited for or `each` is set.
+    /// Not 0: the next step is not merged into the last one, which is waited for, or `each`.
     apart: u64,
-    /// Whether every flash operation is a step of its own.
+    /// Every flash operation is a step of its own.
     each: bool,
-    /// Whether steps are folded.
+    /// Steps are folded.
     fold: bool,
-    /// How many NAND pages the next copy reads and programs and, if that matters, which: those programmed are
-    /// consecutive pages of a block.
-    copied: [u32; 2],
+}
+
+/// How many NAND pages the next copy reads and programs and, unless any is as good as another, which: those
+/// programmed as consecutive ones of a block.
+#[derive(Clone, Debug, Default)]
+struct Copied {
+    pages: [u32; 2],
     sources: Vec<u32>,
     targets: Vec<(u32, u32)>,
-    /// Label of each step, if that is wanted.
-    labels: Option<Vec<Label>>,
-    /// Programs and erases labelled so far.
-    labelled: u32,
-    counts: Counts,
+}
+
+/// Label of each step, and how many programs and erases have been labelled.
+#[derive(Clone, Debug, Default)]
+struct Labelled {
+    labels: Vec<Label>,
+    numbered: u32,
+}
+
+/// What the device says of the LUNs.
+#[derive(Clone, Debug)]
+struct Waited {
     /// By LUN: the work in which requests behind the current one last waited for it.
     hurry: Vec<u64>,
     /// LUNs at work, where dynamic allocation asks for them.

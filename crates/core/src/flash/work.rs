@@ -1,6 +1,6 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, LUNs that others wait for.
 
-use super::{Cells, Counts, Flash, Label, Step, Timing, Work};
+use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Step, Timing, Waited, Work};
 use crate::util::{Bits, NONE};
 
 impl Work {
@@ -9,28 +9,16 @@ impl Work {
         Work {
             timing: Timing::new(flash, logical_page_bytes),
             cells: Cells::new(flash, seed),
+            counts: Counts::default(),
             steps: Vec::with_capacity(1024),
-            last: NONE,
-            fence: NONE,
-            needs: 0,
+            chain: Chain { last: NONE, fence: NONE, needs: 0, settled: 0, lpn: NONE },
+            joining: Joining::default(),
             // On one LUN steps run in the order of emission anyway.
             loads: (flash.luns() > 1).then_some(0),
             number: 0,
-            settled: 0,
-            marked: 0,
-            lpn: NONE,
-            apart: 0,
-            each: false,
-            fold: false,
-            copied: [0; 2],
-            sources: Vec::new(),
-            targets: Vec::new(),
+            copied: Copied::default(),
             labels: None,
-            labelled: 0,
-            counts: Counts::default(),
-            hurry: Vec::new(),
-            busy: None,
-            current: 1,
+            waited: Waited { hurry: Vec::new(), busy: None, current: 1 },
         }
     }
 
@@ -43,24 +31,24 @@ impl Work {
     /// Makes every flash operation a step of its own; the steps of one LUN need not run in the order of
     /// emission.
     pub fn keep_apart(&mut self) {
-        self.fold = false;
-        self.each = true;
-        self.apart = 1;
+        self.joining.fold = false;
+        self.joining.each = true;
+        self.joining.apart = 1;
     }
 
     /// Folds steps: each is one stretch of time with its transfers inside, and neighbours on one LUN are
     /// merged as if there were no bus. Only for LUNs that share their bus with no other.
     pub(crate) fn fold(&mut self) {
         let Timing { command_ns, page_transfer_ns, .. } = self.timing;
-        self.fold = !self.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
+        self.joining.fold = !self.joining.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
     }
 
     /// Folds nothing while `emit` runs: what may be under way at the end of a run counts only up to that
     /// moment, and when a folded step uses the bus is not known.
     pub(crate) fn unfolded<T>(&mut self, emit: impl FnOnce(&mut Work) -> T) -> T {
-        let before = std::mem::take(&mut self.fold);
+        let before = std::mem::take(&mut self.joining.fold);
         let result = emit(self);
-        self.fold = before;
+        self.joining.fold = before;
         result
     }
 
@@ -91,50 +79,49 @@ impl Work {
 
     /// Returns the labels of these steps; none unless they are wanted.
     pub fn labels(&self) -> &[Label] {
-        self.labels.as_ref().map_or(&[], |labels| &labels[..self.steps.len()])
+        self.labels.as_ref().map_or(&[], |labelled| &labelled.labels[..self.steps.len()])
     }
 
     /// Forgets the steps, not the counts: the next request begins.
     #[inline]
     pub fn clear(&mut self) {
         self.steps.clear();
-        self.last = NONE;
-        self.fence = NONE;
-        self.needs = 0;
-        self.current += 1;
+        (self.chain.last, self.chain.fence, self.chain.needs) = (NONE, NONE, 0);
+        self.waited.current += 1;
     }
 
     /// Marks a LUN that requests behind the current one wait for.
     pub fn hurry(&mut self, lun: u32) {
-        if lun as usize >= self.hurry.len() {
-            self.hurry.resize(lun as usize + 1, 0);
+        let Waited { hurry, current, .. } = &mut self.waited;
+        if lun as usize >= hurry.len() {
+            hurry.resize(lun as usize + 1, 0);
         }
-        self.hurry[lun as usize] = self.current;
+        hurry[lun as usize] = *current;
     }
 
     /// Whether requests behind the current one wait for a LUN.
     pub(crate) fn hurries(&self, lun: u32) -> bool {
-        self.hurry.get(lun as usize) == Some(&self.current)
+        self.waited.hurry.get(lun as usize) == Some(&self.waited.current)
     }
 
     /// Sets which LUNs are busy, for dynamic allocation.
     pub(crate) fn set_busy(&mut self, busy: &Bits) {
-        match &mut self.busy {
+        match &mut self.waited.busy {
             Some(known) => known.copy_from(busy),
-            None => self.busy = Some(busy.clone()),
+            None => self.waited.busy = Some(busy.clone()),
         }
     }
 
     /// Whether a LUN is known to be busy.
     #[inline]
     pub(crate) fn is_busy(&self, lun: u32) -> bool {
-        self.busy.as_ref().is_some_and(|busy| busy.get(lun))
+        self.waited.busy.as_ref().is_some_and(|busy| busy.get(lun))
     }
 
     /// Notes that the current request has work for a LUN.
     #[inline]
     pub(crate) fn occupy(&mut self, lun: u32) {
-        if let Some(busy) = &mut self.busy {
+        if let Some(busy) = &mut self.waited.busy {
             busy.set(lun);
         }
     }
@@ -142,9 +129,9 @@ impl Work {
     /// Names NAND pages that the next [`Work::copy`] reads; in order.
     #[inline]
     pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
-        self.copied[0] += pages.len() as u32;
+        self.copied.pages[0] += pages.len() as u32;
         if self.tells_pages() {
-            self.sources.extend(pages);
+            self.copied.sources.extend(pages);
         }
     }
 
@@ -157,21 +144,21 @@ impl Work {
     /// Names consecutive NAND pages of a block that the next [`Work::copy`] programs, in order.
     #[inline]
     pub(crate) fn target(&mut self, first: u32, pages: u32) {
-        self.copied[1] += pages;
+        self.copied.pages[1] += pages;
         if self.tells_pages() {
-            self.targets.push((first, pages));
+            self.copied.targets.push((first, pages));
         }
     }
 
     /// Whether the next [`Work::copy`] programs anything.
     pub(crate) fn has_targets(&self) -> bool {
-        self.copied[1] > 0
+        self.copied.pages[1] > 0
     }
 
     /// Whether it matters which pages a copy is for.
     #[inline]
     fn tells_pages(&self) -> bool {
-        self.each || !self.cells.are_alike()
+        self.joining.each || !self.cells.are_alike()
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
@@ -190,14 +177,12 @@ impl Work {
     /// Begins a chain for a logical page; it waits for nothing but the last fence.
     #[inline]
     pub(crate) fn chain_for(&mut self, lpn: u32) {
-        self.last = self.fence;
-        self.needs = 0;
-        self.lpn = lpn;
+        self.chain = Chain { last: self.chain.fence, needs: 0, lpn, ..self.chain };
     }
 
     /// Lets every later chain wait for the step emitted last.
     pub(crate) fn fence(&mut self) {
-        self.fence = self.last;
+        self.chain.fence = self.chain.last;
         self.await_last();
     }
 
@@ -205,7 +190,7 @@ impl Work {
     #[inline]
     pub(super) fn await_last(&mut self) {
         if self.loads.is_some() {
-            self.apart = 1;
+            self.joining.apart = 1;
         }
     }
 }

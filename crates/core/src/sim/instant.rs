@@ -11,7 +11,7 @@ use crate::util::NONE;
 use crate::workload::SourceError;
 
 /// Number of instants and completions between two calls of [`Observer::progress`].
-pub(super) const PROGRESS_INTERVAL: u64 = 4096;
+const PROGRESS_INTERVAL: u64 = 4096;
 
 /// In check mode, devices up to this many logical pages are verified completely after every request; larger
 /// ones at doubling intervals and at the end, and the pages and blocks of each request always.
@@ -21,6 +21,25 @@ const VERIFY_WHOLE: u32 = 2048;
 pub(super) struct Checker {
     lpns: u32,
     next_whole: u64,
+}
+
+/// What observers are told, and when they are asked.
+pub(super) struct Seen {
+    /// Submissions answered so far.
+    pub answered: u64,
+    /// Instants and completions so far, and at how many of them the observer is asked next.
+    events: u64,
+    looks: u64,
+    /// When activity was last reported, if it is.
+    pub reported_ns: Option<u64>,
+    /// Completions are reported.
+    pub completions: bool,
+}
+
+impl Default for Seen {
+    fn default() -> Seen {
+        Seen { answered: 0, events: 0, looks: PROGRESS_INTERVAL, reported_ns: None, completions: true }
+    }
 }
 
 impl Checker {
@@ -37,7 +56,7 @@ impl Simulation<'_> {
             self.sample();
         }
         self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
-        if self.reported_ns.is_some() {
+        if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);
         }
         // Clients cannot see steps of the device's own: how many instants those make depends on whether
@@ -91,7 +110,7 @@ impl Simulation<'_> {
     /// Reports what has ended now, and the pending requests since the last report.
     #[cold]
     pub(super) fn tell_activity(&mut self, observer: &mut dyn Observer) {
-        let since_ns = self.reported_ns.replace(self.now_ns).unwrap_or(0);
+        let since_ns = self.seen.reported_ns.replace(self.now_ns).unwrap_or(0);
         observer.pending(since_ns, self.host.waiting());
         let power = &mut self.power;
         self.device.take_spans(&self.host.pool, |span, place, request| {
@@ -105,8 +124,8 @@ impl Simulation<'_> {
     /// Records and reports completed requests.
     #[inline(always)] // called in one place, for every request
     fn complete(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.events += 1 + self.done.len() as u64;
-        if self.events >= self.looks {
+        self.seen.events += 1 + self.done.len() as u64;
+        if self.seen.events >= self.seen.looks {
             self.look(observer)?;
         }
         for index in 0..self.done.len() {
@@ -118,7 +137,7 @@ impl Simulation<'_> {
             }
         }
         self.done.clear();
-        if self.outlasts {
+        if self.extent.outlasts {
             self.note_last();
         }
         Ok(())
@@ -128,7 +147,7 @@ impl Simulation<'_> {
     #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
     fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) {
         self.recorder.complete(&self.host.pool[id], self.now_ns);
-        if self.reports_completions {
+        if self.seen.completions {
             self.tell_completion(id, observer);
         }
         if self.check.is_some() {
@@ -137,13 +156,13 @@ impl Simulation<'_> {
         self.feed.completed(self.now_ns, &self.host.pool[id]);
         self.host.pool.release(id);
         self.completed += 1;
-        self.last_ns = self.now_ns;
+        self.extent.last_ns = self.now_ns;
     }
 
     /// Lets the observer stop the run now and then: timers may run for years without a completion.
     #[cold]
     fn look(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.looks = self.events + PROGRESS_INTERVAL;
+        self.seen.looks = self.seen.events + PROGRESS_INTERVAL;
         match observer.progress(self.completed) {
             true => Ok(()),
             false => Err(SourceError::Interrupted.into()),
@@ -164,7 +183,7 @@ impl Simulation<'_> {
         let Feed::Submitted(submitted) = &self.feed else { return };
         let mut misses = completion.mapping_misses;
         submitted.each_behind(&self.host.pool[id], |of| {
-            self.answered += 1;
+            self.seen.answered += 1;
             let mapping_misses = std::mem::take(&mut misses);
             let (id, arrival_ns, offset, size) = (of.number, of.arrival_ns, of.offset, of.size);
             observer.answer(&Completion { id, arrival_ns, offset, size, mapping_misses, ..completion });

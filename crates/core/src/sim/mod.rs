@@ -25,12 +25,12 @@ use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
 use feed::Feed;
-use instant::Checker;
+use instant::{Checker, Seen};
 pub use observer::{Completion, Observer, RunError};
 pub use operations::Operations;
 pub use power::{Cut, Power, Recovered};
 pub use prepare::Prepared;
-use report::Sampler;
+use report::{Extent, Sampler};
 pub use state::{FORMAT, Identity, StateError};
 pub use timeline::{Activity, Dispatch, Track, Tracks};
 
@@ -67,15 +67,7 @@ pub fn run_prepared(
 pub struct Simulation<'a> {
     settings: Settings,
     now_ns: u64,
-    /// Arrival of the first request, once it is known.
-    first_ns: Option<u64>,
-    /// Time of the last completion of a request of the workload.
-    last_ns: u64,
-    /// Work that no request waits for may go on before the first arrival and after the last completion. How
-    /// long the array has worked is then noted at both.
-    outlasts: bool,
-    used_before: Option<Used>,
-    used: Used,
+    extent: Extent,
     feed: Feed<'a>,
     host: Host,
     device: Device,
@@ -84,20 +76,11 @@ pub struct Simulation<'a> {
     done: Vec<u32>,
     recorder: Recorder,
     completed: u64,
-    /// Submissions answered so far.
-    answered: u64,
-    /// Instants and completions so far, and at how many of them the observer is asked next.
-    events: u64,
-    looks: u64,
+    seen: Seen,
     precondition: Preconditioning,
-    /// The device may have work of its own to do.
-    background: bool,
-    /// Whether it begins any at this instant has yet to be decided.
+    /// Whether the device begins work of its own at this instant has yet to be decided.
     undecided: bool,
     check: Option<Checker>,
-    /// When activity was last reported, if it is.
-    reported_ns: Option<u64>,
-    reports_completions: bool,
     sampler: Sampler,
     /// What survives a power cut, if cuts are possible.
     power: Option<Box<power::Power>>,
@@ -170,11 +153,13 @@ impl<'a> Simulation<'a> {
         Simulation {
             settings: settings.clone(),
             now_ns: 0,
-            first_ns,
-            last_ns: 0,
-            outlasts: device.tasks.any() || host.pads(),
-            used_before: None,
-            used,
+            extent: Extent {
+                first_ns,
+                last_ns: 0,
+                outlasts: device.tasks.any() || host.pads(),
+                used_before: None,
+                used,
+            },
             feed,
             host,
             ftl,
@@ -182,16 +167,11 @@ impl<'a> Simulation<'a> {
             done: Vec::with_capacity(256),
             recorder: Recorder::new(lpns),
             completed: 0,
-            answered: 0,
-            events: 0,
-            looks: instant::PROGRESS_INTERVAL,
+            seen: Seen::default(),
             precondition,
-            background: device.tasks.any(),
             device,
             undecided: true,
             check: check.then(|| Checker::new(lpns)),
-            reported_ns: None,
-            reports_completions: true,
             sampler: Sampler::new(settings, first_ns),
             power: None,
             off: false,
@@ -212,7 +192,7 @@ impl<'a> Simulation<'a> {
 
     /// Reports all activity to observers; must be called before time has moved.
     pub fn report_activity(&mut self) {
-        self.reported_ns = Some(self.now_ns);
+        self.seen.reported_ns = Some(self.now_ns);
         self.device.keep_spans();
         self.work.label();
     }
@@ -228,9 +208,9 @@ impl<'a> Simulation<'a> {
             return Err(SubmitError::Off);
         }
         let number = submitted.submit(self.now_ns, record)?;
-        if self.first_ns.is_none() {
-            self.first_ns = Some(record.time_ns);
-            self.sampler = Sampler::new(&self.settings, self.first_ns);
+        if self.extent.first_ns.is_none() {
+            self.extent.first_ns = Some(record.time_ns);
+            self.sampler = Sampler::new(&self.settings, self.extent.first_ns);
         }
         Ok(number)
     }
@@ -243,7 +223,7 @@ impl<'a> Simulation<'a> {
     /// Returns when something can happen without another submission, ns; `None` if nothing can.
     pub fn next_event_ns(&self) -> Option<u64> {
         // The device looks for work of its own once time moves on.
-        let looks_ns = match (self.background, self.undecided) {
+        let looks_ns = match (self.device.tasks.any(), self.undecided) {
             (false, _) => NEVER,
             (true, true) => self.now_ns + 1,
             (true, false) => self.device.tasks.alarm_ns(self.now_ns),
@@ -305,7 +285,7 @@ impl<'a> Simulation<'a> {
         self.run_until_idle(observer)?;
         debug_assert!(self.feed.ended() && self.host.waiting() == 0);
         let report = self.report();
-        if self.reported_ns.is_some() {
+        if self.seen.reported_ns.is_some() {
             self.end_background(observer);
         }
         Ok(report)
@@ -339,16 +319,16 @@ impl<'a> Simulation<'a> {
     /// Lets instants pass up to `until_ns`, or until every request has completed; returns false if the
     /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
-        self.reports_completions = observer.wants_completions();
-        let most = self.answered.saturating_add(observer.room());
+        self.seen.completions = observer.wants_completions();
+        let most = self.seen.answered.saturating_add(observer.room());
         let mut whole = true;
         loop {
-            if self.answered >= most {
+            if self.seen.answered >= most {
                 whole = false;
                 break;
             }
             let mut next_ns = self.due_ns();
-            if self.background {
+            if self.device.tasks.any() {
                 let over = self.is_over();
                 if over && until_ns == NEVER {
                     break;
@@ -370,14 +350,14 @@ impl<'a> Simulation<'a> {
             if next_ns > until_ns || next_ns == NEVER {
                 break;
             }
-            if self.outlasts && self.used_before.is_none() {
+            if self.extent.outlasts && self.extent.used_before.is_none() {
                 self.note_first(next_ns);
             }
             self.now_ns = self.now_ns.max(next_ns);
             self.undecided = true;
             self.instant(observer)?;
         }
-        if self.reported_ns.is_some() {
+        if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);
         }
         Ok(whole)

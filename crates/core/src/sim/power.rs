@@ -168,8 +168,8 @@ impl Simulation<'_> {
             let why = "this device cannot lose its power: set ftl.power_safe to true when it is made";
             return Err(RunError::Power(why.into()));
         };
-        if self.under_way() > 0 || !self.outlasts {
-            self.device.array().used(self.now_ns, &mut self.used);
+        if self.under_way() > 0 || !self.extent.outlasts {
+            self.device.array().used(self.now_ns, &mut self.extent.used);
         }
         // Operations in service are known with their ends.
         while self.device.next_ns() != NEVER {
@@ -213,7 +213,7 @@ impl Simulation<'_> {
         let settings = self.settings.clone();
         *self = Simulation::fed(&settings, prepared, host, feed);
         self.report_activity();
-        (self.now_ns, self.last_ns, self.first_ns) = (now_ns, now_ns, None);
+        (self.now_ns, self.extent.last_ns, self.extent.first_ns) = (now_ns, now_ns, None);
         self.power = Some(power);
         Ok(Recovered { recovery, elapsed_ns })
     }

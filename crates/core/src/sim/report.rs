@@ -16,6 +16,19 @@ pub struct Sampler {
     intervals: Option<Intervals>,
 }
 
+/// How long a run has taken, and how long the array has worked in that time.
+pub(super) struct Extent {
+    /// Arrival of the first request, once it is known.
+    pub first_ns: Option<u64>,
+    /// Time of the last completion of a request of the workload.
+    pub last_ns: u64,
+    /// Work that no request waits for may go on before the first arrival and after the last completion. How
+    /// long the array has worked is then noted at both.
+    pub outlasts: bool,
+    pub used_before: Option<Used>,
+    pub used: Used,
+}
+
 impl Sampler {
     /// Makes intervals that start at the first arrival, if they are requested; until that is known, at 0.
     pub fn new(settings: &Settings, first_ns: Option<u64>) -> Sampler {
@@ -55,16 +68,16 @@ impl Simulation<'_> {
     /// Notes how long the array has worked at the first arrival, if nothing is due before it.
     #[cold]
     pub(super) fn note_first(&mut self, next_ns: u64) {
-        let Some(first_ns) = self.first_ns.filter(|&first_ns| first_ns <= next_ns) else { return };
-        self.device.array().used(first_ns, &mut self.used);
-        self.used_before = Some(self.used.clone());
+        let Some(first_ns) = self.extent.first_ns.filter(|&first_ns| first_ns <= next_ns) else { return };
+        self.device.array().used(first_ns, &mut self.extent.used);
+        self.extent.used_before = Some(self.extent.used.clone());
     }
 
     /// Notes the same at a completion that may be the last.
     #[cold]
     pub(super) fn note_last(&mut self) {
-        if self.last_ns == self.now_ns && self.under_way() == 0 {
-            self.device.array().used(self.now_ns, &mut self.used);
+        if self.extent.last_ns == self.now_ns && self.under_way() == 0 {
+            self.device.array().used(self.now_ns, &mut self.extent.used);
         }
     }
 
@@ -72,15 +85,15 @@ impl Simulation<'_> {
     /// requests are under way, to now; and how long the array worked in that time.
     pub(super) fn extent(&self) -> (u64, Used) {
         let under_way = self.under_way() > 0;
-        let end_ns = if under_way { self.now_ns } else { self.last_ns };
-        let mut used = self.used.clone();
-        if !(self.off || self.outlasts && !under_way) {
+        let end_ns = if under_way { self.now_ns } else { self.extent.last_ns };
+        let mut used = self.extent.used.clone();
+        if !(self.off || self.extent.outlasts && !under_way) {
             self.device.array().used(self.now_ns, &mut used);
         }
-        if let Some(before) = &self.used_before {
+        if let Some(before) = &self.extent.used_before {
             used = used.since(before);
         }
-        (self.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
+        (self.extent.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
     }
 
     /// Returns the contract's report of everything up to now, without changing anything that follows.
