@@ -141,7 +141,7 @@ fn compare(ftl: &Ftl, pattern: &str, report: &Report) -> bool {
         per_flush,
         expectation,
         100.0 * (map + gc_map + dir) as f64 / user as f64,
-        of("gc"),
+        report.flash.programs[Cause::Gc],
         100.0 * report.mapping.updated_ratio.unwrap_or(0.0),
         cpu_seconds(),
         peak_bytes() as f64 / 1e6,

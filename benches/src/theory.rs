@@ -170,7 +170,7 @@ fn measure(cell: &Cell) -> f64 {
     let user = settings.user_pages();
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(&settings, false, &mut work) else { unreachable!("kind is page") };
-    ftl.lay(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
+    ftl.prefill(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut host = Host::new(cell.load, user as u32);
     let mut run = |writes: u64| {
         let before: u64 = work.counts().programs.total();

@@ -13,8 +13,7 @@ import pytest
 
 from browser import Page
 from front import Cli
-from ftlab.studies import cells
-from ftlab.studies import page as sweep_page
+from ftlab.studies import cells, sweep_page
 from ftlab.studies.declaration import load_study
 from reports import HOSTILE, data_of, parsed
 from test_accessibility import findings

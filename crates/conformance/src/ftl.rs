@@ -105,7 +105,7 @@ impl<F: FlashTranslation> Suite<F> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
         let lpns = ftl.logical_pages();
-        ftl.lay(&Vec::from_iter(0..lpns), &mut work);
+        ftl.prefill(&Vec::from_iter(0..lpns), &mut work);
         for _ in 0..2 * lpns {
             ftl.write(whole(random.random_range(0..lpns), 1), &mut work);
             work.clear();

@@ -130,7 +130,7 @@ fn write_amplification_is_that_of_the_closed_form() {
             panic!("a page-mapped device")
         };
         let user = settings.user_pages() as u32;
-        ftl.lay(&Vec::from_iter(0..user), &mut work);
+        ftl.prefill(&Vec::from_iter(0..user), &mut work);
         ftl.collect_in_background(settings.ftl.gc_background.unwrap());
         let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
         let mut programs = |writes: u32| {

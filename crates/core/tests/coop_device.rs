@@ -82,7 +82,7 @@ impl Stack {
 /// Makes the state before Fig. 4, with four-page blocks.
 fn figure_4() -> Stack {
     let mut stack = Stack::new(&device("fast", 4, 20, 3));
-    stack.driver.lay(0..80);
+    stack.driver.prefill(0..80);
     for offset in [3, 1, 2, 1, 2, 1] {
         assert_eq!(stack.write(offset, 1, Mark::default()), 240_000);
     }
@@ -116,7 +116,7 @@ fn figure_4_in_time() {
 fn an_issue_under_way_is_read() {
     for kind in common::hybrids() {
         let mut stack = Stack::new(&device(kind, 4, 20, 3));
-        stack.driver.lay(0..80);
+        stack.driver.prefill(0..80);
         stack.write(1, 1, BEGIN);
         stack.push(Op::Read, 0, 4, Mark::default());
         assert_eq!(stack.serve(), 4 * 45_000);
@@ -151,7 +151,7 @@ fn padding_is_charged_to_its_merge() {
     let pad = Mark { pad: true, ..Mark::default() };
     for kind in common::hybrids() {
         let mut stack = Stack::new(&device(kind, 4, 20, 3));
-        stack.driver.lay(0..80);
+        stack.driver.prefill(0..80);
         stack.push(Op::Read, 8, 2, pad);
         assert_eq!(stack.serve(), 2 * 45_000);
         stack.write(8, 2, pad);
@@ -178,7 +178,7 @@ fn no_mark_loses_data() {
             settings.device.queue_depth = 8;
             let mut stack = Stack::new(&settings);
             let lpns = stack.driver.lpns();
-            stack.driver.lay(0..lpns);
+            stack.driver.prefill(0..lpns);
             let mut versions = vec![1; lpns as usize];
             let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
             for _ in 0..1500 {

@@ -18,7 +18,7 @@ const NONE: (u64, u64) = (0, 0);
 /// Makes BAST or FAST on four-page blocks, with twenty user blocks laid out and `logs` log blocks.
 fn laid(kind: &str, logs: u32) -> Driver {
     let mut driver = Driver::new(&device(kind, 4, 20, logs));
-    driver.lay(0..80);
+    driver.prefill(0..80);
     driver
 }
 
@@ -214,7 +214,7 @@ fn a_block_overwritten_in_order() {
 fn random_writes_over_one_block_under_coop() {
     for kind in common::hybrids() {
         let mut driver = Driver::new(&device(kind, 8, 20, 2));
-        driver.lay(0..160);
+        driver.prefill(0..160);
         let mut state = 88_172_645_463_325_252u64;
         for _ in 0..2000 {
             state ^= state << 13;

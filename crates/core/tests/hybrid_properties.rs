@@ -57,8 +57,8 @@ impl Pair {
         let mut model = Model::new(fast, block_pages, driver.lpns(), &each, threshold as u32);
         let mut versions = HashMap::new();
         if filled {
-            driver.lay(0..driver.lpns());
-            model.lay();
+            driver.prefill(0..driver.lpns());
+            model.prefill();
             versions.extend((0..driver.lpns()).map(|lpn| (lpn, (1, true))));
         }
         Pair { driver, model, block_pages, versions, modelled: true }
@@ -271,7 +271,7 @@ fn a_different_model_disagrees() {
     let settings = common::hybrid_device("bast", 4, 20, 3);
     let mut pair = Pair::new(&settings, true);
     pair.model = Model::new(false, 4, 80, &[2], 2);
-    pair.model.lay();
+    pair.model.prefill();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         (0..40).for_each(|index| pair.step(8, index * 29 % 79, 1));
     }));

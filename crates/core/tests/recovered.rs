@@ -102,7 +102,7 @@ fn stale_translation_units_are_not_read_twice() {
         let mut work = settings.work();
         let mut ftl = Ftl::new(&settings, true, &mut work);
         let mut media = media(&settings);
-        let tape = Tape::new(ftl.engrave(&mut media));
+        let tape = Tape::new(ftl.write_media(&mut media));
         ftl.record(&tape, &media);
         let request = Pages { first: 0, pages: 8, head_partial: false, tail_partial: false };
         ftl.write(request, &mut work);
@@ -164,10 +164,10 @@ fn what_was_laid_is_engraved() {
         let mut settings = common::hybrid_device(kind, 6, 20, 5);
         settings.ftl.power_safe = true;
         let mut driver = Driver::new(&settings);
-        driver.lay(0..40);
+        driver.prefill(0..40);
         let mut media = media(&settings);
         media.allow_gaps();
-        let last = driver.ftl.engrave(&mut media);
+        let last = driver.ftl.write_media(&mut media);
         assert_eq!(media.fault(), None);
         let (ftl, _, _) = recover(&settings, &media, &Tape::new(last));
         let version = |lpn| ftl.version_on(lpn, &media);

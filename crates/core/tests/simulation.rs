@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use common::{Log, pages, settings};
 use ftlab_core::Simulation;
-use ftlab_core::device::Part;
+use ftlab_core::device::Stage;
 use ftlab_core::flash::Operation;
 use ftlab_core::flash::moves::Move;
 use ftlab_core::flash::parallel::Allocation;
@@ -427,8 +427,8 @@ impl Observer for Cells {
     fn complete(&mut self, _completion: &Completion) {}
 
     fn activity(&mut self, activity: &Activity) {
-        let Activity { number, part, operation, begin_ns, end_ns, .. } = *activity;
-        if let (Some(number), Part::Cells) = (number, part) {
+        let Activity { number, stage, operation, begin_ns, end_ns, .. } = *activity;
+        if let (Some(number), Stage::Cells) = (number, stage) {
             self.0.insert(number, (operation, begin_ns, end_ns));
         }
     }

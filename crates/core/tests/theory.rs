@@ -49,7 +49,7 @@ enum Next {
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
-    ftl.lay(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
+    ftl.prefill(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
     let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
     let mut run = |writes: u64| {

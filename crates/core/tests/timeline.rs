@@ -4,7 +4,7 @@ use ftlab_conformance as common;
 
 use common::settings;
 use ftlab_core::Simulation;
-use ftlab_core::device::Part;
+use ftlab_core::device::Stage;
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::metrics::Report;
@@ -162,7 +162,7 @@ fn every_operation_is_there_once_for_its_whole_time() {
                 let seen = kept
                     .activities
                     .iter()
-                    .filter(|a| (a.operation, a.cause, a.part) == (operation, cause, Part::Cells));
+                    .filter(|a| (a.operation, a.cause, a.stage) == (operation, cause, Stage::Cells));
                 let expected = counts[cause];
                 // A suspended operation appears again for each suspension.
                 let (least, suspended) =
@@ -186,7 +186,7 @@ fn every_operation_is_there_once_for_its_whole_time() {
         }
         let channels = settings.flash.channels;
         for (channel, &ns) in report.utilization.channel_busy_ns.iter().enumerate() {
-            let of = |a: &Activity| (a.chip % channels) as usize == channel && a.part != Part::Cells;
+            let of = |a: &Activity| (a.chip % channels) as usize == channel && a.stage != Stage::Cells;
             assert_eq!(busy(&of), ns, "{name}: channel {channel}");
         }
     }
@@ -210,11 +210,11 @@ fn nothing_overlaps_and_all_is_within_its_request() {
                     && track.channel == activity.channel
             );
             assert_eq!(activity.channel, activity.chip % channels);
-            let data = tracks.overlap && activity.part != Part::Cells;
+            let data = tracks.overlap && activity.stage != Stage::Cells;
             let free = &mut free_at[activity.lun as usize][usize::from(data)];
             assert!(activity.begin_ns >= *free && activity.end_ns >= activity.begin_ns, "{name}");
             *free = activity.end_ns;
-            if activity.part != Part::Cells {
+            if activity.stage != Stage::Cells {
                 let free = &mut bus_free[(activity.chip % channels) as usize];
                 assert!(activity.begin_ns >= *free, "{name}");
                 *free = activity.end_ns;
@@ -324,7 +324,7 @@ fn busy_times_are_those_of_the_run_and_no_timeline_changes_them() {
                 clipped += usize::from(at_rest && whole);
             }
             for (channel, &busy_ns) in used.channel_busy_ns.iter().enumerate() {
-                let of = |a: &Activity| (a.chip % channels) as usize == channel && a.part != Part::Cells;
+                let of = |a: &Activity| (a.chip % channels) as usize == channel && a.stage != Stage::Cells;
                 assert_eq!(busy_ns, at_work(&kept, run, of), "{name}: channel {channel} at {now_ns}");
             }
             let dies = settings.flash.dies_per_chip as usize;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use ftlab_core::device::Part;
+use ftlab_core::device::Stage;
 use ftlab_core::flash::Operation;
 use ftlab_core::sim::{Activity, Completion, Observer, Operations};
 use ftlab_core::util::below;
@@ -58,7 +58,7 @@ impl Observer for Leg<'_> {
     }
 
     fn activity(&mut self, activity: &Activity) {
-        let Some(number) = activity.number.filter(|_| activity.part == Part::Cells) else { return };
+        let Some(number) = activity.number.filter(|_| activity.stage == Stage::Cells) else { return };
         let erase = activity.operation == Operation::Erase;
         self.operations.add(number, erase, [activity.begin_ns, activity.end_ns], activity.suspended);
         if self.operations.count() >= self.until {

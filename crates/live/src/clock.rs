@@ -16,7 +16,7 @@ use crate::server::Shared;
 /// wake-ups if a halted processor has to be woken.
 pub const SPIN: Duration = Duration::from_micros(150);
 /// The same if other processors are awake, so that polling takes none away.
-pub const SPIN_IN_COMPANY: Duration = Duration::from_micros(500);
+pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
 /// How much later than a connection the clock's thread wakes.
 const RESERVE: Duration = Duration::from_millis(2);
 /// The longest time that a connection waits for what is due: as long as it waits for its client.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::awake::HOLD;
 use crate::clock::sleep_exactly;
-use crate::company::HOLD;
 use crate::engine::{Asked, Sink};
 use crate::nbd::{Command, HEADER, Request, Session, Turn};
 use crate::outbox::Outbox;
@@ -157,12 +157,12 @@ impl Connection {
 
     /// Receives whatever comes first.
     fn bytes(&mut self) -> std::io::Result<usize> {
-        let company = self.prompt >= PROMPT && self.shared.company.keep();
+        let others_awake = self.prompt >= PROMPT && self.shared.awake.keep();
         self.waited = Duration::MAX;
         let asked = Instant::now();
         while let Some(due) = self.kept {
             let into = &mut self.inbox.bytes[self.inbox.end..];
-            if let Some(outcome) = self.stream.receive_until(into, due, company) {
+            if let Some(outcome) = self.stream.receive_until(into, due, others_awake) {
                 return outcome;
             }
             if !self.catch_up() {
@@ -174,7 +174,7 @@ impl Connection {
         }
         let into = &mut self.inbox.bytes[self.inbox.end..];
         let asked = Instant::now();
-        if self.awake > 0 && !company {
+        if self.awake > 0 && !others_awake {
             self.awake -= 1;
             if let Some(outcome) = self.stream.receive_awake(into, asked + *WAKING.end()) {
                 self.waited = asked.elapsed();

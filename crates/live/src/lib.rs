@@ -13,8 +13,8 @@
 //! The protocol knows nothing about FTLs, the engine nothing about sockets.
 
 pub mod address;
+mod awake;
 mod clock;
-mod company;
 mod connection;
 pub mod control;
 pub mod engine;

@@ -57,7 +57,7 @@ fn ratio() -> Unit {
 }
 
 /// Labels of one value.
-type Labels<'a> = [(&'a str, &'a str)];
+type MetricLabels<'a> = [(&'a str, &'a str)];
 
 /// Writes one metric after another.
 struct Page<'a>(DescriptorEncoder<'a>);
@@ -67,7 +67,7 @@ impl Page<'_> {
     fn counter<'v, V: EncodeCounterValue>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
-        values: impl IntoIterator<Item = (&'v Labels<'v>, V)>,
+        values: impl IntoIterator<Item = (&'v MetricLabels<'v>, V)>,
     ) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Counter)?;
         for (labels, value) in values {
@@ -80,7 +80,7 @@ impl Page<'_> {
     fn gauge<'v, V: EncodeGaugeValue>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
-        values: impl IntoIterator<Item = (&'v Labels<'v>, V)>,
+        values: impl IntoIterator<Item = (&'v MetricLabels<'v>, V)>,
     ) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
         for (labels, value) in values {
@@ -93,7 +93,7 @@ impl Page<'_> {
     fn times<'v>(
         &mut self,
         (name, help): (&str, &str),
-        values: impl IntoIterator<Item = (&'v Labels<'v>, &'v Histogram)>,
+        values: impl IntoIterator<Item = (&'v MetricLabels<'v>, &'v Histogram)>,
     ) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
         for (labels, histogram) in values {

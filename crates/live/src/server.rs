@@ -11,8 +11,8 @@ use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Prepared, RunError};
 
+use crate::awake::{self, Awake};
 use crate::clock::{self, Clock};
-use crate::company::{self, Company};
 use crate::control::{self, Describe};
 use crate::engine::{Engine, Live, Sink};
 use crate::fuse::Mounted;
@@ -54,7 +54,7 @@ pub struct Shared {
     /// Who wakes for due events.
     pub clock: Clock,
     /// Who keeps processors awake.
-    pub company: Company,
+    pub awake: Awake,
     /// Whether a command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
     /// Whether no more clients are accepted.
@@ -174,7 +174,7 @@ impl Server {
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
             clock: Clock::new(),
-            company: Company::new(),
+            awake: Awake::new(),
             asked_to_stop: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -199,7 +199,7 @@ impl Server {
         }));
         let mut timers = Vec::new();
         if matches!(options.time, Time::Real { .. }) {
-            timers = company::start(&shared);
+            timers = awake::start(&shared);
             let shared = shared.clone();
             timers.push(spawn(move || clock::run(&shared)));
         }
@@ -281,7 +281,7 @@ impl Server {
         join(&mut self.connections.lock().expect("no panic while threads are listed"));
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.clock.wake();
-        self.shared.company.wake();
+        self.shared.awake.wake();
         join(&mut self.timers);
     }
 }

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::clock::{SPIN, SPIN_IN_COMPANY};
+use crate::clock::{SPIN, SPIN_AMONG_AWAKE};
 use crate::{Address, LiveError};
 
 /// A connection.
@@ -46,17 +46,17 @@ impl Stream {
     }
 
     /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come. With
-    /// `company`, other processors are awake too.
+    /// `others_awake`, other processors are awake too.
     pub fn receive_until(
         &self,
         into: &mut [u8],
         moment: Instant,
-        company: bool,
+        others_awake: bool,
     ) -> Option<io::Result<usize>> {
         let left = moment.saturating_duration_since(Instant::now());
         // A thread that never slept would occupy the processor that its client used and on which it should be
         // woken.
-        let awake = moment - if company { SPIN_IN_COMPANY.min(left) } else { SPIN.min(left / 2) };
+        let awake = moment - if others_awake { SPIN_AMONG_AWAKE.min(left) } else { SPIN.min(left / 2) };
         loop {
             let left = awake.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ftlab.html.data import Labels, Measured, payload
+from ftlab.html.data import Measured, RunLabels, payload
 from ftlab.outputs import Output
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str,
-    runs: Sequence[tuple[Labels, Measured]],
+    runs: Sequence[tuple[RunLabels, Measured]],
     preface: str = "",
     command: str = "",
 ) -> None:
@@ -52,7 +52,7 @@ def write_report(
 def render(
     *,
     title: str,
-    runs: Sequence[tuple[Labels, Measured]],
+    runs: Sequence[tuple[RunLabels, Measured]],
     preface: str = "",
     command: str = "",
 ) -> str:
@@ -62,6 +62,6 @@ def render(
     return page(title=title, data=payload(runs), preface=preface, command=command)
 
 
-def of_comparison(comparison: Comparison) -> list[tuple[Labels, Measured]]:
+def of_comparison(comparison: Comparison) -> list[tuple[RunLabels, Measured]]:
     """Returns the runs of a comparison, labelled with the varied keys."""
     return [(dict(variant.set), variant.result) for variant in comparison.variants]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ftlab import palette
 from ftlab.histogram import lower
 
-Labels: TypeAlias = dict[str, str]
+RunLabels: TypeAlias = dict[str, str]
 """What distinguishes a run from the others, by name."""
 
 Measured: TypeAlias = Mapping[str, Any]
@@ -34,7 +34,7 @@ _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns"
 _FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
 
 
-def payload(runs: Sequence[tuple[Labels, Measured]]) -> dict[str, Any]:
+def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
     """Returns the data of the page: studies of runs, and the results that runs point to, each once.
 
     Raises:
@@ -74,10 +74,10 @@ def _identity(result: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
 
-_Members: TypeAlias = list[tuple[Labels, int]]
+_Members: TypeAlias = list[tuple[RunLabels, int]]
 
 
-def _studies(runs: Sequence[tuple[Labels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
+def _studies(runs: Sequence[tuple[RunLabels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
     """Groups runs by study: by the figure that they state, or else by the names of their labels."""
     label = next((name for name in _STUDIES if all(name in given for given, _ in runs)), None)
     studies: dict[str, _Members] = {}
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-def _distinct(labels: list[Labels]) -> list[Labels]:
+def _distinct(labels: list[RunLabels]) -> list[RunLabels]:
     """Returns labels that distinguish all runs: where they do not, the run's number is added."""
     names = dict.fromkeys(name for given in labels for name in given)
     complete = [{name: given.get(name, "-") for name in names} for given in labels]
@@ -108,7 +108,7 @@ def _distinct(labels: list[Labels]) -> list[Labels]:
     return complete
 
 
-def _dimensions(labels: list[Labels]) -> list[dict[str, Any]]:
+def _dimensions(labels: list[RunLabels]) -> list[dict[str, Any]]:
     """Returns names and values of the labels; each value with its place, which determines its colour."""
     dimensions = []
     for name in labels[0]:

@@ -11,7 +11,7 @@ from typing import Any
 from ftlab._core import UserError
 from ftlab.outputs import folder_in, inside
 from ftlab.progress import Reporter
-from ftlab.reproduce import claims, page, papers, study
+from ftlab.reproduce import claims, papers, reproduction_page, study
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper
 from ftlab.studies import cells, figures
@@ -44,7 +44,7 @@ class Outcome:
     """What was made."""
 
     index: Path
-    parts: Sequence[page.Part]
+    parts: Sequence[reproduction_page.Part]
     reused: int
     run: int
 
@@ -137,7 +137,7 @@ def _writable(out: Path) -> None:
     inside(out, "index.html").check()
 
 
-def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
+def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> reproduction_page.Part:
     folder = folder_in(out, paper.name)
     judged = claims.judge(paper, studies)
     pictures = {}
@@ -150,36 +150,40 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> page.Part:
             inside(folder, f"{name}.png").write(figures.png(pictures[name]))
     inside(folder, "claims.csv").write(claims.to_csv(judged).encode())
     left_out = [figure.id for figure in paper.figures if figure.id not in studies]
-    return page.Part(paper, judged, studies, pictures, left_out)
+    return reproduction_page.Part(paper, judged, studies, pictures, left_out)
 
 
 def _page(
-    out: Path, parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]], quick: bool, said: str
+    out: Path,
+    parts: Sequence[reproduction_page.Part],
+    results: Mapping[str, dict[str, Any]],
+    quick: bool,
+    said: str,
 ) -> Path:
     """Makes the page: what was claimed and drawn, then the runs of some figures to choose from."""
     from ftlab.html import render
 
     target = out / "index.html"
     title = "Reproduction: " + ", ".join(part.paper.short for part in parts)
-    body = page.preface(parts, quick=quick)
+    body = reproduction_page.preface(parts, quick=quick)
     runs = _report_runs(parts, results)
     if runs:
         text = render(title=title, runs=runs, preface=body, command=said)
     else:
-        text = page.standalone(title, body)
+        text = reproduction_page.standalone(title, body)
     inside(out, target.name).write(text.encode())
     return target
 
 
 def _report_runs(
-    parts: Sequence[page.Part], results: Mapping[str, dict[str, Any]]
+    parts: Sequence[reproduction_page.Part], results: Mapping[str, dict[str, Any]]
 ) -> list[tuple[dict[str, str], dict[str, Any]]]:
     """Returns runs of the figures meant for exploration, each figure a study with its axes as labels."""
     runs = []
     for part in parts:
         for each in part.studies.values():
             if each.figure.report:
-                figure = f"{part.paper.short}, {page.label(each.figure)}"
+                figure = f"{part.paper.short}, {reproduction_page.label(each.figure)}"
                 names = [axis.key or axis.name for axis in each.figure.axes]
                 for run in each.runs:
                     labels = dict(zip(names, run.labels, strict=True))

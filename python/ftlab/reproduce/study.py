@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ftlab.reproduce.papers import Published
 from ftlab.studies.cells import MEAN, Study, bars, text
-from ftlab.studies.plan import Labels
+from ftlab.studies.plan import AxisLabels
 from ftlab.studies.series import Number
 
 
@@ -33,12 +33,12 @@ def to_csv(study: Study, published: Sequence[Published]) -> str:
     return out.getvalue()
 
 
-def _spot(study: Study, each: Published) -> tuple[str, Labels]:
+def _spot(study: Study, each: Published) -> tuple[str, AxisLabels]:
     return each.value, tuple(each.at.get(axis, "") for axis in study.axes)
 
 
-def _normalised(study: Study) -> dict[tuple[str, Labels], Number]:
-    found: dict[tuple[str, Labels], Number] = {}
+def _normalised(study: Study) -> dict[tuple[str, AxisLabels], Number]:
+    found: dict[tuple[str, AxisLabels], Number] = {}
     for panel in study.figure.panels:
         if panel.normalise:
             for bar in bars(study, panel):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ftlab._core import UserError
 from ftlab.studies.declaration import EXTRA_AXES, Figure, Panel
-from ftlab.studies.plan import Labels, Run
+from ftlab.studies.plan import AxisLabels, Run
 from ftlab.studies.series import Number, Series
 
 MEAN = "mean"
@@ -20,7 +20,7 @@ MEAN = "mean"
 class Row:
     """One cell of a figure."""
 
-    labels: Labels
+    labels: AxisLabels
     values: Mapping[str, Number]
 
 
@@ -72,7 +72,7 @@ def measured(
     return Study(figure, (*own, *extra), tuple(rows), tuple(runs), tuple(absent))
 
 
-def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[AxisLabels, Mapping[str, Any]]]:
     if figure.what == "requests":
         yield from _requests(figure, result)
     elif figure.what == "points":
@@ -103,7 +103,7 @@ def _points(found: Any) -> list[dict[str, Any]]:
     return points
 
 
-def _requests(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[Labels, Mapping[str, Any]]]:
+def _requests(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[AxisLabels, Mapping[str, Any]]]:
     columns = {name: values[figure.skip :] for name, values in result["requests"].items()}
     order = sorted(range(len(columns["id"])), key=lambda at: (columns["dispatch_ns"][at], columns["id"][at]))
     place = {at: number for number, at in enumerate(order, start=1)}
@@ -153,7 +153,7 @@ def bars(study: Study, panel: Panel) -> list[Bar]:
     return [*found, *_means(study, panel, found)] if panel.mean else found
 
 
-def _cell(study: Study, labels: Labels, value: str) -> Number:
+def _cell(study: Study, labels: AxisLabels, value: str) -> Number:
     return next((row.values[value] for row in study.rows if row.labels == labels), None)
 
 
@@ -188,7 +188,7 @@ def of_rows(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> Study:
     """
     named = {each for panel in figure.panels for each in (panel.x, panel.series, panel.facet, *panel.where)}
     axes = tuple(axis.name for axis in figure.axes if axis.key != "seed" or axis.name in named)
-    groups: dict[Labels, list[Mapping[str, Any]]] = {}
+    groups: dict[AxisLabels, list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row["labels"][axis] for axis in axes), []).append(row)
     means = []

@@ -29,7 +29,7 @@ OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
 MOST_NAMED = 50
 """The most variants that a note names by default."""
 
-Labels = tuple[str, ...]
+AxisLabels = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Run:
     """One cell of a figure."""
 
     figure: Figure
-    labels: Labels
+    labels: AxisLabels
     """Its labels, one for each axis of the figure."""
     config: Config
     key: str = ""
@@ -68,7 +68,7 @@ class Missing:
     trace: Trace
 
 
-def combinations(axes: Sequence[Axis]) -> Iterator[tuple[Labels, dict[str, str], tuple[Choice, ...]]]:
+def combinations(axes: Sequence[Axis]) -> Iterator[tuple[AxisLabels, dict[str, str], tuple[Choice, ...]]]:
     """Yields every combination of the labels, the last axis fastest: labels, keys that they set, choices."""
     for choices in itertools.product(*(axis.choices for axis in axes)):
         varied = {key: value for choice in choices for key, value in choice.set.items()}
@@ -127,7 +127,7 @@ class Planner:
     def _run(
         self,
         figure: Figure,
-        labels: Labels,
+        labels: AxisLabels,
         base: str,
         keys: dict[str, str],
         traces: tuple[str, ...],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import UserError
 from ftlab.outputs import inside
 from ftlab.progress import Reporter
-from ftlab.studies import fleet, page, replications
+from ftlab.studies import fleet, replications, sweep_page
 from ftlab.studies.alone import alone
 from ftlab.studies.cache import Folder
 from ftlab.studies.declaration import Figure, load_study
@@ -105,9 +105,11 @@ def sweep(
         inside(out, "summary.csv").write(replications.to_csv(figure, lines).encode())
         # Those that were just run are included.
         fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
-        report = page.write_report_of(figure, runs, Folder(out / "json", say=reporter.note), out, command)
-        picture = page.draw(figure, labelled, out)
-        page.write(figure, runs, labelled, lines, out, command, picture=picture, report=report)
+        report = sweep_page.write_report_of(
+            figure, runs, Folder(out / "json", say=reporter.note), out, command
+        )
+        picture = sweep_page.draw(figure, labelled, out)
+        sweep_page.write(figure, runs, labelled, lines, out, command, picture=picture, report=report)
         first = rows.first_failure() if rows.failures else ""
         return Outcome(done, rows.failures, first, lines)
 

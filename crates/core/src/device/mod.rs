@@ -25,7 +25,7 @@ use crate::ftl::{Ftl, Running};
 use crate::request::{HostSide, Mark, Pages, Pool, Request};
 use crate::util::{NONE, Stat};
 use crate::workload::Op;
-pub use array::{Array, Overlaps, Part, Span, Used};
+pub use array::{Array, Overlaps, Span, Stage, Used};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;

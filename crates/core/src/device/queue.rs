@@ -86,7 +86,7 @@ impl Waiting {
     pub fn accept(&mut self, id: u32, pool: &mut Pool, array: &Array, ftl: &impl Locate) {
         self.requests += 1;
         let request = &mut pool[id];
-        ftl.approach(request.pages.first);
+        ftl.preload(request.pages.first);
         self.flushes += u32::from(request.op == Op::Flush);
         let window = self.window(request.pages, ftl);
         request.device.luns = window;

@@ -170,7 +170,7 @@ impl Work {
 
     /// Counts programs of consecutive pages of a block for which no step is made.
     #[inline]
-    pub(crate) fn lay(&mut self, first: u32, pages: u32, cause: Cause) {
+    pub(crate) fn prefill(&mut self, first: u32, pages: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         let cell_ns = self.cells.program_ns(first, pages);
         self.count_programs(cause, pages, u64::from(pages) * in_ns + cell_ns);

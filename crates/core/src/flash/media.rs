@@ -193,7 +193,7 @@ pub enum Page {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct MediaBlock {
     /// First page that is still erased.
     next: u32,
     erases: u32,
@@ -207,7 +207,7 @@ pub struct Media {
     pages_per_block: u32,
     blocks_per_lun: u32,
     pages: Vec<Page>,
-    blocks: Vec<Block>,
+    blocks: Vec<MediaBlock>,
     /// Number of programs and erases so far.
     number: u64,
     /// Pages may be skipped, but never programmed backwards.
@@ -223,7 +223,7 @@ impl Media {
             pages_per_block,
             blocks_per_lun,
             pages: vec![Page::Erased; (blocks * pages_per_block) as usize],
-            blocks: vec![Block { next: 0, erases, erased: 0 }; blocks as usize],
+            blocks: vec![MediaBlock { next: 0, erases, erased: 0 }; blocks as usize],
             number: 0,
             gaps: false,
             fault: None,
@@ -339,7 +339,7 @@ impl Media {
                 self.fill(block, &Page::Erased);
                 let number = self.number;
                 let state = &mut self.blocks[block as usize];
-                *state = Block { next: 0, erases: state.erases + 1, erased: number };
+                *state = MediaBlock { next: 0, erases: state.erases + 1, erased: number };
             }
         }
     }
@@ -357,7 +357,7 @@ impl Media {
     }
 
     /// Programs a page before time 0.
-    pub fn engrave(&mut self, page: u32, kind: Kind, spares: Box<[Spare]>) {
+    pub fn preset(&mut self, page: u32, kind: Kind, spares: Box<[Spare]>) {
         self.number += 1;
         self.program(page, Page::Programmed { kind, number: self.number, spares });
     }

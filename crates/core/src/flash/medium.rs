@@ -282,7 +282,7 @@ impl Medium {
 
     /// Puts a block on the media as far as it is programmed, with each slot's version stamp as its sequence
     /// number; returns the largest. Slots whose owner is unknown hold nothing.
-    pub(crate) fn engrave(
+    pub(crate) fn write_media(
         &self,
         (block, kind): (u32, Kind),
         owner: impl Fn(u32) -> Option<u32>,
@@ -298,7 +298,7 @@ impl Medium {
             let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
             let spares: Box<[Spare]> = slots.map(spare).collect();
             last = spares.iter().map(|spare| spare.seq).fold(last, u64::max);
-            media.engrave(page, kind, spares);
+            media.preset(page, kind, spares);
         }
         last
     }

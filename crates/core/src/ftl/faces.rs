@@ -112,7 +112,7 @@ faces! {
         /// numbered through LUNs, blocks and pages.
         fn slot(self: &Self, lpn: u32) -> u32;
         /// Begins to load what a write of this LPN will invalidate: a request with it is in the queue.
-        fn approach(self: &Self, lpn: u32) = {};
+        fn preload(self: &Self, lpn: u32) = {};
     }
 
     /// The host, where it knows the mapping.
@@ -173,7 +173,7 @@ faces! {
     trait Prepare {
         /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
         /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
-        fn lay(self: &mut Self, lpns: &[u32], work: &mut Work);
+        fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
         /// Counts blocks of user data that were never written as closed and empty from here on, if
         /// `ftl.free_blocks` says so.
         fn close_unwritten(self: &mut Self) = {};
@@ -203,7 +203,7 @@ faces! {
     trait Survive {
         /// Puts what the FTL has programmed so far on empty media; returns the highest sequence number. Needs
         /// check mode, and no page buffer may be part-full.
-        fn engrave(self: &Self, media: &mut Media) -> u64;
+        fn write_media(self: &Self, media: &mut Media) -> u64;
         /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and
         /// the content of everything that is not user data. The media hold what it has. [`Ftl::recover`] must
         /// be able to make the FTL anew from the media at any moment.

@@ -63,7 +63,7 @@ registry! {
         mod recover;
         mod state;
         pub mod store;
-        mod told;
+        mod inspect;
         mod trims;
     }
 }

@@ -118,7 +118,7 @@ impl Slots {
 
     /// Places first versions of owners, starting at a slot, up to one that has a version; returns how many.
     #[inline(never)] // so that the loop keeps the arrays at hand
-    pub(crate) fn lay(&mut self, first: u32, owners: &[u32], kind: Kind) -> u32 {
+    pub(crate) fn prefill(&mut self, first: u32, owners: &[u32], kind: Kind) -> u32 {
         let mut slot = first;
         for &owner in owners {
             if self.of(owner) != NONE {

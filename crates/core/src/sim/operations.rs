@@ -4,7 +4,7 @@
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::device::{Part, Span};
+use crate::device::{Span, Stage};
 use crate::flash::Operation;
 use crate::flash::media::{Change, Media};
 use crate::util::{NONE, below};
@@ -53,7 +53,7 @@ impl Operations {
 
     /// Takes what a LUN of an idle device did.
     pub fn add_span(&mut self, span: &Span) {
-        if span.part == Part::Cells && span.label.number != NONE {
+        if span.stage == Stage::Cells && span.label.number != NONE {
             let erase = span.label.operation == Operation::Erase;
             self.add(span.label.number, erase, [span.begin_ns, span.end_ns], span.suspended);
         }

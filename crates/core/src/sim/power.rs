@@ -60,7 +60,7 @@ impl Power {
         if hybrid {
             media.allow_gaps();
         }
-        let tape = Tape::new(ftl.engrave(&mut media));
+        let tape = Tape::new(ftl.write_media(&mut media));
         ftl.record(&tape, &media);
         Ok(Power { media, tape, operations: Operations::default() })
     }

@@ -92,15 +92,15 @@ impl Prepared {
         let mut random = stream(settings.seed, "precondition");
         match how.kind {
             PreconditionKind::None => Ok(()),
-            PreconditionKind::Fill => self.lay(0..lpns, observer),
+            PreconditionKind::Fill => self.prefill(0..lpns, observer),
             PreconditionKind::Mapped => {
                 let share = u128::from(lpns) * u128::from(how.share_ppm);
                 let pages = (share / 1_000_000).max(1) as u32;
                 if how.order == WriteOrder::Random {
                     let order = Scatter::new(u64::from(lpns), &mut random);
-                    self.lay((0..pages).map(|rank| order.place(u64::from(rank)) as u32), observer)
+                    self.prefill((0..pages).map(|rank| order.place(u64::from(rank)) as u32), observer)
                 } else {
-                    self.lay(0..pages, observer)
+                    self.prefill(0..pages, observer)
                 }
             }
             PreconditionKind::Random(share_ppm) => {
@@ -114,10 +114,10 @@ impl Prepared {
                     }
                     first + page % size
                 };
-                self.lay((0..pages).map(&mut next), observer)
+                self.prefill((0..pages).map(&mut next), observer)
             }
             PreconditionKind::Steady => {
-                self.lay(0..lpns, observer)?;
+                self.prefill(0..lpns, observer)?;
                 let mut next = 0;
                 let mut draw = || {
                     if how.order == WriteOrder::Random {
@@ -144,7 +144,7 @@ impl Prepared {
     }
 
     /// Puts data in place without simulating its writes.
-    fn lay(
+    fn prefill(
         &mut self,
         mut lpns: impl Iterator<Item = u32>,
         observer: &mut dyn Observer,
@@ -153,7 +153,7 @@ impl Prepared {
         while let Some(first) = lpns.next() {
             chunk.push(first);
             chunk.extend(lpns.by_ref().take(CHUNK - 1));
-            self.ftl.lay(&chunk, &mut self.work);
+            self.ftl.prefill(&chunk, &mut self.work);
             self.advance(chunk.len(), observer)?;
             chunk.clear();
         }

@@ -1,6 +1,6 @@
 //! What a run reports for a timeline.
 
-use crate::device::{Part, Span};
+use crate::device::{Span, Stage};
 use crate::flash::parallel::{MultiPlane, Parallel, Place};
 use crate::flash::{Cause, Operation};
 use crate::request::Request;
@@ -57,7 +57,7 @@ pub struct Activity {
     /// Track: the LUN at work, in the order of [`Tracks::luns`].
     pub lun: u32,
     /// The cells, or the bus before or after them.
-    pub part: Part,
+    pub stage: Stage,
     /// The cells were suspended and go on later with the same operation.
     pub suspended: bool,
     /// What the chip does.
@@ -84,7 +84,7 @@ impl Activity {
             chip: place.chip,
             channel: place.channel,
             lun: span.lun,
-            part: span.part,
+            stage: span.stage,
             suspended: span.suspended,
             operation: label.operation,
             cause: label.cause,

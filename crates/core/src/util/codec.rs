@@ -72,7 +72,7 @@ impl<'a> Encoder<'a> {
     /// # Errors
     /// The output's error.
     pub fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
-        if let Err(error) = postcard::to_io(value, Part(self)) {
+        if let Err(error) = postcard::to_io(value, Section(self)) {
             return Err(self.failed.take().unwrap_or_else(|| io::Error::other(error)));
         }
         self.seal()
@@ -105,9 +105,9 @@ impl<'a> Encoder<'a> {
 }
 
 /// A section that is being written.
-struct Part<'a, 'b>(&'a mut Encoder<'b>);
+struct Section<'a, 'b>(&'a mut Encoder<'b>);
 
-impl Write for Part<'_, '_> {
+impl Write for Section<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.buffer.len() + bytes.len() > CHUNK
             && let Err(error) = self.0.pass_on()

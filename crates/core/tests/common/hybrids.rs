@@ -26,8 +26,8 @@ impl Driver {
     }
 
     /// Makes data blocks as preconditioning does.
-    pub fn lay(&mut self, lpns: std::ops::Range<u32>) {
-        self.ftl.lay(&Vec::from_iter(lpns), &mut self.work);
+    pub fn prefill(&mut self, lpns: std::ops::Range<u32>) {
+        self.ftl.prefill(&Vec::from_iter(lpns), &mut self.work);
         self.ftl.start();
         self.work.reset();
         self.verify();

@@ -94,7 +94,7 @@ impl Model {
         *version
     }
 
-    pub fn lay(&mut self) {
+    pub fn prefill(&mut self) {
         for lpn in 0..self.lpns {
             let version = self.change(lpn);
             self.newest.insert(lpn, version);

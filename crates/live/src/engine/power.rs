@@ -35,7 +35,8 @@ pub(super) struct Ran {
 impl Ran {
     /// Returns the part of an activity that concerns the flash's contents.
     pub fn of(activity: &Activity) -> Option<Ran> {
-        let cells = activity.part == ftlab_core::device::Part::Cells && activity.operation != Operation::Read;
+        let cells =
+            activity.stage == ftlab_core::device::Stage::Cells && activity.operation != Operation::Read;
         let number = activity.number.filter(|_| cells)?;
         let &Activity { begin_ns, end_ns, suspended, .. } = activity;
         Some(Ran { number, begin_ns, end_ns, suspended })

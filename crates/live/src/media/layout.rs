@@ -115,7 +115,7 @@ impl Left {
 
 /// A block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct BlockRecord {
     /// Number of its last erase; 0: none since the file was made.
     pub number: u64,
     /// Number of erasures.
@@ -124,7 +124,7 @@ pub struct Block {
     pub torn: bool,
 }
 
-impl Block {
+impl BlockRecord {
     /// Returns the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.number.to_le_bytes().to_vec();
@@ -135,12 +135,12 @@ impl Block {
     }
 
     /// Parses it; `None` if it is damaged. Zeroes mean a block that was never erased.
-    pub fn decode(bytes: &[u8]) -> Option<Block> {
+    pub fn decode(bytes: &[u8]) -> Option<BlockRecord> {
         if bytes.iter().all(|&byte| byte == 0) {
-            return Some(Block::default());
+            return Some(BlockRecord::default());
         }
         let mut from = Fields(open(bytes)?);
-        Some(Block { number: from.u64(), erases: from.u32(), torn: from.u32() != 0 })
+        Some(BlockRecord { number: from.u64(), erases: from.u32(), torn: from.u32() != 0 })
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
         let page =
             Page { number: 9, kind: Some(Kind::Shared), sum: 5, slots: vec![slot(3, 4096), slot(4, 0)] };
         let torn = Page { number: 10, kind: None, sum: 0, slots: Vec::new() };
-        let block = Block { number: 8, erases: 3, torn: true };
+        let block = BlockRecord { number: 8, erases: 3, torn: true };
         let left = Left { bytes: 100, sum: 1 };
         assert_eq!(block.encode().len(), BLOCK);
         assert_eq!(left.encode().len(), Left::BYTES);
@@ -253,13 +253,13 @@ mod tests {
                 bad[at] ^= 1;
                 assert_ne!(Page::decode(&bad).as_ref(), Some(&page));
                 assert_ne!(Page::decode(&bad).as_ref(), Some(&torn));
-                assert!(Block::decode(&bad).is_none() && Left::decode(&bad).is_none());
+                assert!(BlockRecord::decode(&bad).is_none() && Left::decode(&bad).is_none());
             }
         }
         assert_eq!(Page::decode(&[page.encode(), vec![0; 8]].concat()), Some(page));
         assert_eq!(Page::decode(&torn.encode()), Some(torn));
-        assert_eq!(Block::decode(&block.encode()), Some(block));
-        assert_eq!(Block::decode(&[0; BLOCK]), Some(Block::default()));
+        assert_eq!(BlockRecord::decode(&block.encode()), Some(block));
+        assert_eq!(BlockRecord::decode(&[0; BLOCK]), Some(BlockRecord::default()));
         assert_eq!(Left::decode(&left.encode()), Some(left));
     }
 }

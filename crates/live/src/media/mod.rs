@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LiveError;
 use crate::payload::{Content, Payload};
-use layout::{Block, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
+use layout::{BlockRecord, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
 pub(crate) use open::is_data;
 pub use open::{Found, Opened};
 
@@ -62,7 +62,7 @@ pub struct Nand {
     file: File,
     path: PathBuf,
     shape: Shape,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockRecord>,
     /// Number of the last program or erase.
     number: u64,
     /// The payload of the page being written.
@@ -127,7 +127,7 @@ impl Nand {
             }
             Change::Erase { block } => {
                 let erases = self.blocks[*block as usize].erases + 1;
-                self.erase(*block, Block { number: self.number + 1, erases, torn: false })
+                self.erase(*block, BlockRecord { number: self.number + 1, erases, torn: false })
             }
         }
     }
@@ -145,7 +145,7 @@ impl Nand {
             }
             Change::Erase { block } => {
                 let erases = self.blocks[*block as usize].erases;
-                self.erase(*block, Block { number, erases, torn: true })
+                self.erase(*block, BlockRecord { number, erases, torn: true })
             }
         }
     }
@@ -181,7 +181,7 @@ impl Nand {
         Ok(())
     }
 
-    fn erase(&mut self, block: u32, record: Block) -> io::Result<()> {
+    fn erase(&mut self, block: u32, record: BlockRecord) -> io::Result<()> {
         self.file.write_all_at(&record.encode(), self.shape.block(block))?;
         self.blocks[block as usize] = record;
         self.number = record.number;
@@ -274,7 +274,7 @@ fn write_anew(
     shape: Shape,
     identity: &Identity,
     (power, says): (&Power, &mut Says),
-) -> io::Result<(File, Vec<Block>, u64)> {
+) -> io::Result<(File, Vec<BlockRecord>, u64)> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     file.set_len(shape.checkpoint())?;
@@ -284,7 +284,7 @@ fn write_anew(
     if head.len() as u64 > HEAD {
         return Err(io::Error::new(ErrorKind::InvalidInput, "the device has too many keys"));
     }
-    let mut blocks = vec![Block::default(); shape.blocks as usize];
+    let mut blocks = vec![BlockRecord::default(); shape.blocks as usize];
     let mut nand = Nand { file, path: path.into(), shape, blocks: Vec::new(), number: 0, buffer: Vec::new() };
     let empty = Payload::new(0, 1);
     for (block, known) in (0..).zip(&mut blocks) {

@@ -14,7 +14,7 @@ use ftlab_core::sim::{Identity, Operations, Power, Prepared};
 use ftlab_core::util::NONE;
 use rustix::fs::SeekFrom;
 
-use super::layout::{BLOCK, Block, HEAD, Left, MAGIC, Page, Shape, VERSION, sum};
+use super::layout::{BLOCK, BlockRecord, HEAD, Left, MAGIC, Page, Shape, VERSION, sum};
 use super::{Head, Nand, Says, Stored, Stuff, failed, lock, slots};
 use crate::LiveError;
 use crate::payload::Payload;
@@ -323,7 +323,7 @@ fn read_head(file: &File, identity: &Identity) -> Result<Head, String> {
     }
 }
 
-type Flash = (Vec<Block>, Vec<(u32, Page)>, Option<Vec<u8>>);
+type Flash = (Vec<BlockRecord>, Vec<(u32, Page)>, Option<Vec<u8>>);
 
 /// Reads all records, and the checkpoint.
 fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
@@ -340,7 +340,7 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     }
     let mut records = vec![0; shape.blocks as usize * BLOCK];
     file.read_exact_at(&mut records, shape.block(0))?;
-    let blocks: Option<Vec<Block>> = records.chunks_exact(BLOCK).map(Block::decode).collect();
+    let blocks: Option<Vec<BlockRecord>> = records.chunks_exact(BLOCK).map(BlockRecord::decode).collect();
     let Some(blocks) = blocks else { return damaged("the record of a block is incomplete".into()) };
     let mut pages = Vec::new();
     let each = u64::from(shape.spare_bytes);

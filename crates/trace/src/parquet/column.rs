@@ -1,7 +1,7 @@
 //! A column of whole numbers, read a few rows at a time.
 
 use super::decode::{Delta, Hybrid};
-use super::footer::Part;
+use super::footer::ColumnChunk;
 use super::page::{Content, Page, Pages};
 use super::thrift::ENDS;
 use std::fs::File;
@@ -63,7 +63,7 @@ impl Column {
     }
 
     /// Goes to the first row of a row group.
-    pub(super) fn start(&mut self, part: Part) {
+    pub(super) fn start(&mut self, part: ColumnChunk) {
         self.pages.start(part);
         self.dictionary.clear();
         self.left = 0;

@@ -33,12 +33,12 @@ pub(super) enum Holds {
 pub(super) struct Group {
     pub(super) rows: u64,
     /// The parts, in the order in which the columns were asked for.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ColumnChunk>,
 }
 
 /// A column's data in a row group: pages, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Part {
+pub(super) struct ColumnChunk {
     /// How its pages are compressed, by Parquet's number.
     pub(super) codec: i64,
     /// First byte in the file.
@@ -95,7 +95,7 @@ pub(super) fn groups(footer: &[u8], columns: &[Column]) -> Result<Vec<Group>, St
 }
 
 fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
-    let mut group = Group { rows: 0, parts: vec![Part::default(); columns.len()] };
+    let mut group = Group { rows: 0, parts: vec![ColumnChunk::default(); columns.len()] };
     let mut last = 0;
     while let Some((id, kind)) = thrift.field(&mut last)? {
         match id {
@@ -117,7 +117,7 @@ fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
 }
 
 /// Returns where a column's data is, if that is stated.
-fn part(thrift: &mut Thrift) -> Result<Option<Part>, String> {
+fn part(thrift: &mut Thrift) -> Result<Option<ColumnChunk>, String> {
     let (mut last, mut part) = (0, None);
     while let Some((id, kind)) = thrift.field(&mut last)? {
         match id {
@@ -129,7 +129,7 @@ fn part(thrift: &mut Thrift) -> Result<Option<Part>, String> {
     Ok(part)
 }
 
-fn metadata(thrift: &mut Thrift) -> Result<Part, String> {
+fn metadata(thrift: &mut Thrift) -> Result<ColumnChunk, String> {
     let (mut last, mut codec, mut bytes, mut data, mut dictionary) = (0, 0, 0, 0, 0);
     while let Some((id, kind)) = thrift.field(&mut last)? {
         match id {
@@ -142,7 +142,7 @@ fn metadata(thrift: &mut Thrift) -> Result<Part, String> {
     }
     // Some writers store 0 if there is no dictionary.
     let start = if dictionary > 0 { data.min(dictionary) } else { data };
-    Ok(Part { codec, start, end: start.saturating_add(bytes) })
+    Ok(ColumnChunk { codec, start, end: start.saturating_add(bytes) })
 }
 
 /// An element of the schema.

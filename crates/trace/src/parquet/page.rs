@@ -1,6 +1,6 @@
 //! The pages of a column, one in memory at a time.
 
-use super::footer::Part;
+use super::footer::ColumnChunk;
 use super::thrift::{ENDS, Thrift};
 use crate::lines::reason;
 use std::fs::File;
@@ -42,7 +42,7 @@ pub(super) struct Page {
 /// Reads the pages of a column's part of a row group.
 pub(super) struct Pages {
     file: Arc<File>,
-    part: Part,
+    part: ColumnChunk,
     packed: Vec<u8>,
     /// The page read last, and [`SLACK`] bytes.
     pub(super) data: Vec<u8>,
@@ -52,11 +52,17 @@ pub(super) struct Pages {
 impl Pages {
     /// Makes it without a page; [`Pages::start`] comes first.
     pub(super) fn new(file: Arc<File>) -> Pages {
-        Pages { file, part: Part::default(), packed: Vec::new(), data: Vec::new(), zstd: Default::default() }
+        Pages {
+            file,
+            part: ColumnChunk::default(),
+            packed: Vec::new(),
+            data: Vec::new(),
+            zstd: Default::default(),
+        }
     }
 
     /// Goes to the first page of `part`.
-    pub(super) fn start(&mut self, part: Part) {
+    pub(super) fn start(&mut self, part: ColumnChunk) {
         self.part = part;
     }
 

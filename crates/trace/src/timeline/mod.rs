@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::atomic::{OutputError, OutputFile};
 use encoder::Message;
-use ftlab_core::device::Part;
+use ftlab_core::device::Stage;
 use ftlab_core::sim::{Activity, Completion, Dispatch, Tracks};
 use perfetto::{Arg, Args, Category, Name, Track};
 pub use window::Window;
@@ -117,7 +117,7 @@ impl Timeline {
 
     /// Draws the work of a chip or a bus.
     pub fn activity(&mut self, activity: &Activity) {
-        let Activity { lun, channel, part, begin_ns, end_ns, .. } = *activity;
+        let Activity { lun, channel, stage, begin_ns, end_ns, .. } = *activity;
         self.bound(end_ns);
         if let Some(request) = &activity.request {
             self.begin_request(request, end_ns);
@@ -125,19 +125,19 @@ impl Timeline {
         let Some((from_ns, to_ns)) = self.window.clip(begin_ns, end_ns) else { return self.write() };
         let whole_ns = (from_ns, to_ns) != (begin_ns, end_ns);
         let whole_ns = whole_ns.then_some(end_ns - begin_ns);
-        let (name, category) = match part {
-            Part::In => (Name::DataIn, Category::Bus),
-            Part::Out => (Name::DataOut, Category::Bus),
-            Part::Cells => {
+        let (name, category) = match stage {
+            Stage::In => (Name::DataIn, Category::Bus),
+            Stage::Out => (Name::DataOut, Category::Bus),
+            Stage::Cells => {
                 (Name::Cells(activity.operation, activity.cause), Category::Cells(activity.operation))
             }
         };
-        let on_bus = (part != Part::Cells).then(|| self.bus_track(u64::from(channel)));
-        for track in [Some(self.lun_track(u64::from(lun), part)), on_bus].into_iter().flatten() {
+        let on_bus = (stage != Stage::Cells).then(|| self.bus_track(u64::from(channel)));
+        for track in [Some(self.lun_track(u64::from(lun), stage)), on_bus].into_iter().flatten() {
             self.drawn.events += 1;
             perfetto::begin(&mut self.message, from_ns, track, (name, category), |args| {
                 describe(activity, args);
-                if part == Part::Cells
+                if stage == Stage::Cells
                     && let Some(request) = &activity.request
                 {
                     args.flow(request.id);
@@ -286,8 +286,8 @@ impl Timeline {
     }
 
     /// Returns the track of a LUN, or of its transfers, if those may overlap with the work of its cells.
-    fn lun_track(&self, lun: u64, part: Part) -> u64 {
-        let data = self.tracks.overlap && part != Part::Cells;
+    fn lun_track(&self, lun: u64, stage: Stage) -> u64 {
+        let data = self.tracks.overlap && stage != Stage::Cells;
         let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
         FIRST + 2 * u64::from(self.tracks.channels) + behind + lun
     }
@@ -319,7 +319,7 @@ fn describe(activity: &Activity, args: &mut Args) {
     }
     args.cause(activity.cause);
     args.operation(activity.operation);
-    if activity.part != Part::Cells {
+    if activity.stage != Stage::Cells {
         args.uint(Arg::Chip, u64::from(activity.chip));
     }
 }

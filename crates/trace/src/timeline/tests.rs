@@ -28,7 +28,7 @@ fn ends_once_it_has_grown_to_its_bound() {
             chip: 0,
             channel: 0,
             lun: 0,
-            part: Part::Cells,
+            stage: Stage::Cells,
             suspended: false,
             operation: Operation::Read,
             cause: Cause::Host,

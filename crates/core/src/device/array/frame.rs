@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::bus::Bus;
-use super::steps::{Kept, Part, Steps};
+use super::steps::{Kept, Stage, Steps};
 use crate::clock::Clock;
 use crate::flash::Operation;
 use crate::util::Bits;
@@ -102,9 +102,9 @@ impl Frame {
 
     /// Keeps a span of work on a step, if spans are kept.
     #[cold]
-    pub fn keep(&mut self, slot: u32, part: Part, times: [u64; 2]) {
+    pub fn keep(&mut self, slot: u32, stage: Stage, times: [u64; 2]) {
         if let Some(kept) = &mut self.kept {
-            kept.add(&self.steps, slot, part, times);
+            kept.add(&self.steps, slot, stage, times);
         }
     }
 }

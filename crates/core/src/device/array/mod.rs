@@ -35,7 +35,7 @@ use frame::Frame;
 use overlap::Overlap;
 pub use state::Overlaps;
 use steps::Queued;
-pub use steps::{Part, Span};
+pub use steps::{Span, Stage};
 pub use used::Used;
 
 /// What a LUN is doing with the step at the head of its queue.
@@ -319,15 +319,15 @@ impl Array {
     fn account(&mut self, lun: u32, now_ns: u64) {
         let Lun { phase, head, .. } = self.luns[lun as usize];
         let step = &self.frame.steps[head].step;
-        let (part, ns) = match phase {
-            Phase::In => (Part::In, step.in_ns),
-            Phase::Out => (Part::Out, step.out_ns),
-            _ => (Part::Cells, step.cell_ns),
+        let (stage, ns) = match phase {
+            Phase::In => (Stage::In, step.in_ns),
+            Phase::Out => (Stage::Out, step.out_ns),
+            _ => (Stage::Cells, step.cell_ns),
         };
         if !self.frame.chips.is_empty() {
             self.frame.chips[self.places[lun as usize].chip as usize].end(now_ns);
         }
-        self.frame.keep(head, part, [now_ns - ns, now_ns]);
+        self.frame.keep(head, stage, [now_ns - ns, now_ns]);
     }
 
     /// Ends the step at the head of a LUN's queue and begins the one behind it.

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use super::frame::Frame;
 use super::lines::{ALIKE, List};
 use super::state::{Die, Extra, Group, Lun, NO_EXTRA, NO_GROUP, Overlaps, Phase};
-use super::steps::{NO_STEP, Part, Queued, Reference};
+use super::steps::{NO_STEP, Queued, Reference, Stage};
 use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Step};
@@ -303,7 +303,7 @@ impl Overlap {
         while at != NONE {
             let Queued { step, behind, .. } = frame.steps[at];
             out |= step.out_ns > 0;
-            frame.keep(at, Part::Cells, [group.since_ns, now_ns]);
+            frame.keep(at, Stage::Cells, [group.since_ns, now_ns]);
             if group.phase == Phase::Suspending
                 && let Some(kept) = &mut frame.kept
             {
@@ -364,8 +364,9 @@ impl Overlap {
         frame.chips[state.chip as usize].end(now_ns);
         let Group { phase, at, .. } = state.groups[index];
         let Queued { step, behind, .. } = frame.steps[at];
-        let (part, ns) = if phase == Phase::In { (Part::In, step.in_ns) } else { (Part::Out, step.out_ns) };
-        frame.keep(at, part, [now_ns - ns, now_ns]);
+        let (stage, ns) =
+            if phase == Phase::In { (Stage::In, step.in_ns) } else { (Stage::Out, step.out_ns) };
+        frame.keep(at, stage, [now_ns - ns, now_ns]);
         if let Some(next) = next {
             self.grant_bus(frame, channel, next, now_ns);
         }

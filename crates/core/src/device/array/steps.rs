@@ -143,9 +143,9 @@ impl std::ops::IndexMut<u32> for Steps {
     }
 }
 
-/// Which part worked on a step.
+/// Stages of a step, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Stage {
     /// The bus, before the cells.
     In,
     /// The cells.
@@ -163,8 +163,8 @@ pub struct Span {
     pub label: Label,
     /// Its owner.
     pub(in crate::device) owner: u32,
-    /// The part that worked.
-    pub part: Part,
+    /// The stage worked on.
+    pub stage: Stage,
     /// Whether the cells were suspended and go on later.
     pub suspended: bool,
     /// Beginning, ns.
@@ -200,10 +200,10 @@ impl Kept {
     }
 
     /// Keeps an activity that has just ended.
-    pub fn add(&mut self, steps: &Steps, slot: u32, part: Part, [begin_ns, end_ns]: [u64; 2]) {
+    pub fn add(&mut self, steps: &Steps, slot: u32, stage: Stage, [begin_ns, end_ns]: [u64; 2]) {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];
         let suspended = false;
-        self.spans.push(Span { lun: step.lun, label, owner: *owner, part, suspended, begin_ns, end_ns });
+        self.spans.push(Span { lun: step.lun, label, owner: *owner, stage, suspended, begin_ns, end_ns });
     }
 }

@@ -8,7 +8,7 @@ use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct PoolBlock {
     pub(super) next: u32,
     erases: u32,
     free: bool,
@@ -27,7 +27,7 @@ pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
 /// Blocks are numbered LUN by LUN.
 #[derive(Clone, Debug)]
 pub struct BlockPool {
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<PoolBlock>,
     /// By LUN and class of speed.
     pub(super) lists: Vec<List>,
     /// Classes of each LUN whose list has a block.
@@ -55,7 +55,7 @@ impl BlockPool {
         let flash = &settings.flash;
         let (luns, blocks_per_lun) = (flash.luns(), flash.blocks_per_lun() as u32);
         let pe_cycles = flash.pe_cycles as u32;
-        let block = Block { next: NONE, erases: pe_cycles, free: false };
+        let block = PoolBlock { next: NONE, erases: pe_cycles, free: false };
         let mut pool = BlockPool {
             blocks: vec![block; (luns * blocks_per_lun) as usize],
             lists: vec![EMPTY; luns as usize],
@@ -77,7 +77,7 @@ impl BlockPool {
     /// erased blocks in this order.
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in (0..).zip(&mut self.blocks) {
-            *state = Block { next: NONE, erases: erases(block), free: false };
+            *state = PoolBlock { next: NONE, erases: erases(block), free: false };
         }
         self.lists.fill(EMPTY);
         self.classes.fill(0);

@@ -58,7 +58,7 @@ impl Store {
     ///
     /// # Panics
     /// If not in check mode.
-    pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
+    pub(crate) fn write_media(&self, media: &mut Media) -> u64 {
         let medium = self.slots.medium().expect("in check mode");
         let owner = |page| self.slots.valid.get(page).then(|| self.slots.spare[page as usize]);
         let mut last = 0;
@@ -66,7 +66,7 @@ impl Store {
             media.set_erases(block, self.pool.erase_count(block));
             let at = self.block(block);
             if at.role != Role::Free {
-                last = last.max(medium.engrave((block, at.kind()), owner, media));
+                last = last.max(medium.write_media((block, at.kind()), owner, media));
             }
         }
         last

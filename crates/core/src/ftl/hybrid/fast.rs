@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
-use super::logs::{FoundLog, Logs, Part};
+use super::logs::{FoundLog, Logs, BlockWrite};
 use super::merges::MergeKind;
 use super::store::{Role, Store};
 use crate::flash::{Cause, Work};
@@ -139,7 +139,7 @@ impl Logs for Shared {
         Shared((0..shape.luns).map(lun).collect())
     }
 
-    fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool {
+    fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool {
         if part.coop {
             return false;
         }

@@ -26,7 +26,7 @@
 use std::io;
 
 use super::layout::Shape;
-use super::logs::{Logs, Part};
+use super::logs::{Logs, BlockWrite};
 use super::merges::{MergeKind, MergeStats, merge_ns};
 use super::store::{Role, Store};
 use crate::config::Contradiction;
@@ -79,7 +79,7 @@ pub struct Hybrid<L> {
 impl<L: Logs> Hybrid<L> {
     /// Writes the pages of one logical block, up to LPN `end`; returns false if the device has turned
     /// read-only.
-    fn write_part(&mut self, part: Part, end: u32, request: Pages, cause: Cause, work: &mut Work) -> bool {
+    fn write_part(&mut self, part: BlockWrite, end: u32, request: Pages, cause: Cause, work: &mut Work) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
         // None until a page goes to a log block.
@@ -102,7 +102,7 @@ impl<L: Logs> Hybrid<L> {
                 complete(logs, store, work);
             }
             let sequential =
-                *sequential.get_or_insert_with(|| logs.sequential(Part { first: lpn, ..part }, store, work));
+                *sequential.get_or_insert_with(|| logs.sequential(BlockWrite { first: lpn, ..part }, store, work));
             logs.write(lpn, sequential, cause, store, work);
         }
         true
@@ -190,7 +190,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         while first < end {
             let logical = self.store.block_of(first);
             let next = first - self.store.offset(first) + self.store.shape.pages_per_block;
-            let part = Part { logical, first, coop: mark.coop };
+            let part = BlockWrite { logical, first, coop: mark.coop };
             if !self.write_part(part, next.min(end), request, cause, work) {
                 break;
             }
@@ -268,11 +268,11 @@ impl<L: Logs> Cooperate for Hybrid<L> {
 }
 
 impl<L: Logs> Prepare for Hybrid<L> {
-    fn lay(&mut self, lpns: &[u32], work: &mut Work) {
+    fn prefill(&mut self, lpns: &[u32], work: &mut Work) {
         self.store.slots.expect_data();
         for &lpn in lpns {
             if self.store.slots.of(lpn) == NONE {
-                self.store.lay(lpn, work);
+                self.store.prefill(lpn, work);
                 work.clear();
             }
         }

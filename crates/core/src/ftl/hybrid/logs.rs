@@ -7,7 +7,7 @@ use crate::util::Stat;
 
 /// The part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct BlockWrite {
     /// Logical block.
     pub logical: u32,
     /// First LPN.
@@ -26,7 +26,7 @@ pub trait Logs: Sized + Clone {
     /// Makes it with no log block in use.
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page.
-    fn sequential(&mut self, part: Part, store: &mut Store, work: &mut Work) -> bool;
+    fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool;
     /// Writes a page of such a part to a log block, with the merges that are needed before and after it.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
     /// Makes room for a page of a logical block's trims, in the log block that takes its writes.

@@ -38,13 +38,13 @@ impl Log {
     ///
     /// # Panics
     /// If not in check mode.
-    pub(crate) fn engrave(&self, media: &mut Media) -> u64 {
+    pub(crate) fn write_media(&self, media: &mut Media) -> u64 {
         let medium = self.slots.medium().expect("in check mode");
         let used =
             |block: &u32| !matches!(self.blocks[*block as usize].state, State::Absent | State::Reserve);
         let owner = |slot| Some(self.slots.spare[slot as usize]);
-        let engrave = |block| medium.engrave((block, self.kind()), owner, media);
-        (0..self.blocks.len() as u32).filter(used).map(engrave).max().unwrap_or(0)
+        let write_media = |block| medium.write_media((block, self.kind()), owner, media);
+        (0..self.blocks.len() as u32).filter(used).map(write_media).max().unwrap_or(0)
     }
 }
 

@@ -35,7 +35,7 @@ impl Log {
         self.cycle[self.cycle_of.rem(page) as usize]
     }
 
-    /// Returns the LUN of the next write of this owner; under dynamic allocation, once [`Log::aim`] has been
+    /// Returns the LUN of the next write of this owner; under dynamic allocation, once [`Log::choose_lun`] has been
     /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The
     /// stack").
     #[inline]
@@ -45,16 +45,16 @@ impl Log {
 
     /// Under dynamic allocation, chooses the LUN of the next page.
     #[inline(always)]
-    pub(crate) fn aim(&mut self, work: &mut Work) {
+    pub(crate) fn choose_lun(&mut self, work: &mut Work) {
         if self.shape.dynamic {
-            self.take_aim(work);
+            self.turn(work);
         }
     }
 
     /// Turns to the next idle LUN, or to the next one if none is idle, that can take data and still collect
     /// its garbage. A page buffer is filled first.
     #[cold]
-    fn take_aim(&mut self, work: &mut Work) {
+    fn turn(&mut self, work: &mut Work) {
         if self.by_page.rem(self.luns[self.cursor as usize].next) == 0 {
             let mut turn =
                 (self.cursor..self.shape.luns).chain(0..self.cursor).filter(|&lun| self.has_room(lun));
@@ -137,7 +137,7 @@ impl Log {
     /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
     /// owner that already has a version, or whose place is not the next one of an open block; `owners` then
     /// begins there.
-    pub(crate) fn lay(&mut self, owners: &mut &[u32], work: &mut Work) {
+    pub(crate) fn prefill(&mut self, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
         while let Some(&first) = owners.first().filter(|_| !self.by_cursor) {
             let lun = self.home(first);
@@ -151,7 +151,7 @@ impl Log {
                 self.place(lun, first);
                 1
             } else {
-                let laid = self.slots.lay(next, &owners[..owners.len().min((end - next) as usize)], kind);
+                let laid = self.slots.prefill(next, &owners[..owners.len().min((end - next) as usize)], kind);
                 let (at, block) = (&mut self.luns[lun as usize], self.by_block.div(next));
                 (at.next, at.live) = (at.next + laid, at.live + laid);
                 self.blocks[block as usize].valid += laid;
@@ -159,7 +159,7 @@ impl Log {
             };
             *owners = &owners[laid as usize..];
             self.writes += u64::from(laid);
-            work.lay(next, laid, Cause::Host);
+            work.prefill(next, laid, Cause::Host);
             if next + laid == end {
                 self.close_if_full(lun);
             }

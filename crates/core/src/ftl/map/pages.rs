@@ -113,7 +113,7 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// Whether it is told about data put in place before time 0 ([`super::context::Context::lay`]).
+    /// Whether it is told about data put in place before time 0 ([`super::context::Context::prefill`]).
     pub(crate) fn hears_of_data(&self) -> bool {
         self.log.is_serial() || self.persisted.is_some()
     }

@@ -226,7 +226,7 @@ impl Context<'_> {
     }
 
     /// Puts an LPN's mapping on flash before time 0, without an operation.
-    pub(crate) fn lay(&mut self, lpn: u32) {
+    pub(crate) fn prefill(&mut self, lpn: u32) {
         let unit = self.pages.of(lpn);
         if self.pages.log.is_serial() && !self.pages.is_written(unit) {
             self.append_unit(unit);

@@ -1,11 +1,11 @@
 //! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
 
 mod durable;
+mod inspect;
 pub mod layout;
 mod recover;
 mod room;
 mod serve;
-mod told;
 
 use std::io;
 
@@ -120,10 +120,10 @@ impl<T: Translation> PageMapped<T> {
             stirred |= T::ON_FLASH;
             translation.moved(lpn, pages);
         };
-        data.aim(work);
+        data.choose_lun(work);
         // Whatever it has to program may move the cursor.
         while data.end_short(owner, pool, work, &mut |lpn| moved(lpn, pages)) {
-            data.aim(work);
+            data.choose_lun(work);
         }
         let lun = data.write_lun(owner);
         if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
@@ -240,7 +240,7 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 }
 
 impl<T: Translation> Prepare for PageMapped<T> {
-    fn lay(&mut self, mut lpns: &[u32], work: &mut Work) {
+    fn prefill(&mut self, mut lpns: &[u32], work: &mut Work) {
         self.data.slots.expect_data();
         let mut moved = Vec::new();
         // If nobody follows them, most pages are put in place one right after another.
@@ -248,10 +248,10 @@ impl<T: Translation> Prepare for PageMapped<T> {
         loop {
             let PageMapped { data, pages, pool, .. } = self;
             if !tells {
-                data.lay(&mut lpns, work);
+                data.prefill(&mut lpns, work);
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
-            data.aim(work);
+            data.choose_lun(work);
             let lun = data.write_lun(lpn);
             if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
                 pages.reclaim(lun, pool, work);
@@ -259,7 +259,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
             data.append(lun, lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
             moved.push(lpn);
             let mut context = Context { data, pages, pool, work, ahead: 0 };
-            moved.drain(..).for_each(|lpn| context.lay(lpn));
+            moved.drain(..).for_each(|lpn| context.prefill(lpn));
             if self.pool.is_exhausted() {
                 return self.turn_read_only(work);
             }

@@ -64,12 +64,12 @@ pub(super) fn recover<T: Translation>(
 }
 
 impl<T: Translation> Survive for PageMapped<T> {
-    fn engrave(&self, media: &mut Media) -> u64 {
+    fn write_media(&self, media: &mut Media) -> u64 {
         for block in 0..media.blocks() {
             media.set_erases(block, self.pool.erase_count(block));
         }
-        let last = self.data.engrave(media);
-        if T::ON_FLASH { last.max(self.pages.log().engrave(media)) } else { last }
+        let last = self.data.write_media(media);
+        if T::ON_FLASH { last.max(self.pages.log().write_media(media)) } else { last }
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {

@@ -13,16 +13,19 @@ pub(super) trait BlockIssue: Default {
     /// As [`Scheduler::NEEDS`].
     const NEEDS: Needs = BY_BLOCKS;
 
-    /// Appends block issues to `batch`, among them `writes`, all queued writes of a logical block.
+    /// Appends block issues to `batch`, among them `writes`, all queued writes of a logical block; by default
+    /// them alone.
     fn issue(
         &mut self,
-        block: u32,
+        _block: u32,
         writes: &mut Vec<u32>,
         bundles: &mut Bundles,
         pool: &mut Pool,
-        around: &mut dyn Around,
+        _around: &mut dyn Around,
         batch: &mut Queue,
-    );
+    ) {
+        bundles.issue(writes, pool, batch);
+    }
 }
 
 /// What all of them need of the host.

@@ -5,10 +5,7 @@
 //! first write; reads stay single. `bundles.rs` has the interpretation of bundles. On an FTL that does not
 //! map by blocks a logical block is as large as an erase block.
 
-use super::Around;
 use super::block_issues::{BlockIssue, ByBlocks};
-use super::bundles::Bundles;
-use crate::request::{Pool, Queue};
 
 pub(super) const NAME: &str = "irbw";
 pub(super) const DOC: &str =
@@ -22,16 +19,4 @@ pub(super) type Irbw = ByBlocks<Alone>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Alone;
 
-impl BlockIssue for Alone {
-    fn issue(
-        &mut self,
-        _block: u32,
-        writes: &mut Vec<u32>,
-        bundles: &mut Bundles,
-        pool: &mut Pool,
-        _around: &mut dyn Around,
-        batch: &mut Queue,
-    ) {
-        bundles.issue(writes, pool, batch);
-    }
-}
+impl BlockIssue for Alone {}

@@ -15,23 +15,23 @@ use crate::server::Shared;
 
 /// The most processors; with more, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
-/// How long company is kept after a message, and how soon the next message counts as prompt.
+/// How long processors are kept awake after a message, and how soon the next message counts as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
 /// The lowest priority.
 const NICE: i32 = 19;
 
 /// How long the threads stay awake.
-pub struct Company {
+pub struct Awake {
     start: Instant,
     /// Until when, ns since `start`.
     until_ns: AtomicU64,
     threads: OnceLock<Vec<Thread>>,
 }
 
-impl Company {
+impl Awake {
     /// Makes it with nobody awake.
-    pub fn new() -> Company {
-        Company { start: Instant::now(), until_ns: AtomicU64::new(0), threads: OnceLock::new() }
+    pub fn new() -> Awake {
+        Awake { start: Instant::now(), until_ns: AtomicU64::new(0), threads: OnceLock::new() }
     }
 
     fn now_ns(&self) -> u64 {
@@ -62,17 +62,17 @@ pub fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
         spawn(move || run(&shared))
     });
     let threads: Vec<JoinHandle<()>> = threads.collect();
-    shared.company.threads.get_or_init(|| threads.iter().map(|thread| thread.thread().clone()).collect());
+    shared.awake.threads.get_or_init(|| threads.iter().map(|thread| thread.thread().clone()).collect());
     threads
 }
 
 fn run(shared: &Shared) {
     // If that fails, the system still shares the processors fairly.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
-    let company = &shared.company;
+    let awake = &shared.awake;
     while !shared.stopping.load(Ordering::Relaxed) {
         park();
-        while company.now_ns() < company.until_ns.load(Ordering::Relaxed) {
+        while awake.now_ns() < awake.until_ns.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
     }

@@ -68,8 +68,8 @@ impl<L: Logs> Follow for Hybrid<L> {
 }
 
 impl<L: Logs> Survive for Hybrid<L> {
-    fn engrave(&self, media: &mut Media) -> u64 {
-        self.store.engrave(media)
+    fn write_media(&self, media: &mut Media) -> u64 {
+        self.store.write_media(media)
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {

@@ -38,7 +38,7 @@ impl<T: Translation> Locate for PageMapped<T> {
     }
 
     #[inline]
-    fn approach(&self, lpn: u32) {
+    fn preload(&self, lpn: u32) {
         self.data.fetch_slot(lpn);
     }
 }
