@@ -24,18 +24,6 @@ use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
 use merge::Merging;
 
-/// Requests that were chosen and have not been handed over.
-#[derive(Clone, Copy, Debug, Default)]
-enum Chosen {
-    /// Nothing: the next hand-over needs a decision.
-    #[default]
-    Nothing,
-    /// The rest of a chosen batch.
-    Batch(Queue),
-    /// The rest of the requests whose deadline had passed.
-    Expired(Queue),
-}
-
 /// The scheduler and its pending queue.
 pub struct Host {
     /// Requests in flight.
@@ -49,7 +37,8 @@ pub struct Host {
     /// All pending requests in order of arrival, if a deadline or a scheduler by blocks needs it.
     ages: Ages,
     aged: bool,
-    feed: Chosen,
+    /// The rest of a chosen batch, or of the requests whose deadline had passed.
+    chosen: Queue,
     /// Whether a regular dispatch has been made since the deadlines were last checked.
     deadlines_due: bool,
     merging: Option<Merging>,
@@ -74,7 +63,7 @@ impl Host {
             needs,
             pending: 0,
             ages: Ages::default(),
-            feed: Chosen::Nothing,
+            chosen: Queue::default(),
             deadlines_due: false,
             merging,
             blocks,
@@ -103,11 +92,7 @@ impl Host {
 
     /// Returns the number of requests in the pending queue or chosen but not handed over.
     pub fn waiting(&self) -> u32 {
-        let chosen = match &self.feed {
-            Chosen::Nothing => 0,
-            Chosen::Batch(queue) | Chosen::Expired(queue) => queue.len(),
-        };
-        self.pending + chosen
+        self.pending + self.chosen.len()
     }
 
     /// Returns the number of requests, also the device's own but not padding, that arrived and did not
@@ -138,16 +123,14 @@ impl Host {
         if self.is_held() || arrivals.holds(now_ns) {
             return Ok(None);
         }
-        let id = match self.feed() {
+        let id = match self.chosen.pop(&mut self.pool) {
             Some(id) => id,
             None => {
                 self.admit(now_ns, arrivals, device)?;
-                let expired = if std::mem::take(&mut self.deadlines_due) {
+                if std::mem::take(&mut self.deadlines_due) {
                     self.collect_expired(now_ns);
-                    self.feed()
-                } else {
-                    None
-                };
+                }
+                let expired = self.chosen.pop(&mut self.pool);
                 let Some(id) = expired.or_else(|| self.choose(now_ns, arrivals, device)) else {
                     return Ok(None);
                 };
@@ -168,10 +151,7 @@ impl Host {
     /// Whether the next chosen request waits for the device; nothing is admitted meanwhile.
     #[inline]
     pub fn is_held(&self) -> bool {
-        match &self.feed {
-            Chosen::Batch(queue) if self.needs.blocks => self.blocks.holds(&self.pool[queue.head()]),
-            _ => false,
-        }
+        self.needs.blocks && !self.chosen.is_empty() && self.blocks.holds(&self.pool[self.chosen.head()])
     }
 
     /// Completes a request that was handed over; returns the workload's request that completes with it, if
@@ -179,20 +159,6 @@ impl Host {
     #[inline]
     pub fn finish(&mut self, id: u32) -> Option<u32> {
         if self.needs.blocks { self.blocks.finish(id, &mut self.pool) } else { Some(id) }
-    }
-
-    /// Returns the next of the requests chosen earlier.
-    #[inline]
-    fn feed(&mut self) -> Option<u32> {
-        let queue = match &mut self.feed {
-            Chosen::Nothing => return None,
-            Chosen::Batch(queue) | Chosen::Expired(queue) => queue,
-        };
-        let id = queue.pop(&mut self.pool);
-        if queue.is_empty() {
-            self.feed = Chosen::Nothing;
-        }
-        id
     }
 
     /// Admits every request that has arrived, in order, while the pending queue has room.
@@ -270,23 +236,12 @@ impl Host {
     /// Takes every pending request that has waited for the deadline or longer, oldest first.
     fn collect_expired(&mut self, now_ns: u64) {
         let Some(deadline_ns) = self.deadline_ns else { return };
-        let mut expired = Queue::default();
-        while self.ages.head() != NONE {
+        while self.ages.head() != NONE && now_ns - self.pool[self.ages.head()].arrival_ns >= deadline_ns {
             let id = self.ages.head();
-            if now_ns - self.pool[id].arrival_ns < deadline_ns {
-                break;
-            }
-            self.ages.pop(&mut self.pool);
+            self.leave(id);
             self.sched.remove(id, &mut self.pool);
-            if let Some(merging) = &mut self.merging {
-                merging.leave(id, &self.pool);
-            }
             self.pool[id].host.expired = true;
-            self.pending -= 1;
-            expired.push(id, &mut self.pool);
-        }
-        if !expired.is_empty() {
-            self.feed = Chosen::Expired(expired);
+            self.chosen.push(id, &mut self.pool);
         }
     }
 
@@ -312,11 +267,11 @@ impl Host {
                     self.leave(id);
                     id = self.pool.behind(id);
                 }
-                self.feed = Chosen::Batch(queue);
+                self.chosen = queue;
                 if self.is_held() {
                     return None;
                 }
-                self.feed()?
+                self.chosen.pop(&mut self.pool)?
             }
         };
         self.deadlines_due = self.deadline_ns.is_some();

@@ -181,13 +181,7 @@ impl<'a> Simulation<'a> {
     /// Returns the device while nothing is in flight, for saving it.
     pub fn prepared(&self) -> Prepared {
         let (ftl, done) = (self.ftl.clone(), self.precondition.clone());
-        Prepared {
-            ftl,
-            work: power::work_of(&self.settings, &self.ftl),
-            done,
-            check: self.check.is_some(),
-            tape: None,
-        }
+        Prepared::with(&self.settings, ftl, done, self.check.is_some())
     }
 
     /// Reports all activity to observers; must be called before time has moved.

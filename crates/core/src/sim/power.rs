@@ -14,7 +14,7 @@ use crate::flash::Endurance;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::ftl::recovery::{Flaw, Recovery};
-use crate::ftl::{Ftl, Inspect, Prepare, Serve, Survive, is_hybrid, keeps_trims};
+use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims};
 use crate::host::Host;
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
@@ -133,9 +133,8 @@ impl Prepared {
     /// Makes the device of an FTL that was rebuilt from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();
-        let work = work_of(settings, &ftl);
         let done = Preconditioning::new("none");
-        Prepared { ftl, work, done, check: true, tape: Some(tape.clone()) }
+        Prepared { tape: Some(tape.clone()), ..Prepared::with(settings, ftl, done, true) }
     }
 }
 
@@ -226,14 +225,6 @@ impl Simulation<'_> {
             false => Ok(()),
         }
     }
-}
-
-/// Work of a device that has done none, on flash that is as worn as its FTL knows.
-pub(super) fn work_of(settings: &Settings, ftl: &Ftl) -> Work {
-    let (mut work, mut erases) = (settings.work(), Vec::new());
-    ftl.erases(&mut |count| erases.push(count));
-    work.set_erases(erases.into_iter());
-    work
 }
 
 /// Runs the steps of recovery on an idle device; returns its operations and how long they took, ns.

@@ -71,6 +71,14 @@ impl Prepared {
         Ok(prepared)
     }
 
+    /// Makes the device of an FTL that has done nothing in this run, on flash that is as worn as the FTL knows.
+    pub(super) fn with(settings: &Settings, ftl: Ftl, done: Preconditioning, check: bool) -> Prepared {
+        let (mut work, mut erases) = (settings.work(), Vec::new());
+        ftl.erases(&mut |count| erases.push(count));
+        work.set_erases(erases.into_iter());
+        Prepared { ftl, work, done, check, tape: None }
+    }
+
     /// Returns the FTL.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl

@@ -11,7 +11,6 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::power::work_of;
 use super::{Prepared, RunError};
 use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
@@ -106,8 +105,7 @@ impl Prepared {
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
         from.end()?;
-        let work = work_of(settings, &ftl);
-        let prepared = Prepared { ftl, work, done: header.done, check, tape: None };
+        let prepared = Prepared::with(settings, ftl, header.done, check);
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)
     }
