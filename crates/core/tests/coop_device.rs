@@ -7,7 +7,7 @@ mod hybrids;
 
 use common::hybrid_device as device;
 use ftlab_core::device::Device;
-use ftlab_core::flash::{ByCause, Cause};
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{self, Ftl};
 use ftlab_core::request::{Mark, Pages, Pool, Request};
