@@ -17,7 +17,7 @@
 
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
-use super::logs::{FoundLog, Logs, BlockWrite};
+use super::logs::{BlockWrite, FoundLog, Logs};
 use super::merges::MergeKind;
 use super::store::{HybridBlock, Role, Store};
 use crate::flash::{Cause, Work};

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
-use super::logs::{FoundLog, Logs, BlockWrite};
+use super::logs::{BlockWrite, FoundLog, Logs};
 use super::merges::MergeKind;
 use super::store::{Role, Store};
 use crate::flash::{Cause, Work};

@@ -26,7 +26,7 @@
 use std::io;
 
 use super::layout::Shape;
-use super::logs::{Logs, BlockWrite};
+use super::logs::{BlockWrite, Logs};
 use super::merges::{MergeKind, MergeStats, merge_ns};
 use super::store::{Role, Store};
 use crate::config::Contradiction;
@@ -79,7 +79,14 @@ pub struct Hybrid<L> {
 impl<L: Logs> Hybrid<L> {
     /// Writes the pages of one logical block, up to LPN `end`; returns false if the device has turned
     /// read-only.
-    fn write_part(&mut self, part: BlockWrite, end: u32, request: Pages, cause: Cause, work: &mut Work) -> bool {
+    fn write_part(
+        &mut self,
+        part: BlockWrite,
+        end: u32,
+        request: Pages,
+        cause: Cause,
+        work: &mut Work,
+    ) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
         // None until a page goes to a log block.
@@ -101,8 +108,8 @@ impl<L: Logs> Hybrid<L> {
                 }
                 complete(logs, store, work);
             }
-            let sequential =
-                *sequential.get_or_insert_with(|| logs.sequential(BlockWrite { first: lpn, ..part }, store, work));
+            let sequential = *sequential
+                .get_or_insert_with(|| logs.sequential(BlockWrite { first: lpn, ..part }, store, work));
             logs.write(lpn, sequential, cause, store, work);
         }
         true
