@@ -99,15 +99,6 @@ impl Mark {
     }
 }
 
-/// Sizes of a logical block: the answer to COOP_GetSize.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockSize {
-    /// Pages of a block.
-    pub pages: u32,
-    /// Bytes of a page (FPS).
-    pub page_bytes: u32,
-}
-
 /// Which logical pages a range of bytes touches.
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
@@ -230,14 +221,6 @@ pub struct Request {
     links: [[u32; 2]; 2],
 }
 
-impl Request {
-    /// Returns the half it belongs to.
-    #[inline]
-    pub fn half(&self) -> Half {
-        if self.op == Op::Read { Half::Read } else { Half::Write }
-    }
-}
-
 /// All requests in flight.
 pub type Pool = Slab<Request>;
 
@@ -256,6 +239,12 @@ impl Pool {
 }
 
 impl Request {
+    /// Returns the half it belongs to.
+    #[inline]
+    pub fn half(&self) -> Half {
+        if self.op == Op::Read { Half::Read } else { Half::Write }
+    }
+
     /// Makes a request as it arrives, in no queue.
     #[inline(always)] // so that it is made in its place
     pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: Pages) -> Request {
@@ -294,7 +283,7 @@ impl Request {
 impl Request {
     /// Makes a request of whole pages of 4 KiB, for tests of schedulers.
     pub fn of_pages(op: Op, first: u32, pages: u32) -> Request {
-        let range = Pages { first, pages, head_partial: false, tail_partial: false };
+        let range = Pages { first, pages, ..Pages::NONE };
         Request::new(1, 0, op, u64::from(first) * 4096, u64::from(pages) * 4096, range)
     }
 }

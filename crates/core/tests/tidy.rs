@@ -50,7 +50,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("core/src/sim/instant.rs", 4),
     ("files/src/chosen.rs", 2),
     ("files/src/clients/dbench.rs", 6),
-    ("live/src/clock.rs", 10),
+    ("live/src/awake.rs", 10),
     ("live/src/engine/flights.rs", 4),
     ("live/src/media/mod.rs", 2),
     ("trace/src/binary.rs", 6),

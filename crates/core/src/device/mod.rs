@@ -37,8 +37,8 @@ pub struct Device {
     /// Number of host requests held, and of the device's own that keep others out.
     held: u32,
     occupied: u32,
-    /// Number of requests of its own.
-    own: u32,
+    /// Number of requests of its own that have not ended.
+    pub own: u32,
     /// Requests held that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
@@ -89,11 +89,6 @@ impl Device {
     /// Returns the number of requests held, including those of its own that keep others out.
     pub fn held(&self) -> u32 {
         self.held + self.occupied
-    }
-
-    /// Returns the number of requests of its own that have not ended.
-    pub fn own(&self) -> u32 {
-        self.own
     }
 
     /// Whether nothing is held.
@@ -270,7 +265,7 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        let Request { op, pages, mark, failed, host: HostSide { prefetch, .. }, .. } = pool[id];
+        let Request { op, pages, mark, failed, host, .. } = pool[id];
         let sched::Part::Pages { at, count } = part else {
             self.waiting.leave(&pool[id], &self.array, ftl, work);
             pool[id].device.steps_left = pages.pages;
@@ -278,7 +273,7 @@ impl Device {
         };
         let issuing = pages.part(at, count);
         self.tell(&pool[id], issuing, now_ns, ftl);
-        if prefetch && (op == Op::Read || !ftl.updates_free()) {
+        if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
             pool[id].host.prefetch = false;
         }

@@ -13,9 +13,18 @@ use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
 use crate::flash::{Cells, Work};
-use crate::request::{BlockSize, Mark, Pages};
+use crate::request::{Mark, Pages};
 use crate::util::codec::Encoder;
 use crate::util::{Bits, Stat};
+
+/// Sizes of a logical block: the answer to COOP_GetSize.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    /// Pages of a block.
+    pub pages: u32,
+    /// Bytes of a page (FPS).
+    pub page_bytes: u32,
+}
 
 /// An FTL while requests run: what host and device ask of it.
 pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}

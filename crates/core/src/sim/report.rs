@@ -62,7 +62,7 @@ impl Simulation<'_> {
 
     /// Returns the number of requests of the workload that have arrived and not completed.
     pub(super) fn under_way(&self) -> usize {
-        self.host.under_way() - self.device.own() as usize
+        self.host.under_way() - self.device.own as usize
     }
 
     /// Notes how long the array has worked at the first arrival, if nothing is due before it.

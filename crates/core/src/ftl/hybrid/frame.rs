@@ -32,11 +32,12 @@ use super::store::{Role, Store};
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{Cause, Work};
+use crate::ftl::faces::BlockSize;
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::settings::PartialWrite;
 use crate::ftl::settings::Settings;
 use crate::ftl::{Cooperate, FlashTranslation, MapStats, Prepare, Serve};
-use crate::request::{BlockSize, Mark, Pages};
+use crate::request::{Mark, Pages};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 

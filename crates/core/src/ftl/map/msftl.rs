@@ -377,8 +377,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.due.set_programmed(from.value()?)?;
         match &mut self.held {
             Held::Flat(flat) => {
-                let known: Vec<(u32, bool)> = from.value()?;
-                for (lpn, dirty) in known {
+                for (lpn, dirty) in from.value::<Vec<(u32, bool)>>()? {
                     if lpn >= pages.lpns() {
                         return Damage::impossible(format!("the mapping of page {lpn} cannot be cached"));
                     }
