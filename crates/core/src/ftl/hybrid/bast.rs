@@ -19,7 +19,7 @@ use super::frame::{Hybrid, complete};
 use super::layout::Shape;
 use super::logs::{BlockWrite, FoundLog, Logs};
 use super::merges::MergeKind;
-use super::store::{HybridBlock, Role, Store};
+use super::store::{Block, Role, Store};
 use crate::flash::{Cause, Work};
 use crate::util::{List, Lru, NONE};
 
@@ -77,7 +77,7 @@ impl Pairs {
             return complete(self, store, work);
         }
         let log = self.detach(logical, store);
-        let HybridBlock { valid, in_order, .. } = *store.block(log);
+        let Block { valid, in_order, .. } = *store.block(log);
         if valid > 0 && in_order {
             return store.merge_in_order(log, work);
         }
@@ -176,7 +176,7 @@ impl Logs for Pairs {
         let logical = store.block_of(first);
         let log = self.log(logical);
         if log != NONE {
-            let HybridBlock { next, in_order, .. } = *store.block(log);
+            let Block { next, in_order, .. } = *store.block(log);
             let free = store.shape.pages_per_block - next;
             let continues = in_order && store.offset(first) == next && pages <= free;
             if pages >= free && !continues {

@@ -1,6 +1,6 @@
 //! Merges of hybrid FTLs: how they proceed, and how many there were of each kind.
 
-use super::store::{HybridBlock, Role, Store};
+use super::store::{Block, Role, Store};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
@@ -82,7 +82,7 @@ impl Store {
     /// the data block.
     pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
-        let HybridBlock { next, padded, .. } = self.blocks[log as usize];
+        let Block { next, padded, .. } = self.blocks[log as usize];
         let kind = match next == self.shape.pages_per_block {
             false => MergeKind::Partial,
             true if padded => MergeKind::PaddedSwitch,

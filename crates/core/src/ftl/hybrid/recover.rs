@@ -33,7 +33,7 @@
 
 use super::frame::{Hybrid, complete};
 use super::logs::{FoundLog, Logs};
-use super::store::{HybridBlock, Role, Store};
+use super::store::{Block, Role, Store};
 use crate::flash::media::{Kind, Media, Page, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::recovery::{Flaw, Found, Recovery, Version, erase_all, read_all};
@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
         for &(block, role) in roles {
             let [owner, valid] = [self.logical[block as usize], self.live[block as usize]];
             let next = self.media.used(block);
-            store.blocks[block as usize] = HybridBlock { role, owner, next, valid, ..HybridBlock::FREE };
+            store.blocks[block as usize] = Block { role, owner, next, valid, ..Block::FREE };
             if role == Role::Data {
                 store.data[owner as usize] = block;
             }

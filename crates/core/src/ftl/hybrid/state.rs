@@ -4,7 +4,7 @@
 use std::io;
 
 use super::logs::{FoundLog, Logs};
-use super::store::{HybridBlock, Role, Store};
+use super::store::{Block, Role, Store};
 use crate::ftl::blocks::pool::Claims;
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
@@ -19,7 +19,7 @@ impl Store {
         let data: Vec<(u32, u32)> = self.data.iter().map(|&block| (block, next(block))).collect();
         let mut kept = Vec::new();
         logs.each(&mut |log| {
-            let HybridBlock { owner, next, in_order, .. } = *self.block(log);
+            let Block { owner, next, in_order, .. } = *self.block(log);
             kept.push((log, owner, next, in_order));
         });
         out.value(&(data, kept))?;
@@ -42,7 +42,7 @@ impl Store {
         for (logical, (block, next)) in (0..).zip(data).filter(|(_, (block, _))| *block != NONE) {
             store.take_up(
                 block,
-                HybridBlock { role: Role::Data, owner: logical, next, ..HybridBlock::FREE },
+                Block { role: Role::Data, owner: logical, next, ..Block::FREE },
                 &mut claims,
             )?;
             store.data[logical as usize] = block;
@@ -51,7 +51,7 @@ impl Store {
         for (born, (block, owner, next, in_order)) in (0..).zip(logs) {
             store.take_up(
                 block,
-                HybridBlock { role: Role::Log, owner, next, in_order, ..HybridBlock::FREE },
+                Block { role: Role::Log, owner, next, in_order, ..Block::FREE },
                 &mut claims,
             )?;
             found.push(FoundLog { block, born });
@@ -61,7 +61,7 @@ impl Store {
         store.count_map().or_else(Damage::impossible)?;
         for &FoundLog { block, .. } in &found {
             store.verify_order(block).or_else(Damage::impossible)?;
-            let HybridBlock { owner, in_order, .. } = *store.block(block);
+            let Block { owner, in_order, .. } = *store.block(block);
             if owner != NONE && in_order && !store.continues(block) {
                 return Damage::impossible(format!("log block {block} has older pages than its data block"));
             }
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Notes that a block is in use.
-    fn take_up(&mut self, block: u32, at: HybridBlock, claims: &mut Claims) -> Result<(), Damage> {
+    fn take_up(&mut self, block: u32, at: Block, claims: &mut Claims) -> Result<(), Damage> {
         claims.claim(block)?;
         let owned = at.owner == NONE
             || (at.owner < self.shape.logical_blocks() && self.lun(at.owner) == self.lun_of_block(block));

@@ -28,7 +28,7 @@ pub enum Role {
 
 /// An erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HybridBlock {
+pub struct Block {
     /// Its use.
     pub role: Role,
     /// Logical block it belongs to, or [`NONE`].
@@ -43,10 +43,10 @@ pub struct HybridBlock {
     pub padded: bool,
 }
 
-impl HybridBlock {
+impl Block {
     /// Erased.
-    pub(super) const FREE: HybridBlock =
-        HybridBlock { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
+    pub(super) const FREE: Block =
+        Block { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
 
     /// Returns the use for which it was taken, as its pages' spare areas record it.
     pub(super) fn kind(&self) -> Kind {
@@ -71,7 +71,7 @@ pub struct Store {
     pub(super) slots: Slots,
     /// Data block of each logical block, or [`NONE`].
     pub(super) data: Vec<u32>,
-    pub(super) blocks: Vec<HybridBlock>,
+    pub(super) blocks: Vec<Block>,
     pub(super) pool: BlockPool,
     /// Block of the present cooperative switch merge, or [`NONE`].
     pub(super) cooperative: u32,
@@ -95,7 +95,7 @@ impl Store {
             by_lun: Divider::new(shape.blocks_per_lun),
             slots: Slots::new(shape.owners(), pages),
             data: vec![NONE; shape.logical_blocks() as usize],
-            blocks: vec![HybridBlock::FREE; shape.blocks() as usize],
+            blocks: vec![Block::FREE; shape.blocks() as usize],
             pool,
             cooperative: NONE,
             merges: MergeStats::default(),
@@ -140,7 +140,7 @@ impl Store {
 
     /// Returns an erase block.
     #[inline]
-    pub(crate) fn block(&self, block: u32) -> &HybridBlock {
+    pub(crate) fn block(&self, block: u32) -> &Block {
         &self.blocks[block as usize]
     }
 
@@ -162,14 +162,14 @@ impl Store {
     /// Takes an erased block of a LUN.
     pub(crate) fn take(&mut self, lun: u32, role: Role, owner: u32) -> u32 {
         let block = self.pool.take(lun).expect("the layout leaves erased blocks for merges");
-        self.blocks[block as usize] = HybridBlock { role, owner, ..HybridBlock::FREE };
+        self.blocks[block as usize] = Block { role, owner, ..Block::FREE };
         block
     }
 
     /// Returns a block to the pool in which nothing was programmed.
     pub(crate) fn give_back(&mut self, block: u32) {
         self.slots.tell(|medium| medium.rewind(block, 0));
-        self.blocks[block as usize] = HybridBlock::FREE;
+        self.blocks[block as usize] = Block::FREE;
         self.pool.push(block);
     }
 
@@ -280,7 +280,7 @@ impl Store {
     /// Erases a block without valid pages.
     pub(crate) fn erase(&mut self, block: u32, work: &mut Work) {
         self.slots.erase(block);
-        self.blocks[block as usize] = HybridBlock::FREE;
+        self.blocks[block as usize] = Block::FREE;
         let lun = self.lun_of_block(block);
         self.pool.erased(lun, block);
         let successor = self.pool.successor(lun, block);
@@ -301,7 +301,7 @@ impl Store {
     /// Whether a log block that was written in order can become its owner's data block, with what it lacks
     /// behind its last page.
     pub(super) fn continues(&self, log: u32) -> bool {
-        let HybridBlock { owner, next, .. } = self.blocks[log as usize];
+        let Block { owner, next, .. } = self.blocks[log as usize];
         let first = owner * self.shape.pages_per_block;
         let data = self.data[owner as usize];
         let elsewhere = |page| page == NONE || self.block_of(page) != data;
@@ -320,7 +320,7 @@ impl Store {
     /// Whether a page of a block with an owner has a newer version elsewhere or, if trims are durable, may
     /// have been trimmed.
     pub(crate) fn superseded(&self, block: u32) -> bool {
-        let HybridBlock { owner, next, .. } = self.blocks[block as usize];
+        let Block { owner, next, .. } = self.blocks[block as usize];
         let [first, page] = [owner, block].map(|block| block * self.shape.pages_per_block);
         let trimmed = self.has_trims(owner);
         (0..next.min(self.shape.lpns - first)).any(|offset| {
