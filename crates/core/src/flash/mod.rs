@@ -239,7 +239,7 @@ struct Chain {
     fence: u32,
     /// The load that it waits for.
     needs: u32,
-    /// The number up to which all must have finished before it; 0: no condition.
+    /// The number up to which all programs and erases must have finished before it; 0: no condition.
     settled: u32,
     /// LPN the chain is for, or [`crate::util::NONE`].
     lpn: u32,
@@ -250,16 +250,16 @@ struct Chain {
 struct Joining {
     /// Not 0: the next step is not merged into the last one.
     marked: u32,
-    /// Not 0: the next step is not merged into the last one, which is waited for, or `each`.
+    /// Not 0: the next step is not merged into the last one, because that is waited for or `each` is set.
     apart: u64,
-    /// Every flash operation is a step of its own.
+    /// Whether every flash operation is a step of its own.
     each: bool,
-    /// Steps are folded.
+    /// Whether steps are folded.
     fold: bool,
 }
 
-/// How many NAND pages the next copy reads and programs and, unless any is as good as another, which: those
-/// programmed as consecutive ones of a block.
+/// How many NAND pages the next copy reads and programs and, if that matters, which: those programmed are
+/// consecutive pages of a block.
 #[derive(Clone, Debug, Default)]
 struct Copied {
     pages: [u32; 2],
@@ -274,7 +274,7 @@ struct Labelled {
     numbered: u32,
 }
 
-/// What the device says of the LUNs.
+/// What the device says about the LUNs.
 #[derive(Clone, Debug)]
 struct Waited {
     /// By LUN: the work in which requests behind the current one last waited for it.

@@ -9,7 +9,7 @@ pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
-    /// Returns when the next request arrives; `None` if none will, or not before a completion or a timer.
+    /// Returns when the next request arrives; `None` if none will, or only after a completion or a timer.
     fn next_ns(&self) -> Option<u64>;
 
     /// Whether all requests have arrived.
@@ -21,20 +21,20 @@ pub trait Arrivals {
         false
     }
 
-    /// Puts the request that arrives next into the pool: at `arrival_ns`, as [`Arrivals::next_ns`] has just
-    /// said.
+    /// Puts the request that arrives next into the pool; it arrives at `arrival_ns`, which
+    /// [`Arrivals::next_ns`] has just returned.
     ///
     /// # Errors
     /// The workload's error.
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError>;
 
-    /// Appends writes of the dirty pages between two bytes of the device that a page cache above holds.
+    /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
     fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
 
-    /// A request just taken became part of one that is pending: both complete with that one.
+    /// Notes that a request just taken became part of a pending one: both complete with that one.
     fn merged(&mut self, pending: &mut Request, taken: &Request);
 
-    /// A request completed.
+    /// Notes that a request has completed.
     fn completed(&mut self, now_ns: u64, request: &Request);
 
     /// Returns what was read and dropped.
@@ -45,7 +45,7 @@ pub trait Arrivals {
 
 /// A feed that stands above the block layer, where things happen that no completion causes.
 pub trait Above: Arrivals + Account {
-    /// Returns when the next of them does; [`NEVER`](crate::clock::NEVER) if none will.
+    /// Returns when the next of them happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
     fn timer_ns(&self) -> u64;
 
     /// Runs what is due.
@@ -54,7 +54,7 @@ pub trait Above: Arrivals + Account {
     /// The workload's error.
     fn tick(&mut self, now_ns: u64) -> Result<(), SourceError>;
 
-    /// Whether it has been waiting for its requests to be taken, and can go on now that they are.
+    /// Whether it was waiting for its requests to be taken, and can go on now that they have been.
     fn goes_on(&self) -> bool;
 }
 
@@ -66,17 +66,17 @@ pub trait Account {
         false
     }
 
-    /// Takes in what the device has done so far.
+    /// Records what the device has done so far.
     fn measure(&mut self, _done: Done) {}
 
     /// Adds to a result what was counted; `done` is what the device did, `merged` the number of requests that
     /// became part of a pending one.
     fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
 
-    /// Check mode: a request has completed.
+    /// Notes, in check mode, that a request has completed.
     fn landed(&mut self, _request: &Request, _version: VersionOf) {}
 
-    /// Check mode: verifies what was promised since the last call.
+    /// Verifies, in check mode, what was promised since the last call.
     ///
     /// # Errors
     /// What is lost or stale, as a message.
