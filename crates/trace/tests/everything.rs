@@ -396,7 +396,9 @@ fn stopped(
     let report = simulation.advance(until_ns, &mut watch).map(|()| {
         let mut report = serde_json::to_value(simulation.report()).unwrap();
         let used = report["utilization"].as_object_mut().unwrap();
-        ["channel", "channel_busy_ns", "bottleneck"].map(|key| used.remove(key));
+        for key in ["channel", "channel_busy_ns", "bottleneck"] {
+            used.remove(key);
+        }
         report.to_string()
     });
     outcome(report, &watch, "stopped")
