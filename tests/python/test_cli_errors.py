@@ -171,7 +171,7 @@ def test_vary_of_a_key_twice(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("option", "path", "what"),
     [
-        ("--json", "a.csv/r.json", "no directory"),
+        ("--json", "a.csv/r.json", "is not a directory"),
         ("--json", ".", "directory"),
         ("--json", "/proc/r.json", "cannot write"),
         ("--json", "a.csv", "would replace the input"),

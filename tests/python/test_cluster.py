@@ -125,7 +125,7 @@ def test_no_worker_is_left(cli: Cli) -> None:
         done = cli("sweep", "study.toml", "--out", "out", "--dask", address, "--dask-wait", "0")
         assert (done.returncode, len(lines(done.stderr))) == (2, 1), done.stderr
     kept = len(list((cli.directory / "out" / "json").glob("*.json")))
-    assert f" runs, {kept} more were there" in cli.ok("sweep", "study.toml", "--out", "out")
+    assert f" runs, {kept} more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
 
 
 def test_a_worker_comes_back(cli: Cli) -> None:
