@@ -284,7 +284,7 @@ def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
         stamps = now
     total = table(cli.directory / "whole").height
     printed = cli.ok("sweep", "study.toml", "--out", "out", *where)
-    assert f"{total - len(stamps)} runs, {len(stamps)} more were there" in printed
+    assert f"{total - len(stamps)} runs, {len(stamps)} more already existed" in printed
     assert same(table(cli.directory / "out")) == same(table(cli.directory / "whole"))
 
 

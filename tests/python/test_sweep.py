@@ -144,15 +144,15 @@ def test_students_t(freedom: int, t: float) -> None:
 
 def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
     first = cli.ok("sweep", "study.toml", "--out", "out")
-    assert "20 runs, 0 more were there" in first
+    assert "20 runs, 0 more already existed" in first
     before = table(cli.directory / "out")
-    assert "0 runs, 20 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
+    assert "0 runs, 20 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
     assert table(cli.directory / "out").equals(before)
     # After a longer axis, only what is new is run; after damage to a result, only that one.
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 6, 1]"))
     (cli.directory / "out" / "json" / f"{before['hash'][3]}.json").write_text("{")
-    assert "5 runs, 19 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
-    assert "24 runs, 0 more were there" in cli.ok("sweep", "study.toml", "--out", "out", "--fresh")
+    assert "5 runs, 19 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
+    assert "24 runs, 0 more already existed" in cli.ok("sweep", "study.toml", "--out", "out", "--fresh")
 
 
 def test_what_a_short_run_costs(cli: Cli) -> None:
@@ -211,7 +211,7 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     # Once mended, only those are run.
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("4096", "8192"))
     (cli.directory / "volumes" / "huge.csv").unlink()
-    assert "1 runs, 4 more were there" in cli.ok("sweep", "study.toml", "--out", "out")
+    assert "1 runs, 4 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
 
 
 def test_every_run_fails(cli: Cli) -> None:
@@ -364,7 +364,7 @@ def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
         assert stamps.items() <= now.items(), "a finished run was done again"
         stamps = now
     printed = cli.ok("sweep", "study.toml", "--out", "out")
-    assert f"{80 - len(stamps)} runs, {len(stamps)} more were there" in printed
+    assert f"{80 - len(stamps)} runs, {len(stamps)} more already existed" in printed
     assert same(table(cli.directory / "out")) == same(table(cli.directory / "whole"))
     now = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
     assert stamps.items() <= now.items()
@@ -382,7 +382,7 @@ def test_an_interrupt_says_so_and_leaves_what_is_done(cli: Cli) -> None:
         _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (130, "interrupted\n")
     done = len(list(folder.glob("*.json")))
-    assert f"{80 - done} runs, {done} more were there" in cli.ok("sweep", "study.toml", "--out", "out")
+    assert f"{80 - done} runs, {done} more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
 
 
 def test_two_at_once_do_not_write_in_one_place(cli: Cli) -> None:
@@ -414,7 +414,7 @@ def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
     assert table(cli.directory / "out").equals(before)
     # The same study continues, from wherever it is called.
     said = Cli(cli.directory / "other").ok("sweep", "../study.toml", "--out", "../out")
-    assert "0 runs, 4 more were there" in said
+    assert "0 runs, 4 more already existed" in said
     cli.ok("sweep", "other/study.toml", "--out", "out", "--fresh")
     assert table(cli.directory / "out")["scheduler"].unique().sort().to_list() == ["noop", "row"]
     assert not (cli.directory / "out" / "figure.png").exists()
