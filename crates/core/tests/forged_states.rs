@@ -339,7 +339,7 @@ fn data_in_another_place_than_its_own_is_refused() {
         load(&settings, &state, false).err().map(|error| error.to_string())
     };
     assert_refused(refused(&|map| map[0] = map[1]), "which is not its own");
-    assert_refused(refused(&|map| map.swap(0, 1)), "not on its chip");
+    assert_refused(refused(&|map| map.swap(0, 1)), "not on its LUN");
     // Four slots per block, 16 blocks per chip.
     let data: Data = postcard::from_bytes(&state[ends[DATA - 1] + 8..ends[DATA]]).unwrap();
     let erased = data.3.iter().find(|&&block| block / 16 == map[0] / 64).unwrap() * 4;
