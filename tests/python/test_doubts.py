@@ -47,7 +47,7 @@ DAY_NS = 86_400 * 10**9
 DOUBTFUL = {
     "twice": (
         logged_twice(),
-        "9.9 % of the requests are the same as one of the 4 before them, within 50 ms: if the recorder logs",
+        "10.3 % of the requests are the same as one of the 4 before them, within 50 ms: if the recorder logs",
     ),
     "joined": (
         joined(),
@@ -133,7 +133,8 @@ def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
         done.stderr,
     )
     assert said, done.stderr
-    assert int(said[1]) < 10
+    # A request arrives every 10 us and takes 70 us: the first that waits for a second arrives at 0.167 of 1.4 s.
+    assert int(said[1]) == 12
     assert cli("run", "map-plus", "--trace", "a.csv", "--speed", said[2]).stderr == ""
     assert cli("run", "map-plus", "--trace", "a.csv", "--replay", "closed").stderr == ""
     both = cli("compare", "map-plus", "--trace", "a.csv", "--vary", "host.scheduler=noop,row").stderr

@@ -65,7 +65,7 @@ def test_binary_blktrace(cli: Cli, order: str, pack: type[bytes]) -> None:
     (cli.directory / "sda.blktrace.0").write_bytes(pack(events(order)))
     found = json.loads(cli.ok("trace", "info", "sda.blktrace.0", "--json", "-"))
     assert (found["format"], found["requests"], found["dropped"]) == ("blktrace", 4, {"not_issue": 8})
-    assert found["notes"][0] == "counted the records of action Q"
+    assert found["notes"][0] == "counted the rows of action Q"
     assert "blkparse -i NAME -d all.bin -O" in found["notes"][1]
     assert head(cli, "sda.blktrace.0") == [
         "0,R,4096,4096",
