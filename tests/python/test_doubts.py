@@ -133,7 +133,7 @@ def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
         done.stderr,
     )
     assert said, done.stderr
-    # A request arrives every 10 us and takes 70 us: the first that waits for a second arrives at 0.167 of 1.4 s.
+    # A request arrives every 10 us and takes 70 us: the first that waits for a second arrives at 167 ms.
     assert int(said[1]) == 12
     assert cli("run", "map-plus", "--trace", "a.csv", "--speed", said[2]).stderr == ""
     assert cli("run", "map-plus", "--trace", "a.csv", "--replay", "closed").stderr == ""

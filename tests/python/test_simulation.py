@@ -141,8 +141,8 @@ def test_what_is_wrong_is_refused_and_changes_nothing() -> None:
     before = comparable(device.result())
     for arguments, text in [
         (("X", 0, 4096), "R, W, T"),
-        (("R", 0, 0), "no range of the device"),
-        (("R", 1 << 60, 4096), "no range of the device"),
+        (("R", 0, 0), "not within the user capacity"),
+        (("R", 1 << 60, 4096), "not within the user capacity"),
     ]:
         with pytest.raises(ftlab.UserError, match=text):
             device.submit(*arguments)
