@@ -130,7 +130,9 @@ fn follow(page: &str, copied: &Path) -> Vec<String> {
             let found = ["\nregistry! {\n", "$list! {\n"].into_iter().find_map(|head| registry.find(head));
             let list = found.unwrap_or_else(|| panic!("{} has no registry", path.display()));
             let mut lines = registry[list..].match_indices('\n').map(|(at, _)| list + at + 1);
-            let first = lines.find(|&at| registry[at..].lines().next().unwrap().contains(" = ")).unwrap();
+            // `Part = module::Part;`, `module::Part;`, or `module { Part = "name", ... }`.
+            let is_part = |line: &str| line.contains(" = ") || line.contains("::") && !line.contains("pub ");
+            let first = lines.find(|&at| registry[at..].lines().next().is_some_and(is_part)).unwrap();
             let (before, after) = registry.split_at(first);
             fs::write(&path, format!("{before}{code}{after}")).unwrap();
         } else {
