@@ -47,7 +47,7 @@ help:
 	@echo 'make fuzz     200,000 mutated inputs over every reader (CI: 2,000)'
 	@echo 'make soak     long campaigns: 20,000 configurations; 100,000 sequences of C calls; signals and full disks over every command that writes'
 	@echo 'make audit    licences and known advisories of all dependencies'
-	@echo 'make docs     write docs/configuration.md again, from the code'
+	@echo 'make docs     write docs/configuration.md, docs/fields.md and python/ftlab/fields.py again, from the code'
 	@echo 'make validation  compare ftlab with plain models and public simulators; writes docs/validation.md'
 	@echo 'make site     the documentation as a web site in $(OUT)/site; every warning is an error'
 	@echo 'make picture  draw the pictures of README.md, of getting started and of the explanations again'
@@ -168,6 +168,7 @@ audit: $(VENV)/.deps
 
 docs: $(VENV)/.built
 	$(BIN)/python -c 'import ftlab; print(ftlab.reference(), end="")' > docs/configuration.md
+	FTLAB_FIELDS=write cargo test --locked --package ftlab-embed --test fields
 
 # The rows of recorded traces need them; a figure out of its bounds is an error.
 validation: $(VENV)/.built

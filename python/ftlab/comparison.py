@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import Config, InternalError, UserError
 from ftlab.configs import ConfigLike, Override, Scalar, load, to_text
-from ftlab.labels import Labels
+from ftlab.labels import Labels, Shown, Side
 from ftlab.outputs import json_text
 from ftlab.progress import Reporter
 from ftlab.result import Result
@@ -31,13 +31,9 @@ MOST_VARIANTS = 1000
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Shown):
     """One of the compared configurations."""
 
-    label: str
-    """The varied values, joined by commas."""
-    set: dict[str, str]
-    """The varied keys with this variant's values."""
     result: Result
     """What it measured."""
 
@@ -123,18 +119,10 @@ class Plan:
         return Comparison(json.loads(self.base.json()), self.vary, variants)
 
 
-class Comparison:
+class Comparison(Side):
     """Finished variants in the order of the product; prints as a table."""
 
-    def __init__(self, config: dict[str, Any], vary: dict[str, list[str]], variants: list[Variant]) -> None:
-        """Makes it; ``config`` is the resolved base, before any key was varied."""
-        self.config = config
-        self.vary = vary
-        self.variants = variants
-
-    def labels(self) -> Labels:
-        """Returns what tables and pictures call the variants."""
-        return Labels(self.vary, (variant.set for variant in self.variants))
+    variants: list[Variant]
 
     def __getitem__(self, which: str | int | Mapping[str, Scalar]) -> Result:
         """Returns the result of a variant: by label, by position, or by varied values that identify it.
@@ -161,10 +149,6 @@ class Comparison:
     def __iter__(self) -> Iterator[Result]:
         """Iterates over the results, in order."""
         return (variant.result for variant in self.variants)
-
-    def __len__(self) -> int:
-        """Returns the number of variants."""
-        return len(self.variants)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the content of the JSON file."""

@@ -1,542 +1,634 @@
 """The fields of a result, with their types: a checker finds a misspelt one, an editor completes it.
 
-They are those of the JSON; docs/glossary.md says what each is, with its formula. Times are nanoseconds, sizes
-bytes. A test compares these classes with real results, field by field.
+`make docs` writes this file from the structs of `crates/core/src/metrics` and `crates/embed/src/result.rs`.
 """
 
 from __future__ import annotations
 
-import types
-import typing
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from ftlab.units import count, duration, size
-
-_LINE = 100
-"""Characters that a section prints at most."""
-
-
-class Section(Mapping[str, Any]):
-    """A JSON object whose fields are attributes too: ``result.latency.read.mean_ns``."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        """Makes it; ``data`` is shared, not copied."""
-        self._data: Final = data
-
-    def __getitem__(self, name: str) -> Any:
-        """Returns the field ``name``; an object is a section again."""
-        value = self._data[name]
-        return _sections(type(self)).get(name, Section)(value) if isinstance(value, dict) else value
-
-    if not TYPE_CHECKING:
-        # A checker knows the fields by their declarations, and no others.
-
-        def __getattr__(self, name: str) -> Any:
-            """Returns the field ``name``."""
-            if name.startswith("_"):
-                raise AttributeError(name)
-            try:
-                return self[name]
-            except KeyError:
-                if name in _optional(type(self)):
-                    return None
-                raise AttributeError(f"no field {name!r}; there are: {', '.join(self._data)}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterates over the names of the fields, in order."""
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        """Returns the number of fields."""
-        return len(self._data)
-
-    def __dir__(self) -> list[str]:
-        """Returns the attributes, including fields, for completion."""
-        return [*super().__dir__(), *self._data]
-
-    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
-        """Supports pickle."""
-        return type(self), (self._data,)
-
-    def __repr__(self) -> str:
-        """Returns the fields in a line, with units; objects by their names alone."""
-        shown = ", ".join(f"{_plain(name)}={_shown(name, value)}" for name, value in self._data.items())
-        if len(shown) > _LINE:
-            shown = shown[: _LINE - 3].rsplit(", ", 1)[0] + ", ..."
-        return f"{type(self).__name__}({shown})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the plain dictionary; do not change it."""
-        return self._data
-
-
-def _plain(name: str) -> str:
-    """Returns a name without its unit, which is shown with the value."""
-    return name.removesuffix("_ns").removesuffix("_bytes")
-
-
-def _shown(name: str, value: Any) -> str:
-    if isinstance(value, dict):
-        return "{...}"
-    if isinstance(value, list):
-        return f"[{len(value)}]"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return repr(value)
-    if name.endswith("_ns"):
-        return duration(value)
-    if name.endswith("_bytes") or name.startswith("bytes_"):
-        return size(value)
-    return count(value) if isinstance(value, int) else f"{value:.6g}"
-
-
-@cache
-def _hints(kind: type[Section]) -> dict[str, tuple[Any, ...]]:
-    """Returns the declared types of each field."""
-    hints = typing.get_type_hints(kind)
-    return {
-        name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        for name, hint in hints.items()
-    }
-
-
-@cache
-def _optional(kind: type[Section]) -> frozenset[str]:
-    """Returns the fields that some results lack; there they are None."""
-    return frozenset(name for name, options in _hints(kind).items() if types.NoneType in options)
-
-
-@cache
-def _sections(kind: type[Section]) -> dict[str, type[Section]]:
-    """Returns the declared classes of a section's own sections."""
-    return {
-        name: each
-        for name, options in _hints(kind).items()
-        for each in options
-        if isinstance(each, type) and issubclass(each, Section)
-    }
-
-
-Causes: typing.TypeAlias = Mapping[str, int]
-"""A number for each cause: host, map, gc, gc-map, dir, merge, pad, wear."""
-
-
-class Settings(Section):
-    """The configuration of a result: every key (docs/configuration.md)."""
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Returns a key, or a table of keys."""
-
-
-class Trace(Section):
-    """What was requested."""
-
-    requests: int
-    reads: int
-    writes: int
-    trims: int
-    flushes: int
-    bytes_read: int
-    bytes_written: int
-    footprint_bytes: int
-    out_of_order: int
-    dropped: Mapping[str, int]
-    notes: list[str] | None
-
-
-class Bins(Section):
-    """A histogram's bins that hold a value: the least value of each, and the count."""
-
-    bins: list[list[int]]
-
-
-class Times(Section):
-    """A distribution of times."""
-
-    count: int
-    mean_ns: float
-    stddev_ns: float
-    min_ns: int
-    max_ns: int
-    percentile_ns: Mapping[str, int]
-    histogram: Bins | None
-    """With ``results.histograms``."""
-
-
-class ByOperation(Section):
-    """Times of reads, of writes, and of both."""
-
-    read: Times
-    write: Times
-    all: Times
-
-
-class MappingCache(Section):
-    """The mapping cache."""
-
-    hits: int
-    misses: int
-    prefetches: int
-    hit_ratio: float | None
-    translation_reads: int
-    translation_programs: int
-    map_bytes_programmed: int
-    updated_ratio: float | None
-    flushes: int
-    unit_bytes: int
-    directory_bytes: int
-
-
-class HostScheduler(Section):
-    """The host's I/O scheduler."""
-
-    name: str
-    prioritized: int
-    batches: int
-    expired: int
-
-
-class DeviceScheduler(Section):
-    """The device's scheduler."""
-
-    scheduler: str
-    batches: int
-
-
-class Conflicts(Section):
-    """Requests that found a chip that they need busy or awaited."""
-
-    read: int
-    write: int
-    ratio: float | None
-
-
-class FlashCounts(Section):
-    """Operations by cause."""
-
-    reads: Causes
-    programs: Causes
-    erases: Causes
-    busy_ns: Causes
-
-
-class Flash(FlashCounts):
-    """Operations by cause, and the time of programs."""
-
-    program_time: Times
-
-
-class Merge(Section):
-    """Merges of one kind."""
-
-    count: int
-    pages_copied: int
-    busy_ns: int
-    cost_ratio: float | None
-
-
-class Merges(Section):
-    """Merges of a hybrid FTL by kind."""
-
-    full: Merge
-    partial: Merge
-    switch: Merge
-    padded_switch: Merge
-    cooperative: Merge
-
-
-class WriteAmplification(Section):
-    """Pages programmed for each page that the host wrote; None where it wrote none."""
-
-    total: float | None
-    gc: float | None
-    map: float | None
-    merge: float | None
-    pad: float | None
-
-
-class Wear(Section):
-    """Erase counts of all blocks."""
-
-    min: int
-    mean: float
-    max: int
-    stddev: float
-
-
-class Failed(Section):
-    """Requests that a read-only device refused."""
-
-    writes: int
-    trims: int
-    flushes: int
-
-
-class Blocks(Section):
-    """Blocks of the flash."""
-
-    all: int
-    retired: int
-    spare: int
-    spare_left: int
-
-
-class NvmeSmart(Section):
-    """Health as an NVMe drive would report it."""
-
-    critical_warning: int
-    available_spare: int | None
-    available_spare_threshold: int
-    percentage_used: int | None
-    data_units_read: int
-    data_units_written: int
-    host_read_commands: int
-    host_write_commands: int
-
-
-class EmmcHealth(Section):
-    """Health as an eMMC device would report it."""
-
-    PRE_EOL_INFO: int
-    DEVICE_LIFE_TIME_EST_TYP_A: int
-    DEVICE_LIFE_TIME_EST_TYP_B: int
-
-
-class UfsHealth(Section):
-    """Health as a UFS device would report it."""
-
-    bPreEOLInfo: int  # noqa: N815 - the standard's name
-    bDeviceLifeTimeEstA: int  # noqa: N815
-    bDeviceLifeTimeEstB: int  # noqa: N815
-
-
-class Health(Section):
-    """Wear-out."""
-
-    state: str
-    read_only_ns: int | None
-    failed: Failed
-    blocks: Blocks
-    nvme_smart: NvmeSmart
-    emmc_ext_csd: EmmcHealth
-    ufs_health_descriptor: UfsHealth
-
-
-class Precondition(Section):
-    """What was done before time 0."""
-
-    kind: str
-    pages_written: int
-    programs: int
-    erases: int
-    rounds: int
-    waf: list[float]
-    outcome: str | None
-
-
-class Bottleneck(Section):
-    """What was busiest."""
-
-    name: str
-    utilization: float
-    mean: float
-
-
-class Utilization(Section):
-    """How busy chips, dies and channels were."""
-
-    chip_busy_ns: list[int]
-    die_busy_ns: list[int]
-    channel_busy_ns: list[int]
-    chip: list[float]
-    die: list[float]
-    channel: list[float]
-    bottleneck: Bottleneck | None
-
-
-class Operations(Section):
-    """A number for each kind of operation."""
-
-    read: int
-    program: int
-    erase: int
-
-
-class Parallel(Section):
-    """Operations that used the flash's parallelism."""
-
-    multi_plane: Operations
-    cached: Operations
-    suspensions: Operations
-    passed: int
+from ftlab.section import Section, Settings
 
 
 class Engine(Section):
-    """What the run took; not deterministic."""
+    """What the run took."""
 
     wall_s: float
+    """Time that the simulation took, reading of the trace and preconditioning included."""
     requests_per_s: float | None
+    """trace.requests / wall_s."""
     peak_rss_bytes: int | None
+    """Largest resident memory of the process so far; null where it is not known."""
     version: str
-
-
-class RequestsOverTime(Section):
-    """Requests that completed in each interval."""
-
-    read: list[int]
-    write: list[int]
-
-
-class LatencyOverTime(Section):
-    """Mean latency in each interval; None without requests."""
-
-    read: list[float | None]
-    write: list[float | None]
-
-
-class Series(Section):
-    """What happened in each interval (``results.series``)."""
-
-    from_ns: int
-    width_ns: int
-    logical_pages_per_page: int
-    host_pages: list[int]
-    reads: Mapping[str, list[int]]
-    programs: Mapping[str, list[int]]
-    erases: Mapping[str, list[int]]
-    requests: RequestsOverTime
-    latency_mean_ns: LatencyOverTime
-    hits: list[int]
-    misses: list[int]
-
-
-class EraseMap(Section):
-    """How often blocks were erased (``results.erase_map``)."""
-
-    unit: str
-    blocks_per_unit: int
-    blocks_per_cell: int
-    mean: list[list[float]]
-    max: list[list[int]]
-
-
-class MissRatios(Section):
-    """Miss ratios of an LRU cache of each size; the number of items is ``["items"]``."""
-
-    item_bytes: int
-    sampling_rate: float
-    capacity_bytes: list[int]
-    miss_ratio: list[float]
+    """Version of ftlab."""
 
 
 class MissCurve(Section):
-    """The mapping cache's misses at every size (``results.miss_curve``)."""
+    """Misses of an LRU cache of each size; it starts empty."""
+
+    item_bytes: int
+    """Size of an item: mapping entry, translation unit."""
+    sampling_rate: float
+    """Items that were looked at / items; at 1 the curve is exact."""
+    capacity_bytes: list[int]
+    """Sizes of the cache."""
+    miss_ratio: list[float]
+    """(lookups of items with at least capacity / item size different items since their last lookup, and
+    first lookups) / lookups."""
+
+
+class MissCurves(Section):
+    """The mapping cache's misses at every size, were it LRU, over the run's own lookups."""
 
     lookups: int
-    entries: MissRatios
-    units: MissRatios
+    """Translations."""
+    entries: MissCurve
+    """For a cache of mapping entries."""
+    units: MissCurve
+    """For a cache of whole translation units."""
 
 
-class Points(Section):
-    """Points over time: the samples of each, their mean and the greatest."""
+class EraseMap(Section):
+    """How often blocks were erased, `flash.pe_cycles` and preconditioning included."""
+
+    unit: str
+    """What has a row: chip, or die or plane where those work on their own."""
+    blocks_per_unit: int
+    """Erase blocks of each."""
+    blocks_per_cell: int
+    """Neighbouring blocks of a cell; the last of a row may have fewer."""
+    mean: list[list[float]]
+    """Mean erase count of each cell, by row."""
+    max: list[list[int]]
+    """Greatest erase count of each cell, by row."""
+
+
+class ByHalfMeans(Section):
+    """A value for each interval, of reads and of writes."""
+
+    read: list[float | None]
+    """Reads."""
+    write: list[float | None]
+    """Writes."""
+
+
+class ByHalfCounts(Section):
+    """A value for each interval, of reads and of writes."""
+
+    read: list[int]
+    """Reads."""
+    write: list[int]
+    """Writes."""
+
+
+class IntervalsReport(Section):
+    """What happened in each interval k, which is from b(k) to b(k + 1)."""
 
     from_ns: int
+    """b(0) = first arrival."""
     width_ns: int
-    count: list[int]
-    mean: list[float]
-    max: list[float]
-
-
-class Benchmark(Section):
-    """What clients of a benchmark or a fio job saw."""
-
-    name: str
-    parameters: list[list[str]]
-    clients: int
-    runs: list[dict[str, int]]
-    operations: int
-    operations_per_s: float
-    bytes_read: int
-    bytes_written: int
-    throughput_bytes_per_s: float
-    throughput_stddev: float
-    elapsed_ns: int
-    failed_ns: int | None
-    latency: Mapping[str, Mapping[str, Any]]
-    write_latency: Points
-    write_latency_mean_ns: float | None
-    flash: FlashCounts
-    merges: Merges
-
-
-class PageCache(Section):
-    """The host's page cache."""
-
-    size_bytes: int
-    policy: str
-    hits: int
-    misses: int
-    hit_ratio: float | None
-    pages_written: Mapping[str, int]
-    peak_dirty_bytes: int
-    cached_bytes: Points
-    dirty_bytes: Points
-    tree_bytes: Points
-    tree_bytes_mean: float
-    global_tree_bytes: Points
-    global_tree_bytes_mean: float
+    """b(k + 1) - b(k); the last may end earlier."""
+    logical_pages_per_page: int
+    """L."""
+    host_pages: list[int]
+    """Logical pages that the host wrote."""
+    reads: Mapping[str, list[int]]
+    """R of each cause."""
+    programs: Mapping[str, list[int]]
+    """P of each cause."""
+    erases: Mapping[str, list[int]]
+    """E of each cause."""
+    requests: ByHalfCounts
+    """Requests with b(k) <= c(i) < b(k + 1)."""
+    latency_mean_ns: ByHalfMeans
+    """Their mean of c(i) - a(i); null where there were none."""
+    hits: list[int]
+    """Translations that found their entry in the mapping cache."""
+    misses: list[int]
+    """Those that did not."""
 
 
 class FileSystem(Section):
     """The host's file system."""
 
     commits: int
+    """Transactions of the journal."""
     journal_blocks: int
+    """Blocks written to the journal, descriptors and commit blocks included."""
     checkpoint_blocks: int
+    """Metadata blocks written in place."""
     discarded_blocks: int
+    """Blocks discarded."""
     merged_requests: int
+    """Requests that were merged with a pending one."""
+
+
+class PageCache(Section):
+    """The host's page cache."""
+
+    size_bytes: int
+    """`host.page_cache`."""
+    policy: str
+    """`host.flush_policy`."""
+    hits: int
+    """Pages of the clients' reads and writes found cached."""
+    misses: int
+    """Those that were not."""
+    hit_ratio: float | None
+    """hits / (hits + misses)."""
+    pages_written: Mapping[str, int]
+    """Dirty pages written, by why."""
+    peak_dirty_bytes: int
+    """Greatest number of bytes dirty or being written."""
+    cached_bytes: SeriesReport
+    """Bytes cached, over time."""
+    dirty_bytes: SeriesReport
+    """Bytes dirty or being written, over time."""
+    tree_bytes: SeriesReport
+    """Memory of the files' radix trees, over time; 288 B a node."""
+    tree_bytes_mean: float | None
+    """Mean of that over all samples."""
+    global_tree_bytes: SeriesReport
+    """Memory of the tree over logical pages, over time."""
+    global_tree_bytes_mean: float | None
+    """Mean of that over all samples."""
+
+
+class SeriesReport(Section):
+    """Points over time."""
+
+    from_ns: int
+    """Begin of the first point."""
+    width_ns: int
+    """Width of each point."""
+    count: list[int]
+    """Values in each point."""
+    mean: list[float | None]
+    """Their mean; null where there are none."""
+    max: list[int]
+    """The greatest; 0 where there are none."""
+
+
+class Benchmark(Section):
+    """What clients of a benchmark or a fio job saw, over the measured runs."""
+
+    name: str
+    """What ran."""
+    parameters: list[list[str]]
+    """Names and values that it ran with, in the order of its keys."""
+    clients: int
+    """Clients."""
+    runs: list[dict[str, int]]
+    """Each measured run."""
+    operations: int
+    """The clients' operations that ended in a measured run."""
+    operations_per_s: float
+    """Mean over the runs of operations x 10^9 / elapsed_ns."""
+    bytes_read: int
+    """Bytes the clients read."""
+    bytes_written: int
+    """Bytes the clients wrote."""
+    throughput_bytes_per_s: float
+    """Mean over the runs of (bytes read + written) x 10^9 / elapsed_ns."""
+    throughput_stddev: float
+    """Standard deviation of that over the runs, B/s."""
+    elapsed_ns: int
+    """Simulated time of the measured runs."""
+    failed_ns: int | None
+    """When a read-only device refused a write, which ended the clients; null if none did."""
+    latency: Mapping[str, Mapping[str, Any]]
+    """End - begin of the operations of each kind."""
+    write_latency: SeriesReport
+    """(c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point."""
+    write_latency_mean_ns: float | None
+    """The mean of that over all pages."""
+    flash: Flash
+    """Operations from the first measured run on."""
+    merges: Merges
+    """Merges from the first measured run on; costs relative to its operations of cause `host`."""
+
+
+class ByOperation(Section):
+    """Reads, programs and erasures."""
+
+    read: int
+    """Reads."""
+    program: int
+    """Programs."""
+    erase: int
+    """Erasures."""
+
+
+class ParallelOperations(Section):
+    """Operations that used what the flash can do at once; zeros where that is off."""
+
+    multi_plane: ByOperation
+    """Operations on more than one plane, each counted once."""
+    cached: ByOperation
+    """Cache operations: those that began while the one before was under way."""
+    suspensions: ByOperation
+    """Suspensions, by what was suspended."""
+    passed: int
+    """Reads served ahead of an older program or erasure (`flash.out_of_order`)."""
+
+
+class Bottleneck(Section):
+    """The busiest chip, or die where dies work on their own, or channel bus."""
+
+    name: str
+    """`chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
+    number."""
+    utilization: float
+    """Its share: near 1 it holds the run back, far below the requests came no faster."""
+    mean: float
+    """Mean share of all of its kind: near its own where the load is even."""
+
+
+class Utilization(Section):
+    """How busy chips, dies and channels were; of what is under way at the end, what had passed."""
+
+    chip_busy_ns: list[int]
+    """Time each chip was busy: cells and bus."""
+    die_busy_ns: list[int]
+    """Time each die was busy, chip by chip, where dies work on their own (`flash.interleave`); else none.
+    A chip is busy while any of its dies is."""
+    channel_busy_ns: list[int]
+    """Time each channel's bus was busy."""
+    chip: list[float]
+    """chip_busy_ns / elapsed_ns."""
+    die: list[float]
+    """die_busy_ns / elapsed_ns."""
+    channel: list[float]
+    """channel_busy_ns / elapsed_ns."""
+    bottleneck: Bottleneck | None
+    """The resource with the largest share; null where nothing was busy."""
+
+
+class Preconditioning(Section):
+    """What was done before time 0. None of it is in the run's own counters, but its erases are in `wear`."""
+
+    kind: str
+    """`device.precondition`."""
+    pages_written: int
+    """Logical pages written."""
+    programs: int
+    """NAND pages programmed, of all causes."""
+    erases: int
+    """Blocks erased."""
+    rounds: int
+    """Of kind `steady`: rounds of one user capacity, after it was written twice."""
+    waf: list[float]
+    """Of kind `steady`: programs x L / logical pages written, of each of the last rounds, at most five."""
+    outcome: Literal["reached", "capped"] | None
+    """Of kind `steady`: whether write amplification became steady, or the rounds were too many."""
+
+
+class UfsHealthDescriptor(Section):
+    """As a UFS device reports it: its health descriptor."""
+
+    bPreEOLInfo: int
+    """As `PRE_EOL_INFO`; 3 is called critical."""
+    bDeviceLifeTimeEstA: int
+    """As `DEVICE_LIFE_TIME_EST_TYP_A`."""
+    bDeviceLifeTimeEstB: int
+    """0."""
+
+
+class EmmcExtCsd(Section):
+    """As an eMMC device reports it: bytes of EXT_CSD."""
+
+    PRE_EOL_INFO: int
+    """0 without spare blocks; 1 normal, 2 from 80 % of them used, 3 from 90 %."""
+    DEVICE_LIFE_TIME_EST_TYP_A: int
+    """Life used in tenths: 1 below 10 %, ..., 10 below 100 %, then 11; 0 without an endurance."""
+    DEVICE_LIFE_TIME_EST_TYP_B: int
+    """0: there is one type of memory."""
+
+
+class NvmeSmart(Section):
+    """As an NVMe drive reports it: SMART / Health Information."""
+
+    critical_warning: int
+    """1 if available spare is below the threshold, + 8 if read-only."""
+    available_spare: int | None
+    """100 x spare blocks left / spare blocks, of the chip with the fewest left, rounded down; null without
+    spare blocks."""
+    available_spare_threshold: int
+    """`ftl.spare_threshold`, whole percents."""
+    percentage_used: int | None
+    """100 x mean erase count / `flash.endurance`, rounded down, at most 255; null without an endurance."""
+    data_units_read: int
+    """ceil(bytes of completed reads / 512,000)."""
+    data_units_written: int
+    """ceil(bytes of completed writes / 512,000)."""
+    host_read_commands: int
+    """Completed reads."""
+    host_write_commands: int
+    """Completed writes."""
+
+
+class Blocks(Section):
+    """Blocks of the flash: all = in service + spare + retired."""
+
+    all: int
+    """Blocks of the flash."""
+    retired: int
+    """Blocks past their limit, which hold nothing."""
+    spare: int
+    """Spare blocks the device began with."""
+    spare_left: int
+    """Spare blocks left."""
+
+
+class Failed(Section):
+    """Requests that a read-only device refused, in whole or in part: in `trace`, but in no times."""
+
+    writes: int
+    """Writes."""
+    trims: int
+    """Trims."""
+    flushes: int
+    """Flushes."""
+
+
+class Health(Section):
+    """Wear-out."""
+
+    state: Literal["good", "spare-low", "read-only"]
+    """read-only; else spare-low if available spare < `ftl.spare_threshold`; else good."""
+    read_only_ns: int | None
+    """When the device turned read-only, on the clock of the arrivals; null if it did not."""
+    failed: Failed
+    """Requests that a read-only device refused, in whole or in part."""
+    blocks: Blocks
+    """The erase blocks."""
+    nvme_smart: NvmeSmart
+    """NVMe: SMART / Health Information."""
+    emmc_ext_csd: EmmcExtCsd
+    """eMMC: bytes of EXT_CSD."""
+    ufs_health_descriptor: UfsHealthDescriptor
+    """UFS: device health descriptor."""
+
+
+class Wear(Section):
+    """Erase counts of all blocks, `flash.pe_cycles` and those of preconditioning included."""
+
+    min: int
+    """Least."""
+    mean: float
+    """Mean."""
+    max: int
+    """Greatest."""
+    stddev: float
+    """Standard deviation of the population."""
+
+
+class Waf(Section):
+    """Write amplification: pages programmed for each page that the host wrote."""
+
+    total: float | None
+    """P x L / H."""
+    gc: float | None
+    """(P(gc) + P(wear)) x L / H."""
+    map: float | None
+    """(P(map) + P(gc-map) + P(dir)) x L / H."""
+    merge: float | None
+    """P(merge) x L / H."""
+    pad: float | None
+    """P(pad) x L / H."""
+
+
+class Merge(Section):
+    """Merges of one kind."""
+
+    count: int
+    """How many."""
+    pages_copied: int
+    """Pages copied by them; of padded switch merges the padding programmed."""
+    busy_ns: int
+    """Time of their copies and erases, and of the padding."""
+    cost_ratio: float | None
+    """busy_ns / that of the operations of cause `host`."""
+
+
+class Merges(Section):
+    """Merges of a hybrid FTL by kind."""
+
+    full: Merge
+    """Full merges."""
+    partial: Merge
+    """Partial merges."""
+    switch: Merge
+    """Switch merges."""
+    padded_switch: Merge
+    """Switch merges after padding."""
+    cooperative: Merge
+    """Cooperative switch merges."""
+
+
+class Flash(Section):
+    """Operations by cause."""
+
+    reads: Mapping[str, int]
+    """R(cause): page reads."""
+    programs: Mapping[str, int]
+    """P(cause): page programs."""
+    erases: Mapping[str, int]
+    """E(cause): block erases."""
+    busy_ns: Mapping[str, int]
+    """Time of cells and bus over all operations of the cause."""
+    program_time: Summary | None
+    """Time of the cells for each page programmed, of every cause; of a whole run."""
+
+
+class Conflicts(Section):
+    """Requests in conflict when the device took them."""
+
+    read: int
+    """Reads."""
+    write: int
+    """Writes and trims."""
+    ratio: float | None
+    """(read + write) / trace.requests."""
+
+
+class DeviceQueue(Section):
+    """The device's scheduler."""
+
+    scheduler: str
+    """`device.scheduler`."""
+    batches: int
+    """Chip batches that piq or vios created."""
+
+
+class Scheduler(Section):
+    """The host's I/O scheduler."""
+
+    name: str
+    """`host.scheduler`."""
+    prioritized: int
+    """Requests dispatched by choice from a hit queue while another was pending, and those of a chosen
+    batch after its first."""
+    batches: int
+    """Batches (block issues) that it created."""
+    expired: int
+    """Requests dispatched because d(i) - a(i) had come to `host.deadline`."""
+
+
+class MappingCache(Section):
+    """The mapping cache."""
+
+    hits: int
+    """Translations, one for each logical page of each request, whose entry was cached."""
+    misses: int
+    """Translations whose entry was not."""
+    prefetches: int
+    """Translation pages read for a scheduler's batch before its requests."""
+    hit_ratio: float | None
+    """(hits - prefetches) / (hits + misses)."""
+    translation_reads: int
+    """R(map)."""
+    translation_programs: int
+    """P(map)."""
+    map_bytes_programmed: int
+    """(P(map) + P(gc-map) + P(dir)) x NAND page size."""
+    updated_ratio: float | None
+    """Entries that differed from their copy on flash / entries programmed, over the units programmed with
+    cause map."""
+    flushes: int
+    """Flushes of all updated mappings: by amount (`ftl.flush`), and the host's."""
+    unit_bytes: int
+    """Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the map in RAM
+    whole."""
+    directory_bytes: int
+    """Size of the directory (GTD, MSD) in RAM: translation units x `ftl.entry`."""
+
+
+class Bins(Section):
+    """A histogram; those of two runs add up bin by bin."""
+
+    bins: list[list[int]]
+    """Least value of each bin that holds one, ns, and how many it holds, in ascending order. A bin that
+    begins at `v` is 1 ns wide up to 127, and above it 2^(floor(log2 v) - 6)."""
+
+
+class Summary(Section):
+    """A distribution of times t(i), over a set of n requests (or of what else the field names)."""
+
+    count: int
+    """n."""
+    mean_ns: float
+    """Sum of t(i) / n; 0 if n = 0."""
+    stddev_ns: float
+    """Square root of (sum of (t(i) - mean)^2 / n)."""
+    min_ns: int
+    """Least t(i)."""
+    max_ns: int
+    """Greatest t(i)."""
+    percentile_ns: Mapping[str, int]
+    """At p (fio's notation, `99.000000`): the ceil(n p / 100)-th smallest t(i), as the midpoint of its
+    bin, but within min and max: at most 1/128 off; none if n = 0."""
+    histogram: Bins | None
+    """The bins, with `results.histograms`."""
+
+
+class Parts(Section):
+    """A time t(i) of reads, of writes, and of both."""
+
+    read: Summary
+    """Reads."""
+    write: Summary
+    """Writes."""
+    all: Summary
+    """Reads and writes."""
+
+
+class Trace(Section):
+    """What was asked, failed requests included."""
+
+    requests: int
+    """reads + writes + trims + flushes, after dropping and repeating."""
+    reads: int
+    """Reads."""
+    writes: int
+    """Writes."""
+    trims: int
+    """Trims."""
+    flushes: int
+    """Flushes."""
+    bytes_read: int
+    """Sum of the sizes of reads."""
+    bytes_written: int
+    """Sum of the sizes of writes."""
+    footprint_bytes: int
+    """Number of different logical pages touched x logical page size."""
+    out_of_order: int
+    """After sorting among the 16,384 rows held: stamps smaller than the largest before, raised to it."""
+    dropped: Mapping[str, int]
+    """Records dropped, by reason."""
+    notes: list[str] | None
+    """What a reader of the figures should know of how the trace was read."""
 
 
 class Fields(Section):
-    """The fields of a whole result."""
+    """A result."""
 
     schema: str
+    """Name and version of this layout."""
     config: Settings
+    """Every key with its value; a run of it gives the same result."""
     trace: Trace
-    latency: ByOperation
-    wait: ByOperation
-    access: ByOperation
+    """What was asked."""
+    latency: Parts
+    """c(i) - a(i): completion - arrival."""
+    wait: Parts
+    """d(i) - a(i): dispatch - arrival."""
+    access: Parts
+    """c(i) - d(i): completion - dispatch."""
     mapping: MappingCache
-    scheduler: HostScheduler
-    device: DeviceScheduler
+    """The mapping cache."""
+    scheduler: Scheduler
+    """The host's scheduler."""
+    device: DeviceQueue
+    """The device's scheduler."""
     conflicts: Conflicts
+    """Requests that found a chip they need busy, or wanted by one before them, when the device took them."""
     flash: Flash
+    """Flash operations by cause."""
     merges: Merges
-    waf: WriteAmplification
+    """Merges of hybrid FTLs; zeros of a page-mapped FTL."""
+    waf: Waf
+    """Write amplification."""
     wear: Wear
+    """Erase counts of the blocks."""
     health: Health
-    precondition: Precondition
+    """The device's health, as a drive reports it."""
+    precondition: Preconditioning
+    """How the device came to its state at time 0."""
     utilization: Utilization
-    parallel: Parallel
+    """Busy time of each resource."""
+    parallel: ParallelOperations
+    """Operations that overlapped or passed each other at a die."""
     elapsed_ns: int
+    """Greatest c(i) - least a(i), over all requests; while requests are under way, up to now."""
     throughput_bytes_per_s: float
-    engine: Engine
-    series: Series | None
-    """With ``results.series``."""
-    erase_map: EraseMap | None
-    """With ``results.erase_map``."""
-    miss_curve: MissCurve | None
-    """With ``results.miss_curve``."""
+    """(bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns."""
     benchmark: Benchmark | None
-    """For a benchmark or a fio job."""
+    """What clients of a benchmark or a fio job saw; of runs with them."""
     page_cache: PageCache | None
-    """Where there is one."""
+    """The host's page cache, of runs with one."""
     file_system: FileSystem | None
-    """Where there is one."""
+    """The host's file system, of runs with one."""
+    series: IntervalsReport | None
+    """What happened in each interval of simulated time, with `results.series`."""
+    erase_map: EraseMap | None
+    """How often blocks were erased, with `results.erase_map`."""
+    miss_curve: MissCurves | None
+    """The mapping cache's misses at every size, with `results.miss_curve`."""
     own: Mapping[str, Mapping[str, float | None]] | None
-    """Figures that parts report themselves, by part and name."""
+    """Figures of parts' own, by part and name, where parts report any; null for what is no number."""
     own_legend: list[dict[str, str]] | None
-    """What each of these is: its part, name, unit and description."""
+    """What each figure of `own` is."""
+    engine: Engine
+    """About the simulator itself; different in every run."""

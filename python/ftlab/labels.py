@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ftlab.units import count
 
 if TYPE_CHECKING:
-    from ftlab.comparison import Comparison
+    from ftlab.section import Section
 
 FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""
@@ -139,7 +139,37 @@ def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> l
     return chosen
 
 
-def heading(comparison: Comparison) -> list[str]:
+@dataclass(frozen=True)
+class Shown:
+    """A result with what was varied for it."""
+
+    label: str
+    """The varied values, joined by commas."""
+    set: dict[str, str]
+    """The varied keys with their values."""
+    result: Section
+    """What it measured."""
+
+
+class Side:
+    """Results side by side, as tables and pictures show them."""
+
+    def __init__(self, config: dict[str, Any], vary: dict[str, list[str]], variants: Sequence[Shown]) -> None:
+        """Makes it; ``config`` is the resolved base, before any key was varied."""
+        self.config = config
+        self.vary = vary
+        self.variants = variants
+
+    def labels(self) -> Labels:
+        """Returns what tables and pictures call the variants."""
+        return Labels(self.vary, (variant.set for variant in self.variants))
+
+    def __len__(self) -> int:
+        """Returns the number of variants."""
+        return len(self.variants)
+
+
+def heading(comparison: Side) -> list[str]:
     """Describes what was run: the parts that all variants share, then each workload with its requests."""
     results = [variant.result.to_dict() for variant in comparison.variants]
     name = comparison.config.get("preset") or "configuration"

@@ -12,8 +12,7 @@ from ftlab.units import significant, time_unit
 if TYPE_CHECKING:
     import altair as alt
 
-    from ftlab.comparison import Comparison
-    from ftlab.labels import Labels
+    from ftlab.labels import Labels, Side
 
 SUFFIXES = (".png", ".svg")
 """What `draw` can make."""
@@ -22,7 +21,7 @@ _OPS = (("read", "Reads"), ("write", "Writes"), ("all", "Reads and writes"))
 _WORDS = {"wait": "waiting in the queue", "access": "in the device"}
 
 
-def draw(comparison: Comparison, suffix: str) -> bytes:
+def draw(comparison: Side, suffix: str) -> bytes:
     """Returns the picture as a file's bytes, ``.png`` or ``.svg``."""
     import vl_convert
 
@@ -32,7 +31,7 @@ def draw(comparison: Comparison, suffix: str) -> bytes:
     return vl_convert.vegalite_to_png(spec, scale=2.0)
 
 
-def chart(comparison: Comparison) -> alt.VConcatChart:
+def chart(comparison: Side) -> alt.VConcatChart:
     """Returns the chart, for a notebook or for further changes."""
     import altair as alt
 
@@ -57,7 +56,7 @@ def chart(comparison: Comparison) -> alt.VConcatChart:
     return drawn
 
 
-def _title(comparison: Comparison, labels: Labels) -> alt.TitleParams:
+def _title(comparison: Side, labels: Labels) -> alt.TitleParams:
     import altair as alt
 
     return alt.TitleParams(

@@ -8,9 +8,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ftlab._core import RunResult, UserError, __version__, peak_rss_bytes
-from ftlab.fields import Fields, Section
+from ftlab._core import RunResult, UserError
+from ftlab.fields import Fields
+from ftlab.labels import Shown, Side
 from ftlab.outputs import json_text
+from ftlab.section import Section
 from ftlab.units import count, duration
 
 __all__ = ["Result", "Section", "Timeline"]
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ftlab._core import Column
-    from ftlab.comparison import Comparison
     from ftlab.fio import Digest
     from ftlab.histogram import Histogram
 
@@ -131,11 +132,9 @@ class Result(Fields):
 
     @classmethod
     def of_run(cls, run: RunResult) -> Result:
-        """Makes the result of a finished run, adding its engine block."""
-        data: dict[str, Any] = json.loads(run.json)
-        data["engine"] = engine_block(run, data["trace"]["requests"])
+        """Makes the result of a finished run."""
         timeline = Timeline(*run.timeline) if run.timeline else None
-        return cls(data, run.take_columns(), timeline, run.prepare_s, run.behind)
+        return cls(json.loads(run.json), run.take_columns(), timeline, run.prepare_s, run.behind)
 
     def to_json(self) -> str:
         """Returns the result as JSON text, which is deterministic except for ``engine``."""
@@ -158,18 +157,20 @@ class Result(Fields):
 
     def plot(self) -> alt.VConcatChart:
         """Draws mean latency in its wait and access parts, as an Altair chart."""
-        return self._alone().plot()
+        from ftlab.plot import chart
+
+        return chart(self._alone())
 
     def _repr_html_(self) -> str:
         """Returns the most important figures, for notebooks."""
-        return self._alone()._repr_html_()
+        from ftlab.table import as_html
 
-    def _alone(self) -> Comparison:
-        from ftlab.comparison import Comparison, Variant
+        return as_html(self._alone())
 
+    def _alone(self) -> Side:
         name = self._data["scheduler"]["name"]
-        variant = Variant(name, {"host.scheduler": name}, self)
-        return Comparison(self._data["config"], {"host.scheduler": [name]}, [variant])
+        shown = Shown(name, {"host.scheduler": name}, self)
+        return Side(self._data["config"], {"host.scheduler": [name]}, [shown])
 
     def histogram(self, part: str = "latency", op: str = "all") -> Histogram:
         """Returns the histogram of ``latency``, ``wait`` or ``access`` of ``read``, ``write`` or ``all``.
@@ -315,13 +316,3 @@ def _rounded_down(value: float) -> str:
     """Returns the first digit of a number, followed by zeroes."""
     step = 10.0 ** math.floor(math.log10(value))
     return f"{math.floor(value / step) * step:g}"
-
-
-def engine_block(run: RunResult, requests: int) -> dict[str, Any]:
-    """Returns what a run took: the part of a result that is not deterministic."""
-    return {
-        "wall_s": round(run.wall_s, 6),
-        "requests_per_s": round(requests / run.wall_s, 1) if run.wall_s > 0 else None,
-        "peak_rss_bytes": peak_rss_bytes(),
-        "version": __version__,
-    }

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from ftlab.labels import FILES, Labels, cut_left, heading
+from ftlab.labels import FILES, Labels, Side, cut_left, heading
 from ftlab.metrics import METRICS, Metric, Number, best, own_metrics, ratio
 from ftlab.outputs import folded
 from ftlab.units import Unit, amount, fio, significant, time_unit
@@ -23,8 +23,6 @@ from ftlab.units import Unit, amount, fio, significant, time_unit
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
-
-    from ftlab.comparison import Comparison
 
 
 # The most important columns if there is no room for all, in order.
@@ -93,12 +91,12 @@ class _Shown:
     """Returns the positions of the last variant of each group."""
 
 
-def render(comparison: Comparison, width: int) -> str:
+def render(comparison: Side, width: int) -> str:
     """Returns the table without colours."""
     return render_for(comparison, io.StringIO(), width)
 
 
-def render_for(comparison: Comparison, stream: TextIO, width: int | None = None) -> str:
+def render_for(comparison: Side, stream: TextIO, width: int | None = None) -> str:
     """Formats the table for ``stream``: coloured and as wide as a terminal, otherwise 100 wide."""
     from rich.console import Console
 
@@ -123,7 +121,7 @@ def render_for(comparison: Comparison, stream: TextIO, width: int | None = None)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def render_as(comparison: Comparison, layout: str) -> str:
+def render_as(comparison: Side, layout: str) -> str:
     """Returns all metrics, a row for each variant: ``csv`` and ``json`` as measured, ``markdown`` to read."""
     if layout == "markdown":
         return _markdown(comparison)
@@ -137,8 +135,8 @@ def render_as(comparison: Comparison, layout: str) -> str:
     return text.getvalue()
 
 
-def records(comparison: Comparison) -> list[dict[str, str | Number]]:
-    """Returns the varied values and all metrics of each variant, as measured."""
+def records(comparison: Side) -> list[dict[str, str | Number]]:
+    """The varied values and all metrics of each variant, as measured."""
     results = [variant.result.to_dict() for variant in comparison.variants]
     metrics = (*METRICS, *own_metrics(results))
     return [
@@ -147,7 +145,7 @@ def records(comparison: Comparison) -> list[dict[str, str | Number]]:
     ]
 
 
-def _markdown(comparison: Comparison) -> str:
+def _markdown(comparison: Side) -> str:
     header, rows = _texts_of(comparison, "**{}**".format)
     keys = len(comparison.vary)
     aligned = ["---"] * keys + ["---:"] * (len(header) - keys)
@@ -155,7 +153,7 @@ def _markdown(comparison: Comparison) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in lines)
 
 
-def as_html(comparison: Comparison) -> str:
+def as_html(comparison: Side) -> str:
     """Returns all metrics as an HTML table, a row for each variant, the best ones bold."""
     # Values are escaped before they are marked.
     header, rows = _texts_of(comparison, "<b>{}</b>".format, html.escape)
@@ -165,7 +163,7 @@ def as_html(comparison: Comparison) -> str:
 
 
 def _texts_of(
-    comparison: Comparison, bold: Callable[[str], str], escape: Callable[[str], str] = str
+    comparison: Side, bold: Callable[[str], str], escape: Callable[[str], str] = str
 ) -> tuple[list[str], list[list[str]]]:
     """Returns headings, and for each variant its varied values and metrics as text."""
     shown = _shown(comparison, comparison.labels())
@@ -184,8 +182,8 @@ def _texts_of(
     return header, rows
 
 
-def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> list[str]:
-    """Returns what the marks mean, and what is not shown."""
+def _footer(comparison: Side, labels: Labels, left_out: list[_Line]) -> list[str]:
+    """Says what the marks mean, and what is not shown."""
     lines = []
     if labels.policies and len(comparison) > 1:
         first = labels.policy(labels.groups[0].members[0])
@@ -199,7 +197,7 @@ def _footer(comparison: Comparison, labels: Labels, left_out: list[_Line]) -> li
     return lines
 
 
-def _shown(comparison: Comparison, labels: Labels) -> _Shown:
+def _shown(comparison: Side, labels: Labels) -> _Shown:
     order = [position for group in labels.groups for position in group.members]
     places = {position: place for place, position in enumerate(order)}
     groups = [[places[position] for position in group.members] for group in labels.groups]

@@ -81,6 +81,24 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
     assert found["ftlab_simulated_seconds_total"] == pytest.approx(stats["live"]["simulated_ns"] / 1e9)
 
 
+def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:
+    """With the unit at the end of the name, and what they are; without such parts there are none."""
+    need("nbdsh")
+    policy = f"host.scheduler=python:{DASHBOARD.parents[1]}/examples/policies/shortest.py:ShortestFirst"
+    arguments = [*DEVICES["dftl"], "--time", "free", "--metrics", "127.0.0.1:0"]
+    for also, named in ((["--set", policy], ["ftlab_own_scheduler_passed_requests"]), ([], [])):
+        with served(tmp_path, *arguments, *also, said="metrics at") as device:
+            device.shell(WRITES)
+            text, _ = fetch(device)
+            stats = json.loads(cli.ok("ctl", "stats"))
+        found = samples(text)
+        assert [name for name in found if "_own_" in name] == named
+        for name in named:
+            assert found[name] == stats["own"]["scheduler"]["passed"]
+            assert f"# HELP {name} {stats['own_legend'][0]['doc']}." in text
+            assert f"# TYPE {name} gauge" in text and f"# UNIT {name} requests" in text
+
+
 def test_the_dashboard_shows_what_is_served(tmp_path: Path) -> None:
     """Every metric in the dashboard is served, and every metric that is served is in it."""
     panels = json.loads(DASHBOARD.read_text())["panels"]

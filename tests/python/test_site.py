@@ -1,11 +1,10 @@
-"""The pages of docs/: links, commands, outputs, code, and the formulas of the glossary."""
+"""The pages of docs/: links, commands, outputs, code, and the formulas of a result's fields."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -85,51 +84,7 @@ def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
     assert [page.name for page in PAGES if f"](images/how-{name}.svg)" in page.read_text()] != []
 
 
-# The glossary: its names against real results, its formulas against a run's requests.
-
-LEAVES = ("config", "percentile_ns", "dropped")
-ANY_NAME = (
-    (r"^benchmark\.latency\.\w+", "benchmark.latency.*"),
-    (
-        r"^((?:benchmark\.)?flash\.(?:reads|programs|erases|busy_ns)|series\.(?:reads|programs|erases))\.[\w-]+",
-        r"\1.*",
-    ),
-    (r"^page_cache\.pages_written\.\w+", "page_cache.pages_written.*"),
-)
-
-
-def paths(section: dict[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, value in section.items():
-        if isinstance(value, dict) and name not in LEAVES:
-            yield from paths(value, f"{prefix}{name}.")
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            yield from paths(value[0], f"{prefix}{name}[].")
-        else:
-            path = prefix + name
-            for pattern, generic in ANY_NAME:
-                path = re.sub(pattern, generic, path)
-            yield path
-
-
-def expanded(name: str) -> list[str]:
-    """Expands `a.{b,c}` to a.b and a.c."""
-    choice = re.search(r"\{([^}]*)\}", name)
-    if choice is None:
-        return [name]
-    before, after = name[: choice.start()], name[choice.end() :]
-    return [each for part in choice[1].split(",") for each in expanded(before + part + after)]
-
-
-def test_the_glossary_has_the_fields_of_results_and_no_other() -> None:
-    rows = re.findall(r"^\| (`.*?`) \| ", (DOCS / "glossary.md").read_text(), re.MULTILINE)
-    listed = [path for row in rows for name in re.findall(r"`([^`]+)`", row) for path in expanded(name)]
-    assert len(listed) == len(set(listed))
-    asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
-    runs = [
-        ftlab.run("map-plus", set={"workload.synthetic.requests": 100, **asked}),
-        ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml", set=asked),
-    ]
-    assert set(listed) == {path for run in runs for path in paths(run.to_dict())}
+# Formulas of fields, against a run's requests.
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ use ftlab_core::Simulation;
 use ftlab_core::ftl::recovery::Recovery;
 use ftlab_core::sim::{Completion, Cut, Observer, Recovered, RunError};
 use ftlab_core::workload::{Op, Record};
-use serde_json::json;
 
 use crate::failure::Failure;
 use crate::ftlab_code::{self, *};
@@ -125,15 +124,8 @@ impl Object {
 
     /// Returns the result up to now, which the object keeps until the next one.
     pub fn result_json(&mut self) -> *const c_char {
-        let mut result = ftlab_embed::result(&self.resolved, &self.simulation.report());
         let wall_s = self.opened.elapsed().as_secs_f64();
-        let requests = result["trace"]["requests"].as_u64().unwrap_or(0);
-        result["engine"] = json!({
-            "wall_s": wall_s,
-            "requests_per_s": (wall_s > 0.0).then(|| requests as f64 / wall_s),
-            "peak_rss_bytes": ftlab_embed::peak_rss_bytes(),
-            "version": env!("CARGO_PKG_VERSION"),
-        });
+        let result = ftlab_embed::Fields::json(&self.resolved, &self.simulation.report(), wall_s);
         self.json = c_string(&result.to_string());
         self.json.as_ptr()
     }

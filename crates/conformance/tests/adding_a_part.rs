@@ -66,7 +66,7 @@ fn the_patrol_reads_a_page_every_millisecond() {
     assert_eq!((before.flash.reads[Cause::Wear], report.flash.reads[Cause::Wear]), (0, 20));
     assert_eq!((report.trace.requests, report.flash.reads[Cause::Host], done.len()), (2, 2, 2));
     assert!(before.own.is_none());
-    assert_eq!(report.own.unwrap()["patrol"]["reads"], 20.0);
+    assert_eq!(report.own.unwrap()["patrol"]["reads"], Some(20.0));
     assert_eq!((before.latency.read.max_ns, report.latency.read.max_ns), (35_000, 60_000));
     // The part does not keep a run alive, and a device driven from outside continues with it.
     assert_eq!((report.elapsed_ns, before.elapsed_ns), (20_070_000, 20_045_000));

@@ -7,11 +7,9 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
 use std::time::{Duration, Instant};
-
-use crate::server::Shared;
 
 /// The most processors; with more, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
@@ -26,12 +24,14 @@ pub struct Awake {
     /// Until when, ns since `start`.
     until_ns: AtomicU64,
     threads: OnceLock<Vec<Thread>>,
+    ended: AtomicBool,
 }
 
 impl Awake {
     /// Makes it with nobody awake.
     pub fn new() -> Awake {
-        Awake { start: Instant::now(), until_ns: AtomicU64::new(0), threads: OnceLock::new() }
+        let (until_ns, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+        Awake { start: Instant::now(), until_ns, threads: OnceLock::new(), ended }
     }
 
     fn now_ns(&self) -> u64 {
@@ -47,33 +47,38 @@ impl Awake {
         self.threads.get().is_some_and(|threads| !threads.is_empty())
     }
 
+    /// Ends the threads.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
     /// Makes the threads look for work.
-    pub fn wake(&self) {
+    fn wake(&self) {
         self.threads.get().into_iter().flatten().for_each(Thread::unpark);
     }
-}
 
-/// Starts a thread for each processor except one.
-pub fn start(shared: &Arc<Shared>) -> Vec<JoinHandle<()>> {
-    let processors = available_parallelism().map_or(1, usize::from);
-    let count = if processors > MOST_PROCESSORS { 0 } else { processors - 1 };
-    let threads = (0..count).map(|_| {
-        let shared = shared.clone();
-        spawn(move || run(&shared))
-    });
-    let threads: Vec<JoinHandle<()>> = threads.collect();
-    shared.awake.threads.get_or_init(|| threads.iter().map(|thread| thread.thread().clone()).collect());
-    threads
-}
+    /// Starts a thread for each processor except one.
+    pub fn start(self: &Arc<Awake>) -> Vec<JoinHandle<()>> {
+        let processors = available_parallelism().map_or(1, usize::from);
+        let count = if processors > MOST_PROCESSORS { 0 } else { processors - 1 };
+        let threads = (0..count).map(|_| {
+            let awake = self.clone();
+            spawn(move || awake.run())
+        });
+        let threads: Vec<JoinHandle<()>> = threads.collect();
+        self.threads.get_or_init(|| threads.iter().map(|thread| thread.thread().clone()).collect());
+        threads
+    }
 
-fn run(shared: &Shared) {
-    // If that fails, the system still shares the processors fairly.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
-    let awake = &shared.awake;
-    while !shared.stopping.load(Ordering::Relaxed) {
-        park();
-        while awake.now_ns() < awake.until_ns.load(Ordering::Relaxed) {
-            std::hint::spin_loop();
+    fn run(&self) {
+        // If that fails, the system still shares the processors fairly.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+        while !self.ended.load(Ordering::Relaxed) {
+            park();
+            while self.now_ns() < self.until_ns.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
         }
     }
 }

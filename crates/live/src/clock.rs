@@ -6,11 +6,10 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, MutexGuard};
+use std::sync::{Condvar, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::engine::{Engine, Sink};
-use crate::server::Shared;
+use crate::engine::Engine;
 
 /// How long before the due time a thread stops sleeping and polls the clock instead: the duration of 99 % of
 /// wake-ups if a halted processor has to be woken.
@@ -19,10 +18,8 @@ pub const SPIN: Duration = Duration::from_micros(150);
 pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
 /// How much later than a connection the clock's thread wakes.
 const RESERVE: Duration = Duration::from_millis(2);
-/// The longest time that a connection waits for what is due: as long as it waits for its client.
-const LONGEST: Duration = crate::connection::LOOK;
-/// How long the clock's thread sleeps while nothing is due.
-const IDLE: Duration = Duration::from_secs(1);
+/// How often a thread that waits for a client checks whether it should go on.
+pub const LOOK: Duration = Duration::from_millis(500);
 /// Value for: no connection keeps the time.
 const NOBODY: u64 = u64::MAX;
 
@@ -50,7 +47,7 @@ impl Clock {
     }
 
     /// Sets when the clock's thread should wake for what is due.
-    fn wake_for(&self, due: Instant) -> Instant {
+    pub fn wake_for(&self, due: Instant) -> Instant {
         let kept = self.kept_ns.load(Ordering::Relaxed) <= self.ns(due);
         if kept { due + RESERVE } else { due - SPIN }
     }
@@ -70,14 +67,14 @@ impl Clock {
     /// Lets a connection keep the time until something is due, if no other one does; `kept` is what it waits
     /// for.
     pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
-        let due = due.filter(|due| *due < Instant::now() + LONGEST);
+        let due = due.filter(|due| *due < Instant::now() + LOOK);
         let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));
         let done = self.kept_ns.compare_exchange(now_ns, next_ns, Ordering::Relaxed, Ordering::Relaxed);
         *kept = due.filter(|_| done.is_ok());
     }
 
     /// Sleeps; the engine is not locked meanwhile.
-    fn sleep(&self, engine: MutexGuard<'_, Engine>, left: Duration) {
+    pub fn sleep(&self, engine: MutexGuard<'_, Engine>, left: Duration) {
         self.wakes_ns.store(self.ns(Instant::now() + left), Ordering::Relaxed);
         drop(self.changed.wait_timeout(engine, left).expect("no panic in the engine"));
         self.wakes_ns.store(0, Ordering::Relaxed);
@@ -87,28 +84,4 @@ impl Clock {
 /// Lets the thread sleep precisely: the system may otherwise wake it 50 us late.
 pub fn sleep_exactly() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-}
-
-/// The clock's thread: lets due events happen, until the end.
-pub fn run(shared: &Shared) {
-    sleep_exactly();
-    let mut answered: Vec<Arc<dyn Sink>> = Vec::new();
-    while !shared.stopping.load(Ordering::Relaxed) {
-        let engine = shared.engine();
-        let now = Instant::now();
-        let due = engine.due();
-        let wake = due.map_or(now + IDLE, |due| shared.clock.wake_for(due));
-        if now < wake {
-            shared.clock.sleep(engine, wake - now);
-            continue;
-        }
-        drop(engine);
-        while due.is_some_and(|due| Instant::now() < due) {
-            std::hint::spin_loop();
-        }
-        if !shared.with_engine(&mut answered, Engine::catch_up) {
-            return;
-        }
-        answered.drain(..).for_each(|sink| sink.kick());
-    }
 }

@@ -7,19 +7,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::awake::HOLD;
-use crate::clock::sleep_exactly;
+use crate::clock::{LOOK, sleep_exactly};
 use crate::engine::{Asked, Sink};
 use crate::nbd::{Command, HEADER, Request, Session, Turn};
 use crate::outbox::Outbox;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::socket::Stream;
 
 /// Bytes received at a time.
 const CHUNK: usize = 256 << 10;
 /// Bytes of data and replies after which replies are sent before more is received: the capacity of a socket.
 const BATCH: usize = 128 << 10;
-/// How often a thread that waits for a client checks whether it should go on.
-pub const LOOK: Duration = Duration::from_millis(500);
 /// Lengths of waits in which waking a processor probably takes most of the time: that may take ten times as
 /// long as answering, while a wait on a processor that is awake takes less.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::engine::{Asked, Live, Sink};
 use crate::nbd::{Command, Flags, Request};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// How long a client may take over a command.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -54,6 +54,12 @@ impl Sink for Replies {
     }
 }
 
+/// Returns the result so far.
+pub fn described(shared: &Shared, describe: &Describe) -> Value {
+    let (report, live) = shared.engine().report();
+    describe(&report, &live, shared.connections.load(Ordering::Relaxed))
+}
+
 /// Answers the commands of one client.
 pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -61,7 +67,7 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
     let mut line = String::new();
     BufReader::new(stream.take(MOST_BYTES)).read_line(&mut line)?;
     let answer = match line.trim_end() {
-        "stats" => shared.describe(describe),
+        "stats" => described(shared, describe),
         "flush" => ask(shared, &[(Command::Flush, 0, 0)]),
         "trim-all" => {
             let size = shared.export.size;

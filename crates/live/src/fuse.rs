@@ -22,10 +22,10 @@ use rustix::fs::{FallocateFlags, OFlags};
 use rustix::mount::UnmountFlags;
 
 use crate::LiveError;
-use crate::control::Describe;
+use crate::control::{Describe, described};
 use crate::engine::{Asked, Sink};
 use crate::nbd::{self, Command, Flags};
-use crate::server::Shared;
+use crate::shared::Shared;
 use answer::{Answer, Pending, State};
 
 /// How long attributes stay valid: they never change.
@@ -119,7 +119,7 @@ impl Files {
 
     /// Returns the text of a file other than `disk`.
     fn text(&self, inode: u64) -> Arc<[u8]> {
-        let mut value = self.shared.describe(&*self.describe);
+        let mut value = described(&self.shared, &*self.describe);
         if inode == HEALTH {
             value = value["health"].take();
         }

@@ -28,6 +28,7 @@ pub mod pace;
 pub mod payload;
 mod recording;
 pub mod server;
+mod shared;
 mod socket;
 
 pub use address::Address;

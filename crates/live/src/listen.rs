@@ -9,7 +9,7 @@ use crate::connection::{Connection, prepare};
 use crate::control::{self, Describe};
 use crate::metrics;
 use crate::outbox::Outbox;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::socket::{Listener, Stream};
 
 /// The most connections at a time; any more are closed at once.

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ftlab_core::metrics::{Histogram, Report};
@@ -15,7 +16,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::engine::{Live, OPERATIONS};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// How long a client may take to send its query, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +40,16 @@ pub struct Scrape {
 }
 
 impl Scrape {
+    /// Returns everything at this moment.
+    pub fn of(shared: &Shared) -> Scrape {
+        let engine = shared.engine();
+        let (report, live) = engine.report();
+        let histograms = engine.histograms();
+        drop(engine);
+        let open = shared.clients().len() as u64;
+        Scrape { report, live, histograms, connections: (open, shared.connections.load(Ordering::Relaxed)) }
+    }
+
     /// Returns the text, in the OpenMetrics form.
     ///
     /// # Errors
@@ -195,7 +206,7 @@ impl Scrape {
     fn own(&self, page: &mut Page) -> fmt::Result {
         let (own, legend) = (self.report.own.as_ref(), self.report.own_legend.iter().flatten());
         for line in legend {
-            let value = own.map_or(f64::NAN, |own| own[line.part][&line.name]);
+            let value = own.and_then(|own| own[line.part][&line.name]).unwrap_or(f64::NAN);
             let name = format!("own_{}_{}", line.part, line.name);
             let plain = !line.unit.is_empty() && line.unit.bytes().all(|byte| byte.is_ascii_lowercase());
             let unit = plain.then(|| Unit::Other(line.unit.clone()));
@@ -229,7 +240,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
         }
     }
     let (status, body) = match asked.split(' ').collect::<Vec<_>>()[..] {
-        ["GET", "/metrics", _] => ("200 OK", shared.scrape().text().expect("a text takes everything")),
+        ["GET", "/metrics", _] => ("200 OK", Scrape::of(shared).text().expect("a text takes everything")),
         ["GET", ..] => ("404 Not Found", "it is /metrics\n".into()),
         _ => ("405 Method Not Allowed", "GET /metrics\n".into()),
     };

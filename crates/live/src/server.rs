@@ -3,26 +3,26 @@
 use std::net::{Shutdown, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::{Prepared, RunError};
+use ftlab_core::sim::Prepared;
 
-use crate::awake::{self, Awake};
-use crate::clock::{self, Clock};
+use crate::awake::Awake;
+use crate::clock::Clock;
 use crate::control::{self, Describe};
-use crate::engine::{Engine, Live, Sink};
+use crate::engine::{Engine, Live};
 use crate::fuse::Mounted;
 use crate::listen::{take_connections, take_questions};
 use crate::media::Stored;
-use crate::metrics::Scrape;
 use crate::nbd::Export;
 use crate::pace::Time;
 use crate::recording::Recording;
-use crate::socket::{Listener, Stream, knock};
+use crate::shared::Shared;
+use crate::socket::{Listener, knock};
 use crate::{Address, LiveError};
 
 /// How a device is served.
@@ -46,88 +46,6 @@ pub struct Options {
     pub description: String,
     /// How long a client may be silent within a message, or not read.
     pub patience: Duration,
-}
-
-/// What all threads share.
-pub struct Shared {
-    engine: Mutex<Engine>,
-    /// Who wakes for due events.
-    pub clock: Clock,
-    /// Who keeps processors awake.
-    pub awake: Awake,
-    /// Whether a command has asked the device to stop.
-    pub asked_to_stop: AtomicBool,
-    /// Whether no more clients are accepted.
-    pub closing: AtomicBool,
-    /// Whether no more requests are accepted, and none is in flight.
-    pub stopping: AtomicBool,
-    /// Why the simulation can no longer be used, if it cannot.
-    failed: Mutex<Option<RunError>>,
-    /// What is exported.
-    pub export: Export,
-    /// See [`Options::patience`].
-    pub patience: Duration,
-    clients: Mutex<Vec<Arc<Stream>>>,
-    /// Number of clients so far.
-    pub connections: AtomicU64,
-}
-
-impl Shared {
-    /// Returns the clients that are connected.
-    pub fn clients(&self) -> MutexGuard<'_, Vec<Arc<Stream>>> {
-        self.clients.lock().expect("no panic while clients are listed")
-    }
-
-    /// Locks and returns the engine.
-    pub fn engine(&self) -> MutexGuard<'_, Engine> {
-        self.engine.lock().expect("no panic in the engine")
-    }
-
-    /// Works with the engine, and collects the clients that then have replies to send; returns false if it
-    /// can no longer be used.
-    pub fn with_engine(
-        &self,
-        answered: &mut Vec<Arc<dyn Sink>>,
-        how: impl FnOnce(&mut Engine) -> Result<(), RunError>,
-    ) -> bool {
-        let mut engine = self.engine();
-        let outcome = how(&mut engine);
-        engine.take_answered(answered);
-        let (due, off) = (engine.due(), engine.is_off());
-        drop(engine);
-        if off {
-            self.cut_off();
-        }
-        self.clock.look_at(due);
-        outcome.map_err(|error| _ = self.failed().get_or_insert(error)).is_ok()
-    }
-
-    /// Disconnects clients and ends the process: power is off.
-    fn cut_off(&self) {
-        self.asked_to_stop.store(true, Ordering::Relaxed);
-        let clients = self.clients.lock().expect("no panic while clients are listed");
-        clients.iter().for_each(|stream| stream.shut(Shutdown::Both));
-    }
-
-    /// Returns the result so far.
-    pub fn describe(&self, describe: &Describe) -> serde_json::Value {
-        let (report, live) = self.engine().report();
-        describe(&report, &live, self.connections.load(Ordering::Relaxed))
-    }
-
-    /// Returns what is reported to Prometheus.
-    pub fn scrape(&self) -> Scrape {
-        let engine = self.engine();
-        let (report, live) = engine.report();
-        let histograms = engine.histograms();
-        drop(engine);
-        let open = self.clients().len() as u64;
-        Scrape { report, live, histograms, connections: (open, self.connections.load(Ordering::Relaxed)) }
-    }
-
-    fn failed(&self) -> MutexGuard<'_, Option<RunError>> {
-        self.failed.lock().expect("no panic while a failure is noted")
-    }
 }
 
 /// A live device.
@@ -174,7 +92,7 @@ impl Server {
         let shared = Arc::new(Shared {
             engine: Mutex::new(engine),
             clock: Clock::new(),
-            awake: Awake::new(),
+            awake: Arc::new(Awake::new()),
             asked_to_stop: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -199,9 +117,9 @@ impl Server {
         }));
         let mut timers = Vec::new();
         if matches!(options.time, Time::Real { .. }) {
-            timers = awake::start(&shared);
+            timers = shared.awake.start();
             let shared = shared.clone();
-            timers.push(spawn(move || clock::run(&shared)));
+            timers.push(spawn(move || shared.keep_time()));
         }
         Ok(Server { shared, addresses, questions, listeners, timers, mounted, connections })
     }
@@ -281,7 +199,7 @@ impl Server {
         join(&mut self.connections.lock().expect("no panic while threads are listed"));
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.clock.wake();
-        self.shared.awake.wake();
+        self.shared.awake.end();
         join(&mut self.timers);
     }
 }

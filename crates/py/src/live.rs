@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ftlab_config::Resolved;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::Prepared;
+use ftlab_embed::Fields;
 use ftlab_live::engine::Live;
 use ftlab_live::media::{Found, Nand, Opened, Stored};
 use ftlab_live::pace::Time;
@@ -38,9 +39,9 @@ pub struct LiveServer {
     opened: String,
 }
 
-/// Returns the result with its block `live`.
-fn described(resolved: &Resolved, report: &Report, live: &Live, connections: u64) -> Value {
-    let mut result = ftlab_embed::result(resolved, report);
+/// Returns the result, with its block `live`, of a server that began at `since`.
+fn described(resolved: &Resolved, since: Instant, report: &Report, live: &Live, connections: u64) -> Value {
+    let mut result = Fields::json(resolved, report, since.elapsed().as_secs_f64());
     result["live"] = json!({
         "time": live.time,
         "speed": live.speed,
@@ -153,9 +154,9 @@ impl LiveServer {
         preconditioning: Option<Py<PyAny>>,
     ) -> PyResult<LiveServer> {
         let known = config.clone_ref(py);
-        let resolved = &config.get().resolved;
+        let (resolved, since) = (&config.get().resolved, Instant::now());
         let describe = move |report: &Report, live: &Live, connections| {
-            described(&known.get().resolved, report, live, connections)
+            described(&known.get().resolved, since, report, live, connections)
         };
         let work = move || {
             let nbd: Result<_, String> = nbd.iter().map(|text| Address::parse(text)).collect();
@@ -184,7 +185,7 @@ impl LiveServer {
             Ok((server, opened.to_string()))
         };
         let (server, opened) = py.detach(|| guard(work))?;
-        Ok(LiveServer { config, server: Mutex::new(Some(server)), since: Instant::now(), opened })
+        Ok(LiveServer { config, server: Mutex::new(Some(server)), since, opened })
     }
 
     /// Returns where it listens; empty once it has stopped.
@@ -229,8 +230,8 @@ impl LiveServer {
             let Some(server) = server else { return Ok(None) };
             let connections = server.connections();
             let (report, live) = server.stop()?;
-            let result = described(&self.config.get().resolved, &report, &live, connections);
-            Ok(Some(RunResult::new(result.to_string(), self.since.elapsed().as_secs_f64(), None)))
+            let result = described(&self.config.get().resolved, self.since, &report, &live, connections);
+            Ok(Some(RunResult::new(result.to_string(), None)))
         };
         Ok(py.detach(|| guard(work))?)
     }

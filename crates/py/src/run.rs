@@ -7,6 +7,7 @@ use std::time::Instant;
 use ftlab_config::Resolved;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{self, Prepared, RunError};
+use ftlab_embed::Fields;
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::atomic::OutputError;
 use ftlab_trace::timeline::{self, Timeline, Window};
@@ -22,13 +23,10 @@ use crate::state::Device;
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct RunResult {
-    /// The result without its engine block, JSON.
+    /// The result, JSON. Its engine's time includes the reading of the trace.
     #[pyo3(get)]
     json: String,
-    /// Wall time of the simulation, including the reading of the trace, seconds.
-    #[pyo3(get)]
-    wall_s: f64,
-    /// The part of it before time 0, while the device was prepared, seconds.
+    /// The part of that time before time 0, while the device was prepared, seconds.
     #[pyo3(get)]
     prepare_s: f64,
     /// Events in the timeline, and when it stopped because it reached its limit, ns.
@@ -43,8 +41,8 @@ pub struct RunResult {
 
 impl RunResult {
     /// Makes the result of a simulation in progress.
-    pub fn new(json: String, wall_s: f64, rows: Option<Rows>) -> RunResult {
-        RunResult { json, wall_s, prepare_s: 0.0, timeline: None, behind: (0, 0), rows: Mutex::new(rows) }
+    pub fn new(json: String, rows: Option<Rows>) -> RunResult {
+        RunResult { json, prepare_s: 0.0, timeline: None, behind: (0, 0), rows: Mutex::new(rows) }
     }
 }
 
@@ -139,8 +137,7 @@ fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) 
         rows.sort();
     }
     Ok(RunResult {
-        json: ftlab_embed::result(resolved, &report).to_string(),
-        wall_s: start.elapsed().as_secs_f64(),
+        json: Fields::json(resolved, &report, start.elapsed().as_secs_f64()).to_string(),
         prepare_s: 0.0,
         timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
         behind: (report.behind.ns, report.behind.arrivals_ns),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ftlab_core::Simulation as Object;
 use ftlab_core::sim::{Completion as Row, Observer, RunError};
 use ftlab_core::workload::{Op, Record};
+use ftlab_embed::Fields;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -335,12 +336,13 @@ impl Simulation {
         let driven = self.open()?;
         let config = self.config.get();
         let work = move || {
-            let json = ftlab_embed::result(&config.resolved, &driven.object.report()).to_string();
+            let report = driven.object.report();
+            let result = Fields::json(&config.resolved, &report, driven.wall.as_secs_f64());
             let mut rows = driven.heard.rows.clone();
             if let Some(rows) = &mut rows {
                 rows.sort();
             }
-            Ok(RunResult::new(json, driven.wall.as_secs_f64(), rows))
+            Ok(RunResult::new(result.to_string(), rows))
         };
         Ok(py.detach(|| guard(work))?)
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab import _core
 from ftlab._core import Config
-from ftlab.result import OPS, engine_block
+from ftlab.result import OPS
 from ftlab.running import RunOptions, run_core
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ def _run(
     )
     done = run_core(config, options)
     result: dict[str, Any] = json.loads(done.json)
-    result["engine"] = engine_block(done, result["trace"]["requests"])
     columns = done.take_columns() if collect else None
     if columns is not None:
         import numpy as np

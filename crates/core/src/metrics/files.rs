@@ -20,51 +20,51 @@ pub struct Done {
     pub merges: MergeStats,
 }
 
-/// `benchmark`: what the clients saw.
+/// What clients of a benchmark or a fio job saw, over the measured runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Benchmark {
-    /// Name of the benchmark.
+    /// What ran.
     pub name: &'static str,
-    /// The parameters it ran with.
+    /// Names and values that it ran with, in the order of its keys.
     pub parameters: Vec<(&'static str, String)>,
     /// Clients.
     pub clients: u32,
     /// Each measured run.
     pub runs: Vec<Run>,
-    /// Operations of the measured runs.
+    /// The clients' operations that ended in a measured run.
     pub operations: u64,
-    /// Operations per simulated second: mean over the runs.
+    /// Mean over the runs of operations x 10^9 / elapsed_ns.
     pub operations_per_s: f64,
     /// Bytes the clients read.
     pub bytes_read: u64,
     /// Bytes the clients wrote.
     pub bytes_written: u64,
-    /// Bytes read and written per simulated second: mean over the runs.
+    /// Mean over the runs of (bytes read + written) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
-    /// Standard deviation of the throughput over the runs.
+    /// Standard deviation of that over the runs, B/s.
     pub throughput_stddev: f64,
-    /// Simulated time of the measured runs, ns.
+    /// Simulated time of the measured runs.
     pub elapsed_ns: u64,
-    /// When the device refused a write, which ended the clients, ns; absent if it did not.
+    /// When a read-only device refused a write, which ended the clients; null if none did.
     pub failed_ns: Option<u64>,
-    /// Latency of the clients' operations by kind; kinds without one are left out.
+    /// End - begin of the operations of each kind.
     pub latency: BTreeMap<&'static str, Summary>,
-    /// Time from dispatch to completion of write requests, for each page of theirs, over time, ns.
+    /// (c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point.
     pub write_latency: SeriesReport,
-    /// Mean of that over all pages, ns.
+    /// The mean of that over all pages.
     pub write_latency_mean_ns: Option<f64>,
-    /// Flash operations of the measured runs and what lies between them, by cause.
+    /// Operations from the first measured run on.
     pub flash: Flash,
-    /// Merges of the same stretch by kind, their cost relative to its operations of cause `host`.
+    /// Merges from the first measured run on; costs relative to its operations of cause `host`.
     pub merges: Merges,
 }
 
 /// One measured run.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Run {
-    /// Begin, ns.
+    /// Begin.
     pub from_ns: u64,
-    /// Simulated time, ns.
+    /// Simulated time.
     pub elapsed_ns: u64,
     /// Operations that ended.
     pub operations: u64,
@@ -86,41 +86,41 @@ impl Run {
     }
 }
 
-/// `page_cache`.
+/// The host's page cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageCache {
-    /// Capacity.
+    /// `host.page_cache`.
     pub size_bytes: u64,
-    /// The flush policy.
+    /// `host.flush_policy`.
     pub policy: &'static str,
-    /// Pages that clients found.
+    /// Pages of the clients' reads and writes found cached.
     pub hits: u64,
-    /// Pages that they did not.
+    /// Those that were not.
     pub misses: u64,
-    /// hits / (hits + misses); absent without either.
+    /// hits / (hits + misses).
     pub hit_ratio: Option<f64>,
-    /// Pages written, by why.
+    /// Dirty pages written, by why.
     pub pages_written: BTreeMap<&'static str, u64>,
-    /// Most bytes dirty or being written.
+    /// Greatest number of bytes dirty or being written.
     pub peak_dirty_bytes: u64,
     /// Bytes cached, over time.
     pub cached_bytes: SeriesReport,
     /// Bytes dirty or being written, over time.
     pub dirty_bytes: SeriesReport,
-    /// Memory of the files' radix trees, bytes, over time.
+    /// Memory of the files' radix trees, over time; 288 B a node.
     pub tree_bytes: SeriesReport,
-    /// Mean of that over the simulated time's samples.
+    /// Mean of that over all samples.
     pub tree_bytes_mean: Option<f64>,
-    /// Memory of the tree over logical pages, bytes, over time.
+    /// Memory of the tree over logical pages, over time.
     pub global_tree_bytes: SeriesReport,
-    /// Mean of that.
+    /// Mean of that over all samples.
     pub global_tree_bytes_mean: Option<f64>,
 }
 
-/// `file_system`.
+/// The host's file system.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FileSystem {
-    /// Commits of the journal.
+    /// Transactions of the journal.
     pub commits: u64,
     /// Blocks written to the journal, descriptors and commit blocks included.
     pub journal_blocks: u64,

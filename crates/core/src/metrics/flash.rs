@@ -5,16 +5,16 @@ use serde::Serialize;
 use super::Summary;
 use crate::flash::{ByCause, Counts};
 
-/// `flash`.
+/// Operations by cause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flash {
-    /// Page reads.
+    /// R(cause): page reads.
     pub reads: ByCause<u64>,
-    /// Page programs.
+    /// P(cause): page programs.
     pub programs: ByCause<u64>,
-    /// Block erases.
+    /// E(cause): block erases.
     pub erases: ByCause<u64>,
-    /// Time of cells and bus, ns.
+    /// Time of cells and bus over all operations of the cause.
     pub busy_ns: ByCause<u64>,
     /// Time of the cells for each page programmed, of every cause; of a whole run.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,12 +15,12 @@ use serde::Serialize;
 use super::Recorder;
 use crate::ftl::blocks::endurance::Life;
 
-/// `health`.
+/// Wear-out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
-    /// How it is.
+    /// read-only; else spare-low if available spare < `ftl.spare_threshold`; else good.
     pub state: State,
-    /// When the device turned read-only, ns on the clock of the arrivals; absent if it did not.
+    /// When the device turned read-only, on the clock of the arrivals; null if it did not.
     pub read_only_ns: Option<u64>,
     /// Requests that a read-only device refused, in whole or in part.
     pub failed: Failed,
@@ -46,7 +46,7 @@ pub enum State {
     ReadOnly,
 }
 
-/// `health.failed`: these requests are in `trace`, not in `latency`.
+/// Requests that a read-only device refused, in whole or in part: in `trace`, but in no times.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Failed {
     /// Writes.
@@ -57,7 +57,7 @@ pub struct Failed {
     pub flushes: u64,
 }
 
-/// `health.blocks`: all = in service + spare + retired.
+/// Blocks of the flash: all = in service + spare + retired.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Blocks {
     /// Blocks of the flash.
@@ -70,40 +70,41 @@ pub struct Blocks {
     pub spare_left: u64,
 }
 
-/// `health.nvme_smart`.
+/// As an NVMe drive reports it: SMART / Health Information.
 #[derive(Clone, Debug, Serialize)]
 pub struct NvmeSmart {
-    /// Bit 0: available spare below its threshold; bit 3: media read-only.
+    /// 1 if available spare is below the threshold, + 8 if read-only.
     pub critical_warning: u8,
-    /// Spare blocks left, whole percents; absent without spare blocks.
+    /// 100 x spare blocks left / spare blocks, of the chip with the fewest left, rounded down; null without
+    /// spare blocks.
     pub available_spare: Option<u8>,
     /// `ftl.spare_threshold`, whole percents.
     pub available_spare_threshold: u8,
-    /// Life used, whole percents, at most 255; absent without an endurance.
+    /// 100 x mean erase count / `flash.endurance`, rounded down, at most 255; null without an endurance.
     pub percentage_used: Option<u8>,
-    /// Read by the host, in thousands of 512 B, rounded up.
+    /// ceil(bytes of completed reads / 512,000).
     pub data_units_read: u64,
-    /// Written by the host, likewise.
+    /// ceil(bytes of completed writes / 512,000).
     pub data_units_written: u64,
-    /// Reads completed.
+    /// Completed reads.
     pub host_read_commands: u64,
-    /// Writes completed.
+    /// Completed writes.
     pub host_write_commands: u64,
 }
 
-/// `health.emmc_ext_csd`.
+/// As an eMMC device reports it: bytes of EXT_CSD.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct EmmcExtCsd {
-    /// 0 not defined, 1 normal, 2 warning (80 % of the spare blocks used), 3 urgent (90 %).
+    /// 0 without spare blocks; 1 normal, 2 from 80 % of them used, 3 from 90 %.
     pub pre_eol_info: u8,
-    /// 0 not defined, 1 for up to 10 % of life used, ..., 10 for up to 100 %, 11 beyond.
+    /// Life used in tenths: 1 below 10 %, ..., 10 below 100 %, then 11; 0 without an endurance.
     pub device_life_time_est_typ_a: u8,
-    /// Not defined.
+    /// 0: there is one type of memory.
     pub device_life_time_est_typ_b: u8,
 }
 
-/// `health.ufs_health_descriptor`.
+/// As a UFS device reports it: its health descriptor.
 #[derive(Clone, Debug, Serialize)]
 pub struct UfsHealthDescriptor {
     /// As `PRE_EOL_INFO`; 3 is called critical.
@@ -112,7 +113,7 @@ pub struct UfsHealthDescriptor {
     /// As `DEVICE_LIFE_TIME_EST_TYP_A`.
     #[serde(rename = "bDeviceLifeTimeEstA")]
     pub device_life_time_est_a: u8,
-    /// Not defined.
+    /// 0.
     #[serde(rename = "bDeviceLifeTimeEstB")]
     pub device_life_time_est_b: u8,
 }

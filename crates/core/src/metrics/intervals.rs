@@ -34,26 +34,26 @@ pub struct Intervals {
     ends: Vec<Counters>,
 }
 
-/// `series`: what happened in each interval.
+/// What happened in each interval k, which is from b(k) to b(k + 1).
 #[derive(Clone, Debug, Serialize)]
 pub struct IntervalsReport {
-    /// Begin of the first interval, ns on the clock of the arrivals.
+    /// b(0) = first arrival.
     pub from_ns: u64,
-    /// Width of each, ns; the last may end earlier.
+    /// b(k + 1) - b(k); the last may end earlier.
     pub width_ns: u64,
-    /// Logical pages in a NAND page.
+    /// L.
     pub logical_pages_per_page: u32,
     /// Logical pages that the host wrote.
     pub host_pages: Vec<u64>,
-    /// Page reads.
+    /// R of each cause.
     pub reads: ByCause<Vec<u64>>,
-    /// Page programs.
+    /// P of each cause.
     pub programs: ByCause<Vec<u64>>,
-    /// Block erases.
+    /// E of each cause.
     pub erases: ByCause<Vec<u64>>,
-    /// Requests that completed.
+    /// Requests with b(k) <= c(i) < b(k + 1).
     pub requests: ByHalf<u64>,
-    /// Their mean latency, ns; absent without any.
+    /// Their mean of c(i) - a(i); null where there were none.
     pub latency_mean_ns: ByHalf<Option<f64>>,
     /// Translations that found their entry in the mapping cache.
     pub hits: Vec<u64>,

@@ -9,11 +9,10 @@ use crate::util::StackDistances;
 /// The most cells of a map, unless there are more chips.
 const CELLS: u64 = 4096;
 
-/// `erase_map`: how often the blocks of each chip (die or plane, where those work on their own) were
-/// erased, in their order; `flash.pe_cycles` and preconditioning included.
+/// How often blocks were erased, `flash.pe_cycles` and preconditioning included.
 #[derive(Clone, Debug, Serialize)]
 pub struct EraseMap {
-    /// What has a row: chip, die or plane.
+    /// What has a row: chip, or die or plane where those work on their own.
     pub unit: &'static str,
     /// Erase blocks of each.
     pub blocks_per_unit: u64,
@@ -50,10 +49,10 @@ impl EraseMap {
     }
 }
 
-/// `miss_curve`: the mapping cache's misses at every size, were it LRU, over the run's own lookups.
+/// The mapping cache's misses at every size, were it LRU, over the run's own lookups.
 #[derive(Clone, Debug, Serialize)]
 pub struct MissCurves {
-    /// Lookups, one for each logical page of a request.
+    /// Translations.
     pub lookups: u64,
     /// For a cache of mapping entries.
     pub entries: MissCurve,
@@ -61,18 +60,19 @@ pub struct MissCurves {
     pub units: MissCurve,
 }
 
-/// Miss ratio by capacity.
+/// Misses of an LRU cache of each size; it starts empty.
 #[derive(Clone, Debug, Serialize)]
 pub struct MissCurve {
-    /// Bytes of an item of the cache.
+    /// Size of an item: mapping entry, translation unit.
     pub item_bytes: u64,
     /// Number of different items looked up; an estimate if they were sampled.
     pub items: u64,
-    /// Rate at which items were sampled; at 1 the curve is exact.
+    /// Items that were looked at / items; at 1 the curve is exact.
     pub sampling_rate: f64,
-    /// Capacities, bytes.
+    /// Sizes of the cache.
     pub capacity_bytes: Vec<u64>,
-    /// Misses / lookups of a cache that starts empty.
+    /// (lookups of items with at least capacity / item size different items since their last lookup, and
+    /// first lookups) / lookups.
     pub miss_ratio: Vec<f64>,
 }
 

@@ -10,15 +10,15 @@ use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 pub struct Merge {
     /// How many there were.
     pub count: u64,
-    /// Pages copied by them; of padded switch merges the padding pages programmed.
+    /// Pages copied by them; of padded switch merges the padding programmed.
     pub pages_copied: u64,
-    /// Their time, ns: copies and erasures, and the padding.
+    /// Time of their copies and erases, and of the padding.
     pub busy_ns: u64,
-    /// busy_ns / that of the host's own operations (cause host); absent without any.
+    /// busy_ns / that of the operations of cause `host`.
     pub cost_ratio: Option<f64>,
 }
 
-/// `merges`.
+/// Merges of a hybrid FTL by kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct Merges {
     /// Full merges.

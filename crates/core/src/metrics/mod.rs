@@ -1,4 +1,5 @@
-//! What a run reports.
+//! What a run reports: letters in formulas are those of docs/glossary.md, a name's end is its unit. `make docs` makes
+//! the page of the fields and their types in Python from these structs.
 
 mod behind;
 mod files;
@@ -26,7 +27,9 @@ pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use merges::{Merge, Merges};
 pub use precondition::{Outcome, Preconditioning};
 pub use recorder::Recorder;
-pub use report::{Conflicts, DeviceQueue, Mapping, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear};
+pub use report::{
+    Conflicts, DeviceQueue, MappingCache, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear,
+};
 pub use series::{Series, SeriesReport};
 pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};

@@ -2,23 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `precondition`: what was done before time 0. None of it is in the run's own counters, but its
-/// erases are in `wear`.
+/// What was done before time 0. None of it is in the run's own counters, but its erases are in `wear`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preconditioning {
     /// `device.precondition`.
     pub kind: String,
     /// Logical pages written.
     pub pages_written: u64,
-    /// NAND pages programmed, all causes.
+    /// NAND pages programmed, of all causes.
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Kind `steady`: rounds, each of the user capacity, after it was written twice.
+    /// Of kind `steady`: rounds of one user capacity, after it was written twice.
     pub rounds: u32,
-    /// Kind `steady`: write amplification of the last rounds, at most five.
+    /// Of kind `steady`: programs x L / logical pages written, of each of the last rounds, at most five.
     pub waf: Vec<f64>,
-    /// Kind `steady`: how it ended.
+    /// Of kind `steady`: whether write amplification became steady, or the rounds were too many.
     pub outcome: Option<Outcome>,
 }
 

@@ -15,32 +15,32 @@ use crate::ftl::{Ftl, Inspect};
 use crate::util::Stat;
 use crate::workload::SourceSummary;
 
-/// The measured part of a result: all fields of the contract but `schema`, `config` and `engine`.
+/// The measured part of a result: all fields but `schema`, `config` and `engine`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// What was requested.
     pub trace: Trace,
-    /// completion - arrival.
+    /// c(i) - a(i): completion - arrival.
     pub latency: Parts,
-    /// dispatch - arrival.
+    /// d(i) - a(i): dispatch - arrival.
     pub wait: Parts,
-    /// completion - dispatch.
+    /// c(i) - d(i): completion - dispatch.
     pub access: Parts,
     /// The mapping cache.
-    pub mapping: Mapping,
+    pub mapping: MappingCache,
     /// The host's scheduler.
     pub scheduler: Scheduler,
     /// The device's scheduler.
     pub device: DeviceQueue,
-    /// Requests that met a busy or awaited chip when the device took them.
+    /// Requests that found a chip they need busy, or wanted by one before them, when the device took them.
     pub conflicts: Conflicts,
     /// Flash operations by cause.
     pub flash: Flash,
-    /// Merges of hybrid FTLs; a page-mapped FTL has none.
+    /// Merges of hybrid FTLs; zeros of a page-mapped FTL.
     pub merges: Merges,
     /// Write amplification.
     pub waf: Waf,
-    /// Erases per block.
+    /// Erase counts of the blocks.
     pub wear: Wear,
     /// The device's health, as a drive reports it.
     pub health: Health,
@@ -50,40 +50,40 @@ pub struct Report {
     pub utilization: Utilization,
     /// Operations that overlapped or passed each other at a die.
     pub parallel: ParallelOperations,
-    /// Simulated time from the first arrival to the last completion; while requests are under way, to now, ns.
+    /// Greatest c(i) - least a(i), over all requests; while requests are under way, up to now.
     pub elapsed_ns: u64,
     /// When the device did not keep up.
     #[serde(skip)]
     pub behind: super::Behind,
-    /// Host bytes read and written, without failed requests, per simulated second.
+    /// (bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
-    /// What clients of a benchmark or a fio job saw.
+    /// What clients of a benchmark or a fio job saw; of runs with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<super::Benchmark>,
-    /// The page cache, of runs with one.
+    /// The host's page cache, of runs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<super::PageCache>,
-    /// The file system, of runs with one.
+    /// The host's file system, of runs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<super::FileSystem>,
-    /// What happened in each interval of simulated time (`results.series`).
+    /// What happened in each interval of simulated time, with `results.series`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<super::IntervalsReport>,
-    /// Erase counts by block (`results.erase_map`).
+    /// How often blocks were erased, with `results.erase_map`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_map: Option<super::EraseMap>,
-    /// Misses of the mapping cache by its size (`results.miss_curve`).
+    /// The mapping cache's misses at every size, with `results.miss_curve`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss_curve: Option<super::MissCurves>,
-    /// Figures of parts' own, by part and name.
+    /// Figures of parts' own, by part and name, where parts report any; null for what is no number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub own: Option<BTreeMap<&'static str, BTreeMap<String, f64>>>,
+    pub own: Option<BTreeMap<&'static str, BTreeMap<String, Option<f64>>>>,
     /// What each figure of `own` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_legend: Option<Vec<OwnLegend>>,
 }
 
-/// A line of `own_legend`.
+/// A figure of `own`.
 #[derive(Clone, Debug, Serialize)]
 pub struct OwnLegend {
     /// The part that reports it.
@@ -96,10 +96,10 @@ pub struct OwnLegend {
     pub doc: String,
 }
 
-/// `trace`.
+/// What was asked, failed requests included.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
-    /// Requests of all operations, failed ones included.
+    /// reads + writes + trims + flushes, after dropping and repeating.
     pub requests: u64,
     /// Reads.
     pub reads: u64,
@@ -109,13 +109,13 @@ pub struct Trace {
     pub trims: u64,
     /// Flushes.
     pub flushes: u64,
-    /// Bytes of the reads.
+    /// Sum of the sizes of reads.
     pub bytes_read: u64,
-    /// Bytes of the writes.
+    /// Sum of the sizes of writes.
     pub bytes_written: u64,
-    /// Logical pages touched, in bytes.
+    /// Number of different logical pages touched x logical page size.
     pub footprint_bytes: u64,
-    /// Stamps smaller than one before, raised to it.
+    /// After sorting among the 16,384 rows held: stamps smaller than the largest before, raised to it.
     pub out_of_order: u64,
     /// Records dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
@@ -124,84 +124,85 @@ pub struct Trace {
     pub notes: Vec<String>,
 }
 
-/// `mapping`.
+/// The mapping cache.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mapping {
-    /// Translations whose entry was cached.
+pub struct MappingCache {
+    /// Translations, one for each logical page of each request, whose entry was cached.
     pub hits: u64,
     /// Translations whose entry was not.
     pub misses: u64,
-    /// Translation pages read ahead for a batch.
+    /// Translation pages read for a scheduler's batch before its requests.
     pub prefetches: u64,
-    /// (hits - prefetches) / (hits + misses); absent without translations.
+    /// (hits - prefetches) / (hits + misses).
     pub hit_ratio: Option<f64>,
-    /// Reads of translation pages (cause map).
+    /// R(map).
     pub translation_reads: u64,
-    /// Programs of translation pages (cause map).
+    /// P(map).
     pub translation_programs: u64,
-    /// Bytes programmed for mappings: causes map, gc-map and dir.
+    /// (P(map) + P(gc-map) + P(dir)) x NAND page size.
     pub map_bytes_programmed: u64,
-    /// Entries that were new on flash / entries programmed (cause map); absent without programs.
+    /// Entries that differed from their copy on flash / entries programmed, over the units programmed with
+    /// cause map.
     pub updated_ratio: Option<f64>,
-    /// Mapping flushes, where mappings are flushed by amount of data.
+    /// Flushes of all updated mappings: by amount (`ftl.flush`), and the host's.
     pub flushes: u64,
-    /// Bytes of a translation unit, what the mapping reads and writes on flash as one.
+    /// Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the map in RAM
+    /// whole.
     pub unit_bytes: u64,
-    /// Bytes of the directory (GTD, MSD): an entry for each unit, in RAM. Written to flash (cause dir)
-    /// where mappings are flushed by amount.
+    /// Size of the directory (GTD, MSD) in RAM: translation units x `ftl.entry`.
     pub directory_bytes: u64,
 }
 
-/// `scheduler`.
+/// The host's I/O scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scheduler {
-    /// Registered name.
+    /// `host.scheduler`.
     pub name: String,
-    /// Requests dispatched ahead of others by choice.
+    /// Requests dispatched by choice from a hit queue while another was pending, and those of a chosen batch
+    /// after its first.
     pub prioritized: u64,
-    /// Batches created.
+    /// Batches (block issues) that it created.
     pub batches: u64,
-    /// Requests dispatched by deadline.
+    /// Requests dispatched because d(i) - a(i) had come to `host.deadline`.
     pub expired: u64,
 }
 
-/// `device`.
+/// The device's scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceQueue {
-    /// Registered name of its scheduler.
+    /// `device.scheduler`.
     pub scheduler: String,
-    /// Batches (chip batches) it created.
+    /// Chip batches that piq or vios created.
     pub batches: u64,
 }
 
-/// `conflicts`.
+/// Requests in conflict when the device took them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Conflicts {
-    /// Reads in conflict.
+    /// Reads.
     pub read: u64,
-    /// Writes and trims in conflict.
+    /// Writes and trims.
     pub write: u64,
-    /// Requests in conflict / requests; absent without requests.
+    /// (read + write) / trace.requests.
     pub ratio: Option<f64>,
 }
 
-/// `waf`: pages programmed for each page the host wrote; absent without host writes.
+/// Write amplification: pages programmed for each page that the host wrote.
 #[derive(Clone, Debug, Serialize)]
 pub struct Waf {
-    /// All programs.
+    /// P x L / H.
     pub total: Option<f64>,
-    /// User data moved (gc, wear).
+    /// (P(gc) + P(wear)) x L / H.
     pub gc: Option<f64>,
-    /// Mappings (map, gc-map, dir).
+    /// (P(map) + P(gc-map) + P(dir)) x L / H.
     pub map: Option<f64>,
-    /// Merges.
+    /// P(merge) x L / H.
     pub merge: Option<f64>,
-    /// Padding.
+    /// P(pad) x L / H.
     pub pad: Option<f64>,
 }
 
-/// `wear`: erase counts over all blocks, `flash.pe_cycles` and those of preconditioning
-/// included.
+/// Erase counts of all blocks, `flash.pe_cycles` and those of preconditioning included.
 #[derive(Clone, Debug, Serialize)]
 pub struct Wear {
     /// Least.
@@ -210,7 +211,7 @@ pub struct Wear {
     pub mean: f64,
     /// Greatest.
     pub max: u32,
-    /// Standard deviation.
+    /// Standard deviation of the population.
     pub stddev: f64,
 }
 
@@ -224,13 +225,13 @@ fn program_time(work: &Work, program_ns: u64) -> Summary {
     Summary::new(&histogram, false)
 }
 
-impl Mapping {
-    fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> Mapping {
+impl MappingCache {
+    fn new(ftl: &Ftl, counts: &Counts, page_bytes: u64) -> MappingCache {
         let (stats, units) = (ftl.map_stats(), ftl.units());
         let translations = stats.hits + stats.misses;
         let map_programs: u64 =
             [Cause::Map, Cause::GcMap, Cause::Dir].map(|c| counts.programs[c]).iter().sum();
-        Mapping {
+        MappingCache {
             hits: stats.hits,
             misses: stats.misses,
             prefetches: stats.prefetches,
@@ -314,7 +315,7 @@ impl Report {
                 debug_assert!(stat.is_named_well(), "{part}.{}", stat.name);
                 let Stat { name, value, unit, doc } = stat;
                 let of_part = self.own.get_or_insert_default().entry(part).or_default();
-                of_part.insert(name.to_string(), value);
+                of_part.insert(name.to_string(), value.is_finite().then_some(value));
                 let line = OwnLegend { part, name: name.into(), unit: unit.into(), doc: doc.into() };
                 self.own_legend.get_or_insert_default().push(line);
             }
@@ -347,7 +348,7 @@ impl Report {
             latency: Parts::new(latency, sources.histograms),
             wait: Parts::new(wait, sources.histograms),
             access: Parts::new(access, sources.histograms),
-            mapping: Mapping::new(ftl, counts, u64::from(settings.flash.page_bytes)),
+            mapping: MappingCache::new(ftl, counts, u64::from(settings.flash.page_bytes)),
             scheduler: Scheduler {
                 name: sources.scheduler.0.to_string(),
                 prioritized: recorder.prioritized,

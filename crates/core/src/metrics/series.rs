@@ -23,18 +23,18 @@ pub struct Series {
     points: Vec<Point>,
 }
 
-/// A series as results show it; empty points have no mean.
+/// Points over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeriesReport {
-    /// Begin of the first point, ns.
+    /// Begin of the first point.
     pub from_ns: u64,
-    /// Width of each point, ns.
+    /// Width of each point.
     pub width_ns: u64,
     /// Values in each point.
     pub count: Vec<u64>,
-    /// Their mean.
+    /// Their mean; null where there are none.
     pub mean: Vec<Option<f64>>,
-    /// The greatest.
+    /// The greatest; 0 where there are none.
     pub max: Vec<u64>,
 }
 

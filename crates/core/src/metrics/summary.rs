@@ -8,7 +8,7 @@ use super::Histogram;
 const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
-/// A time of reads, of writes, and of both.
+/// A time t(i) of reads, of writes, and of both.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parts {
     /// Reads.
@@ -19,22 +19,23 @@ pub struct Parts {
     pub all: Summary,
 }
 
-/// A distribution.
+/// A distribution of times t(i), over a set of n requests (or of what else the field names).
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Requests.
+    /// n.
     pub count: u64,
-    /// Mean, ns.
+    /// Sum of t(i) / n; 0 if n = 0.
     pub mean_ns: f64,
-    /// Standard deviation of the population, ns.
+    /// Square root of (sum of (t(i) - mean)^2 / n).
     pub stddev_ns: f64,
-    /// Least, ns.
+    /// Least t(i).
     pub min_ns: u64,
-    /// Greatest, ns.
+    /// Greatest t(i).
     pub max_ns: u64,
-    /// Value at each percentile, ns, within 1/128; absent without requests.
+    /// At p (fio's notation, `99.000000`): the ceil(n p / 100)-th smallest t(i), as the midpoint of its bin,
+    /// but within min and max: at most 1/128 off; none if n = 0.
     pub percentile_ns: Percentiles,
-    /// What they come from (`results.histograms`).
+    /// The bins, with `results.histograms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Bins>,
 }
@@ -49,11 +50,11 @@ impl Serialize for Percentiles {
     }
 }
 
-/// A histogram as results show it; those of two runs add up bin by bin.
+/// A histogram; those of two runs add up bin by bin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bins {
     /// Least value of each bin that holds one, ns, and how many it holds, in ascending order. A bin that
-    /// begins at `v` is 1 ns wide up to 127, and above 2^(floor(log2 v) - 6).
+    /// begins at `v` is 1 ns wide up to 127, and above it 2^(floor(log2 v) - 6).
     pub bins: Vec<(u64, u64)>,
 }
 

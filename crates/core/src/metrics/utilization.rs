@@ -5,23 +5,23 @@ use serde::Serialize;
 use super::flash::ratio;
 use crate::device::{Overlaps, Used};
 
-/// `utilization`: busy time of resources over the run, of what is under way at its end what had passed.
+/// How busy chips, dies and channels were; of what is under way at the end, what had passed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Utilization {
-    /// Busy time of each chip, cells and bus, ns.
+    /// Time each chip was busy: cells and bus.
     pub chip_busy_ns: Vec<u64>,
-    /// Busy time of each die, chip by chip, where dies work on their own (`flash.interleave`), ns; else none. A
+    /// Time each die was busy, chip by chip, where dies work on their own (`flash.interleave`); else none. A
     /// chip is busy while any of its dies is.
     pub die_busy_ns: Vec<u64>,
-    /// Busy time of each channel's bus, ns.
+    /// Time each channel's bus was busy.
     pub channel_busy_ns: Vec<u64>,
-    /// Busy share of the elapsed time of each chip.
+    /// chip_busy_ns / elapsed_ns.
     pub chip: Vec<f64>,
-    /// The same for each die.
+    /// die_busy_ns / elapsed_ns.
     pub die: Vec<f64>,
-    /// The same for each channel's bus.
+    /// channel_busy_ns / elapsed_ns.
     pub channel: Vec<f64>,
-    /// The resource with the largest share; absent where nothing was busy.
+    /// The resource with the largest share; null where nothing was busy.
     pub bottleneck: Option<Bottleneck>,
 }
 
@@ -31,10 +31,9 @@ pub struct Bottleneck {
     /// `chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
     /// number.
     pub name: String,
-    /// Busy share of the elapsed time: near 1 it holds the run back, far below the requests
-    /// came no faster.
+    /// Its share: near 1 it holds the run back, far below the requests came no faster.
     pub utilization: f64,
-    /// Mean share of the resources of its kind: close to its own if the load is even.
+    /// Mean share of all of its kind: near its own where the load is even.
     pub mean: f64,
 }
 
@@ -83,7 +82,7 @@ pub struct ByOperation {
     pub erase: u64,
 }
 
-/// `parallel`: what the options of parallel operation came to; zeros where they are off.
+/// Operations that used what the flash can do at once; zeros where that is off.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ParallelOperations {
     /// Operations on more than one plane, each counted once.

@@ -145,7 +145,7 @@ impl Policy for Segmented {
     type Note = bool;
 
     /// Base-DFTL of Kim and Lee (ICSOFT 2020): the NAND page is the unit.
-    const BY_AMOUNT: Option<&'static str> = Some(super::msftl::NAME);
+    const BY_AMOUNT: Option<&'static str> = Some(super::units::GATHERED);
 
     fn new(settings: &Settings, _pages: u32) -> Segmented {
         let capacity = Self::capacity(settings).unwrap_or(u32::MAX);

@@ -28,7 +28,7 @@ use super::dftl::{Dftl, Load};
 use super::pages::TranslationPages;
 use super::policy::{Cached, Policy};
 use super::translation::Translation;
-use super::units::{Due, UnitSpace};
+use super::units::{Due, GATHERED, UnitSpace};
 use crate::config::section::bytes;
 use crate::config::{Contradiction, section};
 use crate::flash::ByCause;
@@ -36,8 +36,8 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, NONE};
 
-/// Registered name.
-pub const NAME: &str = "msftl";
+pub use super::units::GATHERED as NAME;
+
 /// One line for `ftlab components`.
 pub const DOC: &str = "page map flushed by amount, in mapping segments (Kim and Lee, ICSOFT 2020)";
 
@@ -208,7 +208,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
     fn unit_bytes(settings: &Settings) -> u32 {
         let segment = settings.ftl.own.msftl.segment_bytes;
         // If it serves in place of dftl, the unit is the NAND page.
-        let own = if settings.ftl.kind == NAME { segment } else { settings.flash.page_bytes };
+        let own = if settings.ftl.kind == GATHERED { segment } else { settings.flash.page_bytes };
         if UNIT > 0 { UNIT } else { own }
     }
 

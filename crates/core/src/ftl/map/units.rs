@@ -27,6 +27,9 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, MOST_COUNTED};
 use crate::util::{Bits, NONE};
 
+/// Registered name of the FTL that gathers units; it stands in for dftl where `ftl.flush` is an amount.
+pub const GATHERED: &str = "msftl";
+
 /// The number and sizes of units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSpace {
