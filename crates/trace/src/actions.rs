@@ -7,6 +7,12 @@ pub(crate) struct Counted {
     issues: u64,
 }
 
+impl Default for Counted {
+    fn default() -> Counted {
+        Counted::of(std::iter::empty())
+    }
+}
+
 impl Counted {
     /// Chooses by the actions at the beginning of a file: Q (queued); else I (inserted), unless there are
     /// fewer of these than were issued or completed; else D (issued); else C (completed).

@@ -1,6 +1,7 @@
 //! What a text layout provides (a [`Parser`]), and the rows made from its lines.
 
 use crate::depth::Depth;
+use crate::devices::Devices;
 use crate::formats::{Recognised, Stamps};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
@@ -76,24 +77,28 @@ pub(crate) enum Trouble {
 }
 
 /// A text layout.
-pub(crate) trait Parser: Send + Sized {
+pub(crate) trait Parser: Default + Send {
     /// What its stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
     /// How it is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
+    /// Whether a first line is a header that is passed over.
+    const HEADER: fn(&[u8]) -> bool = |_| false;
     /// Sample lines, for tests to read and to damage.
     const SAMPLE: &'static str;
 
     /// Makes a parser that has seen no line.
-    fn new(options: &Options) -> Self;
+    fn new(_: &Options) -> Self {
+        Self::default()
+    }
 
     /// Called with the beginning of the file before the first line.
     fn prepare(&mut self, _head: &[u8]) {}
 
-    /// Parses a line that is not blank; `first`: it is the first such line.
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble>;
+    /// Parses a line that is not blank; `devices` places a request of a device that the line names.
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble>;
 
-    /// Returns what a reader of the figures should know.
+    /// Returns what a reader of the figures should know, besides the devices.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -109,6 +114,7 @@ pub(crate) struct TextRows<P> {
     path: String,
     lines: Lines,
     parser: P,
+    devices: Devices,
     skip_bad: u64,
     bad: u64,
     dropped: Dropped,
@@ -125,6 +131,7 @@ impl<P: Parser> TextRows<P> {
             path: path.to_owned(),
             lines,
             parser,
+            devices: Devices::default(),
             skip_bad: options.skip_bad,
             bad: 0,
             dropped: Dropped::new(),
@@ -170,8 +177,10 @@ impl<P: Parser> Rows for TextRows<P> {
             if is_blank(line) {
                 continue;
             }
-            let first = std::mem::replace(&mut self.at_first, false);
-            match self.parser.parse(line, first) {
+            if std::mem::replace(&mut self.at_first, false) && (P::HEADER)(line) {
+                continue;
+            }
+            match self.parser.parse(line, &mut self.devices) {
                 Ok(Row::Request { time_ns, op, offset, size }) => {
                     if offset.checked_add(size).is_some() {
                         return Ok(Some(Record { time_ns, op, offset, size, line: number, flags: 0 }));
@@ -205,7 +214,7 @@ impl<P: Parser> Rows for TextRows<P> {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.parser.notes()
+        [self.parser.notes(), self.devices.notes()].concat()
     }
 
     fn depth(&self) -> Option<&Depth> {

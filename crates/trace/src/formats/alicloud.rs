@@ -5,35 +5,25 @@ use super::{added_header, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 /// The parser.
-pub(crate) struct Alicloud(Devices);
+#[derive(Default)]
+pub(crate) struct Alicloud;
 
 impl Parser for Alicloud {
+    const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["device_id"]);
     const SAMPLE: &'static str =
         "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,36864,1577808144360813\n";
 
-    fn new(_: &Options) -> Alicloud {
-        Alicloud(Devices::default())
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && added_header(line, &["device_id"]) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
         let device = fields.need("device_id")?;
         let op = read_or_write(fields.need("opcode")?, "opcode")?;
         let offset = whole(fields.need("offset")?, "offset")?;
         let size = whole(fields.need("length")?, "length")?;
         let time_ns = time(fields.need("timestamp")?, "timestamp", unit::US)?;
-        let offset = self.0.place(device, offset, size)?;
+        let offset = devices.place(device, offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.0.notes()
     }
 }

@@ -6,9 +6,9 @@
 //! recordings it is always one sector, on writes (the header of a packed command). So sizes are rounded down
 //! to multiples of 4 KiB, but not below 4 KiB.
 
+use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
@@ -24,11 +24,7 @@ impl Parser for Biotracer {
     const SAMPLE: &'static str =
         "131072\t8\t4096\t5\t10.5\t10.5001\t10.5002\t10.51\n200\t17\t8704\t1\t10.6\t10.6\t10.6\t10.7\n";
 
-    fn new(_: &Options) -> Biotracer {
-        Biotracer::default()
-    }
-
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         let offset = sectors(fields.need("start sector")?, "start sector")?;
         let recorded = sectors(fields.need("sectors")?, "sectors")?;

@@ -7,16 +7,15 @@ use crate::actions::Counted;
 use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
 /// The parser.
+#[derive(Default)]
 pub(crate) struct Blkparse {
     counted: Counted,
     flagged: Flagged,
-    devices: Devices,
 }
 
 /// Whether a text is a device number such as `8,16`.
@@ -38,14 +37,6 @@ fn is_summary(line: &[u8]) -> bool {
 impl Parser for Blkparse {
     const SAMPLE: &'static str = "  8,16   1  1  0.000000000   697  Q   W 223490 + 8 [k]\n  8,16 0 3 0.000012 697  D  FN [kworker]\nCPU0 (8,16):\n";
 
-    fn new(_: &Options) -> Blkparse {
-        Blkparse {
-            counted: Counted::of(std::iter::empty()),
-            flagged: Flagged::default(),
-            devices: Devices::default(),
-        }
-    }
-
     fn prepare(&mut self, head: &[u8]) {
         self.counted = Counted::of(head.split(|byte| *byte == b'\n').filter_map(|line| {
             let mut words = Words::of(line);
@@ -54,7 +45,7 @@ impl Parser for Blkparse {
         }));
     }
 
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         if is_summary(line) {
             return Ok(Row::End);
         }
@@ -90,7 +81,7 @@ impl Parser for Blkparse {
             (Some(Op::Write), None | Some((_, 0))) if rwbs.preflush || rwbs.fua => Ok(Row::flush(time_ns)),
             (None, _) | (_, None) => Ok(Row::Drop("other_op")),
             (Some(op), Some((offset, size))) => {
-                let offset = self.devices.place(device, offset, size)?;
+                let offset = devices.place(device, offset, size)?;
                 Ok(Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs)))
             }
         }
@@ -99,7 +90,6 @@ impl Parser for Blkparse {
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![self.counted.note()];
         notes.extend(self.flagged.notes());
-        notes.extend(self.devices.notes());
         notes
     }
 }

@@ -2,8 +2,8 @@
 //! the SCSI operation code in hexadecimal, size in bytes, lbn in sectors.
 
 use super::{Recognised, Stamps, header_is};
+use crate::devices::Devices;
 use crate::fields::{Commas, sectors, ticks, unexpected, whole};
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
@@ -15,21 +15,16 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// The parser.
+#[derive(Default)]
 pub(crate) struct Cloudphysics;
 
 impl Parser for Cloudphysics {
     const STAMPS: Stamps = Stamps::Seconds;
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
+    const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str = "version,time,op,size,lbn\n1,5633898,2a,512,10\n1,5633899,28,1024,20\n";
 
-    fn new(_: &Options) -> Cloudphysics {
-        Cloudphysics
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && is_header(line) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
         // The columns of the hypervisor's trace record. They are checked, since the columns of other traces
         // would pass.

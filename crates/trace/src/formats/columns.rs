@@ -5,13 +5,11 @@ use super::{Recognised, digit_op};
 use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, time, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
-use std::marker::PhantomData;
 
 /// Units of one of these layouts.
-pub(crate) trait Layout: Send + 'static {
+pub(crate) trait Layout: Default + Send + 'static {
     /// Reads the arrival, as ns.
     fn arrival(text: &[u8]) -> Result<u64, Trouble>;
     /// Some lines of the layout.
@@ -19,42 +17,27 @@ pub(crate) trait Layout: Send + 'static {
     /// Bytes of the unit of address and size.
     const BYTES: u64;
     /// Reads the operation, the last field.
-    fn op(text: &[u8]) -> Result<Op, Trouble>;
+    fn op(text: &[u8]) -> Result<Op, Trouble> {
+        digit_op(text, "operation", [b'1', b'0'])
+    }
 }
 
-fn one_reads(text: &[u8]) -> Result<Op, Trouble> {
-    digit_op(text, "operation", [b'1', b'0'])
-}
-
-/// MQSim: ns, sectors, 1 = read.
-pub(crate) enum MqsimUnits {}
-impl Layout for MqsimUnits {
+/// MQSim and SSDSim: ns, sectors, 1 = read.
+#[derive(Default)]
+pub(crate) struct Mqsim;
+pub(crate) type Ssdsim = Mqsim;
+impl Layout for Mqsim {
     const SAMPLE: &'static str = "1000 0 8 16 1\n3000 1 4096 8 0\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         whole(text, "arrival")
     }
     const BYTES: u64 = SECTOR;
-    fn op(text: &[u8]) -> Result<Op, Trouble> {
-        one_reads(text)
-    }
-}
-
-/// SSDSim: ns, sectors, 1 = read.
-pub(crate) enum SsdsimUnits {}
-impl Layout for SsdsimUnits {
-    const SAMPLE: &'static str = "1000 0 8 16 1\n3000 1 4096 8 0\n";
-    fn arrival(text: &[u8]) -> Result<u64, Trouble> {
-        whole(text, "arrival")
-    }
-    const BYTES: u64 = SECTOR;
-    fn op(text: &[u8]) -> Result<Op, Trouble> {
-        one_reads(text)
-    }
 }
 
 /// DiskSim's ASCII layout: ms with decimals, sectors, flags (hexadecimal) whose bit 0 is read.
-pub(crate) enum DisksimUnits {}
-impl Layout for DisksimUnits {
+#[derive(Default)]
+pub(crate) struct Disksim;
+impl Layout for Disksim {
     const SAMPLE: &'static str = "0.5 0 8 16 1\n1.5 1 8 16 1f\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         time(text, "arrival", unit::MS)
@@ -73,40 +56,26 @@ impl Layout for DisksimUnits {
 }
 
 /// The replayer: ms with decimals, bytes, 1 = read.
-pub(crate) enum ReplayerUnits {}
-impl Layout for ReplayerUnits {
+#[derive(Default)]
+pub(crate) struct Replayer;
+impl Layout for Replayer {
     const SAMPLE: &'static str = "0.5 0 8 16 1\n1.5 0 4096 8 0\n";
     fn arrival(text: &[u8]) -> Result<u64, Trouble> {
         time(text, "arrival", unit::MS)
     }
     const BYTES: u64 = 1;
-    fn op(text: &[u8]) -> Result<Op, Trouble> {
-        one_reads(text)
-    }
 }
-
-/// The parser.
-pub(crate) struct Columns<L>(Devices, PhantomData<L>);
 
 fn bytes(text: &[u8], name: &'static str, unit_bytes: u64) -> Result<u64, Trouble> {
     let count = whole(text, name)?;
     count.checked_mul(unit_bytes).ok_or_else(|| unexpected(name, text, "a number this side of 2^64 bytes"))
 }
 
-pub(crate) type Mqsim = Columns<MqsimUnits>;
-pub(crate) type Ssdsim = Columns<SsdsimUnits>;
-pub(crate) type Disksim = Columns<DisksimUnits>;
-pub(crate) type Replayer = Columns<ReplayerUnits>;
-
-impl<L: Layout> Parser for Columns<L> {
+impl<L: Layout> Parser for L {
     const RECOGNISED: Recognised = Recognised::Never;
-    const SAMPLE: &'static str = L::SAMPLE;
+    const SAMPLE: &'static str = <L as Layout>::SAMPLE;
 
-    fn new(_: &Options) -> Self {
-        Columns(Devices::default(), PhantomData)
-    }
-
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         let time_ns = L::arrival(fields.need("arrival")?)?;
         let device = fields.need("device")?;
@@ -117,11 +86,7 @@ impl<L: Layout> Parser for Columns<L> {
         if let Some(extra) = fields.next() {
             return Err(unexpected("what follows the operation", extra, "nothing: five fields make a line"));
         }
-        let offset = self.0.place(device, offset, size)?;
+        let offset = devices.place(device, offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.0.notes()
     }
 }

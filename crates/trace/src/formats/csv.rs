@@ -4,9 +4,9 @@
 
 use super::{Recognised, Stamps};
 use crate::depth::{self, Depth};
+use crate::devices::Devices;
 use crate::fields::{Commas, time, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::{Op, Record};
 
@@ -107,11 +107,7 @@ impl Parser for Csv {
     const SAMPLE: &'static str =
         "time_ns,op,offset,size\n100,R,4096,512\n200,w,0,1\n250,T,8192,4096\n300,F,,\n";
 
-    fn new(_: &Options) -> Csv {
-        Csv::default()
-    }
-
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         if self.used == 0 {
             self.read_header(line)?;
             return Ok(Row::Nothing);

@@ -19,11 +19,11 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// The parser.
+#[derive(Default)]
 pub(crate) struct Fio {
     version: Option<u8>,
     time_unit_ns: Option<u64>,
     waited_ns: u64,
-    files: Devices,
 }
 
 impl Fio {
@@ -52,10 +52,10 @@ impl Parser for Fio {
         "fio version 2 iolog\n/dev/a add\n/dev/a read 4096 512\n/dev/a wait 1500 0\n/dev/b write 0 4096\n";
 
     fn new(options: &Options) -> Fio {
-        Fio { version: None, time_unit_ns: options.fio_time_unit_ns, waited_ns: 0, files: Devices::default() }
+        Fio { time_unit_ns: options.fio_time_unit_ns, ..Fio::default() }
     }
 
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let Some(version) = self.version else { return self.header(line) };
         let mut fields = Words::of(line);
         let time_ns = match version {
@@ -82,11 +82,7 @@ impl Parser for Fio {
         };
         let offset = whole(fields.need("offset")?, "offset")?;
         let size = whole(fields.need("length")?, "length")?;
-        let offset = self.files.place(file, offset, size)?;
+        let offset = devices.place(file, offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.files.notes()
     }
 }

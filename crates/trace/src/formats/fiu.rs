@@ -6,21 +6,17 @@ use super::read_or_write;
 use crate::devices::Devices;
 use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 /// The parser.
-pub(crate) struct Fiu(Devices);
+#[derive(Default)]
+pub(crate) struct Fiu;
 
 impl Parser for Fiu {
     const SAMPLE: &'static str = "89966437846610 4892 syslogd 904265560 8 W 6 0 531e779a25eab7b5\n\
                                   89967195423840 2522 kjournald 909467400 16 R 8 1\n";
 
-    fn new(_: &Options) -> Fiu {
-        Fiu(Devices::default())
-    }
-
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         let time_ns = time(fields.need("time")?, "time", unit::NS)?;
         whole(fields.need("pid")?, "pid")?;
@@ -37,11 +33,7 @@ impl Parser for Fiu {
         whole(minor, "minor")?;
         // The two numbers together name the device.
         let at = |field: &[u8]| field.as_ptr() as usize - line.as_ptr() as usize;
-        let offset = self.0.place(&line[at(major)..at(minor) + minor.len()], offset, size)?;
+        let offset = devices.place(&line[at(major)..at(minor) + minor.len()], offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.0.notes()
     }
 }

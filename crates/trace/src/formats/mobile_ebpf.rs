@@ -5,7 +5,6 @@ use super::{Recognised, header_is};
 use crate::devices::Devices;
 use crate::fields::{sectors, time, trim, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
@@ -21,8 +20,8 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// The parser.
+#[derive(Default)]
 pub(crate) struct MobileEbpf {
-    devices: Devices,
     flagged: Flagged,
 }
 
@@ -41,16 +40,10 @@ fn last<'a>(rest: &mut &'a [u8], name: &'static str) -> Result<&'a [u8], Trouble
 
 impl Parser for MobileEbpf {
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
+    const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str = "proces,device,rw_flag,sector,size,timestamp\n<...>-1,8,R,29880920,16,159273.83748699998\na,8,FF,0,0,1.5\n";
 
-    fn new(_: &Options) -> MobileEbpf {
-        MobileEbpf { devices: Devices::default(), flagged: Flagged::default() }
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && is_header(line) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut rest = line;
         let time_ns = time(last(&mut rest, "timestamp")?, "timestamp", unit::S)?;
         let size = sectors(last(&mut rest, "size")?, "size")?;
@@ -65,15 +58,13 @@ impl Parser for MobileEbpf {
             Some(Op::Flush) => Ok(Row::flush(time_ns)),
             Some(_) if (rwbs.preflush || rwbs.fua) && size == 0 => Ok(Row::flush(time_ns)),
             Some(op) => {
-                let offset = self.devices.place(device, offset, size)?;
+                let offset = devices.place(device, offset, size)?;
                 Ok(Row::flagged(time_ns, op, [offset, size], self.flagged.count(rwbs)))
             }
         }
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.flagged.notes();
-        notes.extend(self.devices.notes());
-        notes
+        self.flagged.notes()
     }
 }

@@ -1,6 +1,7 @@
 //! The layouts: one file each. Their list, with their names, is [`ftlab_core::trace_formats`].
 
 use crate::binary::Binary;
+use crate::devices::Devices;
 use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
@@ -70,10 +71,10 @@ fn rows<P: Parser + 'static>(path: &str, lines: Lines, options: &Options) -> Box
 }
 
 fn probe<P: Parser>(lines: &[&[u8]], options: &Options) -> Probe {
-    let mut parser = P::new(options);
+    let (mut parser, mut devices) = (P::new(options), Devices::default());
     let mut probe = Probe::default();
-    for (index, line) in lines.iter().enumerate() {
-        match parser.parse(line, index == 0) {
+    for line in lines.iter().skip(usize::from(lines.first().is_some_and(|line| (P::HEADER)(line)))) {
+        match parser.parse(line, &mut devices) {
             Ok(Row::Request { .. } | Row::Flagged(_) | Row::Drop(_)) => probe.good += 1,
             Ok(Row::Nothing) => {}
             Ok(Row::End) => break,

@@ -5,26 +5,20 @@
 use super::{added_header, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, ticks, whole};
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 const TICK_NS: u64 = 100;
 
 /// The parser.
-pub(crate) struct Msr(Devices);
+#[derive(Default)]
+pub(crate) struct Msr;
 
 impl Parser for Msr {
+    const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str =
         "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003061630,usr,1,Write,13,8192,1963\n";
 
-    fn new(_: &Options) -> Msr {
-        Msr(Devices::default())
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && added_header(line, &["timestamp"]) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
         let time_ns = ticks(fields.need("Timestamp")?, "Timestamp", TICK_NS)?;
         // The host and the disk together name a volume.
@@ -37,11 +31,7 @@ impl Parser for Msr {
         let op = read_or_write(fields.need("Type")?, "Type")?;
         let offset = whole(fields.need("Offset")?, "Offset")?;
         let size = whole(fields.need("Size")?, "Size")?;
-        let offset = self.0.place(volume, offset, size)?;
+        let offset = devices.place(volume, offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.0.notes()
     }
 }

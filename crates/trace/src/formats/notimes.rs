@@ -2,8 +2,8 @@
 //! bytes, type 1 write and 0 read.
 
 use super::{Recognised, Stamps, digit_op, header_is};
+use crate::devices::Devices;
 use crate::fields::{Commas, sectors, whole};
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 /// Whether a line is the header; numbers may follow its last name.
@@ -12,21 +12,16 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// The parser.
+#[derive(Default)]
 pub(crate) struct Notimes;
 
 impl Parser for Notimes {
     const STAMPS: Stamps = Stamps::Absent;
     const RECOGNISED: Recognised = Recognised::Header(is_header);
+    const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str = "offset,size,type 507\n4220896,4096,1\n8,8704,0\n";
 
-    fn new(_: &Options) -> Notimes {
-        Notimes
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && is_header(line) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
         let offset = sectors(fields.need("offset")?, "offset")?;
         let size = whole(fields.need("size")?, "size")?;

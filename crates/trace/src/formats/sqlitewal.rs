@@ -1,24 +1,21 @@
 //! SQLite over ext4: `pid D|C operation offset bytes time ...`, separated by blanks; times in seconds. D is
 //! the dispatch of a request and C its completion, so only D rows are counted.
 
+use crate::devices::Devices;
 use crate::fields::{Words, time, unexpected, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
 /// The parser.
+#[derive(Default)]
 pub(crate) struct Sqlitewal;
 
 impl Parser for Sqlitewal {
     const SAMPLE: &'static str =
         "39949 D read 299008 4096 0.000000000 0 False\n0 C read 1 2 7.39e-05 0 False\n";
 
-    fn new(_: &Options) -> Sqlitewal {
-        Sqlitewal
-    }
-
-    fn parse(&mut self, line: &[u8], _: bool) -> Result<Row, Trouble> {
+    fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Words::of(line);
         whole(fields.need("pid")?, "pid")?;
         match fields.need("action")? {

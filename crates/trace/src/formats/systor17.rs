@@ -6,7 +6,6 @@ use super::{Recognised, header_is, read_or_write};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, whole};
 use crate::number::unit;
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 /// Whether a line is the header.
@@ -15,21 +14,16 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// The parser.
-pub(crate) struct Systor17(Devices);
+#[derive(Default)]
+pub(crate) struct Systor17;
 
 impl Parser for Systor17 {
     const RECOGNISED: Recognised = Recognised::HeaderOrLines(is_header);
+    const HEADER: fn(&[u8]) -> bool = is_header;
     const SAMPLE: &'static str =
         "Timestamp,Response,IOType,LUN,Offset,Size\n1456752000.02,0.1,R,0,35264577536,32768\n1.03,,,0,0,0\n";
 
-    fn new(_: &Options) -> Systor17 {
-        Systor17(Devices::default())
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && is_header(line) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
         let time_ns = time(fields.need("Timestamp")?, "Timestamp", unit::S)?;
         // The real device's response time, which may be blank as well.
@@ -42,11 +36,7 @@ impl Parser for Systor17 {
         let lun = fields.need("LUN")?;
         let offset = whole(fields.need("Offset")?, "Offset")?;
         let size = whole(fields.need("Size")?, "Size")?;
-        let offset = self.0.place(lun, offset, size)?;
+        let offset = devices.place(lun, offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.0.notes()
     }
 }

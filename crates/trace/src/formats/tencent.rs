@@ -4,37 +4,27 @@
 use super::{Stamps, added_header, digit_op};
 use crate::devices::Devices;
 use crate::fields::{Commas, sectors, ticks};
-use crate::options::Options;
 use crate::text::{Parser, Row, Trouble};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The parser.
-pub(crate) struct Tencent(Devices);
+#[derive(Default)]
+pub(crate) struct Tencent;
 
 impl Parser for Tencent {
     const STAMPS: Stamps = Stamps::Seconds;
+    const HEADER: fn(&[u8]) -> bool = |line| added_header(line, &["timestamp"]);
     const SAMPLE: &'static str = "1538323200,12910952,8,0,1063\n1538323201,6265368,8,1,1064\n";
 
-    fn new(_: &Options) -> Tencent {
-        Tencent(Devices::default())
-    }
-
-    fn parse(&mut self, line: &[u8], first: bool) -> Result<Row, Trouble> {
-        if first && added_header(line, &["timestamp"]) {
-            return Ok(Row::Nothing);
-        }
+    fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
         let time_ns = ticks(fields.need("Timestamp")?, "Timestamp", SECOND_NS)?;
         let offset = sectors(fields.need("Offset")?, "Offset")?;
         let size = sectors(fields.need("Size")?, "Size")?;
         let op = digit_op(fields.need("IOType")?, "IOType", [b'0', b'1'])?;
         let volume = fields.need("VolumeID")?;
-        let offset = self.0.place(volume, offset, size)?;
+        let offset = devices.place(volume, offset, size)?;
         Ok(Row::Request { time_ns, op, offset, size })
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.0.notes()
     }
 }
