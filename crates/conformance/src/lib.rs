@@ -34,7 +34,7 @@ pub use host_scheduler::host_scheduler;
 pub use registered::*;
 pub use replacement::replacement_of;
 pub use stack::{
-    Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages, settings,
-    small, tiny,
+    AGEING, Log, buffered, bursts, checked, cuts, every_request_completes_once, hybrid_device, pages,
+    settings, small, tiny,
 };
 pub use victims::{Known, Model, SPACE, victims, victims_judged};

@@ -1,5 +1,6 @@
 //! Small stacks, loads for them, and the laws of a run.
 
+use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::{check, gathers, is_hybrid, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
 use ftlab_core::settings::Settings;
@@ -9,6 +10,19 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::registered::set_ftl;
+
+/// Blocks that age quickly.
+pub const AGEING: Variation = Variation {
+    growth_mean: 0.01,
+    growth_stddev: 0.002,
+    growth_bound: 3.0,
+    fresh_ber: 1e-6,
+    ecc_limit: 1e-3,
+    sensitivity: 15.0,
+    nominal_step: 0.3,
+    max_step: 0.6,
+    step_decrement: 0.03,
+};
 
 /// Returns a smaller form of the MAP+ paper's device: one chip, 35 us reads, 350 us programs, no bus time.
 pub fn settings() -> Settings {

@@ -6,12 +6,12 @@ mod closed_forms;
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
-
-use std::collections::HashMap;
+#[path = "common/driven.rs"]
+mod driven;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::flash::{Cause, Work};
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::Report;
@@ -236,47 +236,6 @@ fn steps_do_not_starve_a_flush() {
     }
 }
 
-struct Driven {
-    ftl: Ftl,
-    work: Work,
-    versions: HashMap<u32, Option<u32>>,
-    writes: HashMap<u32, u32>,
-}
-
-impl Driven {
-    fn new(settings: &Settings) -> Driven {
-        let mut work = settings.work();
-        let mut ftl = Ftl::new(settings, true, &mut work);
-        if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried(), work.cells());
-        }
-        ftl.collect_in_background(settings.ftl.gc_background.unwrap());
-        Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
-    }
-
-    fn write(&mut self, op: Op, first: u32, pages: u32) {
-        self.work.clear();
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
-        if op == Op::Write {
-            self.ftl.write(request, &mut self.work)
-        } else {
-            self.ftl.trim(request, &mut self.work)
-        };
-        for lpn in first..first + pages {
-            let version = self.writes.entry(lpn).or_insert(0);
-            *version += 1;
-            self.versions.insert(lpn, (op == Op::Write).then_some(*version));
-        }
-    }
-
-    fn verify(&self) {
-        self.ftl.verify().expect("every invariant holds");
-        for lpn in 0..self.ftl.logical_pages() {
-            assert_eq!(self.ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 96,
@@ -296,14 +255,14 @@ proptest! {
         let mut driven = Driven::new(&settings);
         let lpns = driven.ftl.logical_pages();
         for lpn in 0..lpns {
-            driven.write(Op::Write, lpn, 1);
+            driven.operate(Op::Write, lpn, 1);
         }
         for (op, at, pages) in steps {
             let pages = pages.min(lpns);
             let first = at % (lpns - pages + 1);
             match op {
-                0 => driven.write(Op::Trim, first, pages),
-                1 => driven.ftl.flush(&mut driven.work),
+                0 => driven.operate(Op::Trim, first, pages),
+                1 => driven.operate(Op::Flush, 0, 0),
                 2 => {
                     driven.ftl.write_back(&mut driven.work);
                 }
@@ -313,7 +272,7 @@ proptest! {
                         driven.ftl.background_step(at % chips, &mut driven.work);
                     }
                 }
-                _ => driven.write(Op::Write, first, pages),
+                _ => driven.operate(Op::Write, first, pages),
             }
             driven.verify();
         }

@@ -3,6 +3,8 @@
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
+#[path = "common/losses.rs"]
+mod losses;
 
 use common::{buffered, page_mapped_both_ways, settings, tiny};
 use devices::device;
@@ -14,15 +16,11 @@ use ftlab_core::ftl::{check, keeps_trims};
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings, Withheld};
 use ftlab_core::workload::Op;
 use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use losses::cuts;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
-    let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
-    crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
-}
-
-/// Does the same with FUA on some writes.
+/// Does as [`cuts`], with FUA on some writes.
 fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
     let requests = || Requests::new(settings, seed).with_fua(seed);
@@ -31,19 +29,7 @@ fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Resu
 
 #[test]
 fn what_was_durable_is_there() {
-    for kind in page_mapped_both_ways() {
-        let settings = tiny(kind);
-        let summary =
-            cuts(&settings, common::cuts(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
-        println!("{kind}: {summary:#?}");
-        assert_eq!(summary.cuts, common::cuts());
-        let least =
-            [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
-        assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
-        assert!(summary.recovery.cut > 0 && summary.recovery.count == common::cuts(), "{kind}: {summary:?}");
-        let scan = summary.recovery.scan_reads;
-        assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
-    }
+    page_mapped_both_ways().into_iter().for_each(losses::nothing_durable);
 }
 
 #[test]

@@ -5,36 +5,22 @@ use ftlab_conformance as common;
 mod hybrid_devices;
 #[path = "common/hybrids.rs"]
 mod hybrids;
+#[path = "common/losses.rs"]
+mod losses;
 
 use common::tiny;
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::PartialWrite;
-use ftlab_core::settings::Settings;
-use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
+use ftlab_crash::CrashError;
 use hybrid_devices::device;
+use losses::cuts;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
-    let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
-    crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
-}
-
 #[test]
 fn what_was_durable_is_there() {
-    for kind in common::hybrids() {
-        let summary = cuts(&tiny(kind), common::cuts(), 1, Flaw::None)
-            .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
-        println!("{kind}: {summary:#?}");
-        assert_eq!(summary.cuts, common::cuts());
-        let least =
-            [summary.torn_programs, summary.torn_erases, summary.durable_writes, summary.durable_trims];
-        assert!(least.iter().all(|&seen| seen > 0), "{kind}: nothing was tried: {summary:?}");
-        assert!(summary.recovery.cut > 0 && summary.recovery.count == common::cuts(), "{kind}: {summary:?}");
-        let scan = summary.recovery.scan_reads;
-        assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
-    }
+    common::hybrids().into_iter().for_each(losses::nothing_durable);
 }
 
 /// Planes of dies that overlap, suspend and pass each other.

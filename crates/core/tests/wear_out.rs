@@ -4,18 +4,17 @@
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
 mod devices;
-
-use std::collections::HashMap;
+#[path = "common/driven.rs"]
+mod driven;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
-use ftlab_core::flash::Work;
+use driven::Driven;
+use ftlab_core::ftl::check;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::settings::StaticLeveling;
-use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::metrics::{Report, State};
-use ftlab_core::request::Pages;
 use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKind, Settings};
 use ftlab_core::sim::{Identity, Prepared, RunError, run, run_prepared};
 use ftlab_core::workload::{Op, Record, SourceError};
@@ -204,7 +203,7 @@ fn a_saved_state_knows_the_retired_blocks() {
     settings.device.precondition =
         Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::default() };
     // Some blocks wear out in that time, not all.
-    settings.flash.variation = Some(devices::AGEING);
+    settings.flash.variation = Some(common::AGEING);
     settings.flash.endurance = Endurance::Ecc;
     settings.flash.pe_cycles = 750;
     settings.flash.blocks_per_plane = 128;
@@ -233,7 +232,7 @@ fn blocks_beyond_the_ecc_limit_are_retired() {
         refused.key == "flash.endurance" && refused.message.contains("flash.variation.model"),
         "{refused}"
     );
-    settings.flash.variation = Some(devices::AGEING);
+    settings.flash.variation = Some(common::AGEING);
     check(&settings).expect("no block is worn");
     // ln(1e-3 / 1e-6) + 15 (0.3 - 0.03) = 10.96 = 0.01 x 1096 cycles of the mean block.
     settings.flash.pe_cycles = 900;
@@ -265,75 +264,6 @@ fn contradictions_say_what_to_do() {
     for kind in common::hybrids() {
         settings.ftl.kind = kind.into();
         assert_eq!(check(&settings).unwrap_err().key, "flash.endurance", "{kind}");
-    }
-}
-
-/// An FTL driven directly, its versions in a plain map; requests that it refuses leave pages as they were.
-struct Driven {
-    ftl: Ftl,
-    work: Work,
-    versions: HashMap<u32, Option<u32>>,
-    writes: HashMap<u32, u32>,
-}
-
-impl Driven {
-    fn new(settings: &Settings) -> Driven {
-        let mut work = settings.work();
-        let mut ftl = Ftl::new(settings, true, &mut work);
-        if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried(), work.cells());
-        }
-        if let Some(how) = settings.ftl.gc_background {
-            ftl.collect_in_background(how);
-        }
-        Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
-    }
-
-    fn operate(&mut self, op: Op, first: u32, pages: u32) {
-        self.work.clear();
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
-        let work = &mut self.work;
-        let (before, after) = {
-            let before = self.ftl.refused();
-            match op {
-                Op::Read => self.ftl.read(request, work),
-                Op::Write => self.ftl.write(request, work),
-                Op::Trim => self.ftl.trim(request, work),
-                Op::Flush => {
-                    self.ftl.flush(work);
-                    0
-                }
-            };
-            (before, self.ftl.refused())
-        };
-        assert!(op != Op::Read || before == after);
-        if !matches!(op, Op::Write | Op::Trim) {
-            return;
-        }
-        let mut served = true;
-        for lpn in first..first + pages {
-            let count = self.writes.get(&lpn).copied().unwrap_or(0) + 1;
-            let expected = (op == Op::Write).then_some(count);
-            if before != after {
-                // The first pages of a write may have been served; a trim is refused completely.
-                let found = self.ftl.version(lpn);
-                served &= op == Op::Write && found == expected;
-            }
-            if served {
-                self.writes.insert(lpn, count);
-                self.versions.insert(lpn, expected);
-            }
-        }
-        assert!(before == after || !served, "a request that was served whole is none that was refused");
-    }
-
-    fn verify(&self) {
-        self.ftl.verify().expect("every invariant holds");
-        for lpn in 0..self.ftl.logical_pages() {
-            assert_eq!(self.ftl.version(lpn), self.versions.get(&lpn).copied().flatten(), "LPN {lpn}");
-        }
-        let life = self.ftl.life();
-        assert_eq!(life.retired, life.spares.0 - life.spares.1);
     }
 }
 

@@ -2,7 +2,6 @@
 #![allow(dead_code)]
 
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
-use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
 use ftlab_core::ftl::settings::StaticLeveling;
@@ -10,20 +9,7 @@ use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
-use crate::common::{page_mapped_both_ways, set_ftl, settings, victim_policies};
-
-/// Blocks that age quickly.
-pub const AGEING: Variation = Variation {
-    growth_mean: 0.01,
-    growth_stddev: 0.002,
-    growth_bound: 3.0,
-    fresh_ber: 1e-6,
-    ecc_limit: 1e-3,
-    sensitivity: 15.0,
-    nominal_step: 0.3,
-    max_step: 0.6,
-    step_decrement: 0.03,
-};
+use crate::common::{AGEING, page_mapped_both_ways, set_ftl, settings, victim_policies};
 
 /// Orders of static allocation, and dynamic allocation.
 pub fn allocations() -> impl Strategy<Value = Allocation> {

@@ -1,23 +1,10 @@
 //! Random small hybrid FTLs. Separate from the other files of `common`, which need no other crates.
 
-use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::check;
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 
-use crate::common::{hybrids, settings};
-
-const AGEING: Variation = Variation {
-    growth_mean: 0.01,
-    growth_stddev: 0.002,
-    growth_bound: 3.0,
-    fresh_ber: 1e-6,
-    ecc_limit: 1e-3,
-    sensitivity: 15.0,
-    nominal_step: 0.3,
-    max_step: 0.6,
-    step_decrement: 0.03,
-};
+use crate::common::{AGEING, hybrids, settings};
 
 /// Returns a geometry, from roomy down to the smallest accepted number of blocks and log blocks.
 pub fn device() -> impl Strategy<Value = Settings> {
