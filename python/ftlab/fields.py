@@ -469,7 +469,7 @@ class Scheduler(Section):
     """`host.scheduler`."""
     prioritized: int
     """Requests dispatched by choice from a hit queue while another was pending, and those of a chosen
-    batch after its first."""
+    batch after its first; not those dispatched by deadline."""
     batches: int
     """Batches (block issues) that it created."""
     expired: int
@@ -484,7 +484,8 @@ class MappingCache(Section):
     misses: int
     """Translations whose entry was not."""
     prefetches: int
-    """Translation pages read for a scheduler's batch before its requests."""
+    """Translation pages read for a scheduler's batch before its requests; what they bring in counts as
+    hits."""
     hit_ratio: float | None
     """(hits - prefetches) / (hits + misses)."""
     translation_reads: int

@@ -131,7 +131,7 @@ pub struct MappingCache {
     pub hits: u64,
     /// Translations whose entry was not.
     pub misses: u64,
-    /// Translation pages read for a scheduler's batch before its requests.
+    /// Translation pages read for a scheduler's batch before its requests; what they bring in counts as hits.
     pub prefetches: u64,
     /// (hits - prefetches) / (hits + misses).
     pub hit_ratio: Option<f64>,
@@ -159,7 +159,7 @@ pub struct Scheduler {
     /// `host.scheduler`.
     pub name: String,
     /// Requests dispatched by choice from a hit queue while another was pending, and those of a chosen batch
-    /// after its first.
+    /// after its first; not those dispatched by deadline.
     pub prioritized: u64,
     /// Batches (block issues) that it created.
     pub batches: u64,
