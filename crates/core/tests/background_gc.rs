@@ -20,7 +20,6 @@ use ftlab_core::settings::{GcBackground, Precondition, Settings};
 use ftlab_core::sim::{Activity, Completion, Observer, run};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -237,11 +236,7 @@ fn steps_do_not_starve_a_flush() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 96,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(96, "tests/properties.regressions"))]
 
     /// Writes, trims, flushes and write-backs between any two steps, on a full device: the host invalidates
     /// pages of victims, takes blocks, and collects in the foreground what was begun in the background.

@@ -18,7 +18,6 @@ use ftlab_core::workload::Op;
 use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use losses::cuts;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 /// Does as [`cuts`], with FUA on some writes.
 fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
@@ -242,11 +241,7 @@ fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("FTLAB_CASES").map_or(48, |cases| cases.parse().expect("a number")),
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/crash.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(std::env::var("FTLAB_CASES").map_or(48, |cases| cases.parse().expect("a number")), "tests/crash.regressions"))]
 
     /// Any geometry down to the smallest accepted one, any policy, blocks of different speed, wear levelling,
     /// queues of any depth.

@@ -12,7 +12,6 @@ use ftlab_core::ftl;
 use ftlab_core::settings::{Precondition, Settings};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 /// Requests at random times, and a device scheduler that the settings allow.
 fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
@@ -50,11 +49,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, u32, u64, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 192,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(192, "tests/properties.regressions"))]
 
     /// The options change nothing, to the nanosecond, if each chip is one die of one plane: whole reports and
     /// completions are equal. The same holds where steps could pass each other and never do, each of them a

@@ -13,7 +13,6 @@ use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld, W
 use ftlab_core::sim::{Observer, Prepared, RunError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 const KINDS: [PreconditionKind; 5] = [
     PreconditionKind::None,
@@ -76,11 +75,7 @@ fn rest(report: &Report) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 128,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(128, "tests/properties.regressions"))]
 
     /// Every kind leaves a sound device (`Prepared::new` verifies it completely in check mode) on which a run
     /// keeps every invariant, starts its counters at 0 and counts the erases as wear.

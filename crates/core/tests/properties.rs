@@ -15,7 +15,6 @@ use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 /// Makes the FTL of any settings, together with a plain map.
 fn driver(settings: &Settings) -> Driver<Ftl> {
@@ -28,11 +27,7 @@ fn driver(settings: &Settings) -> Driver<Ftl> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 192,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(192, "tests/properties.regressions"))]
 
     #[test]
     fn every_lpn_resolves_to_its_newest_version(

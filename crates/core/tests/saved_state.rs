@@ -14,7 +14,6 @@ use ftlab_core::settings::{Precondition, PreconditionKind, Settings, Withheld};
 use ftlab_core::sim::{FORMAT, Identity, Prepared, StateError, run_prepared};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
 fn identity(settings: &Settings) -> Identity {
     let blocks = settings.flash.blocks_per_plane.to_string();
@@ -54,11 +53,7 @@ fn run(settings: &Settings, prepared: Prepared, steps: &[(u8, u32, u64)]) -> Str
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 128,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(128, "tests/properties.regressions"))]
 
     /// The saved bytes are the same with and without check mode. Loaded with and without it, the run equals
     /// the one that preconditioned itself; saved again, the bytes are the same again.

@@ -19,7 +19,6 @@ use ftlab_core::settings::{Endurance, GcBackground, Precondition, PreconditionKi
 use ftlab_core::sim::{Identity, Prepared, RunError, run, run_prepared};
 use ftlab_core::workload::{Op, Record, SourceError};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -297,11 +296,7 @@ fn mortal() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 96,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/properties.regressions"))),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(devices::cases(96, "tests/properties.regressions"))]
 
     /// To read-only and beyond, verified throughout: all FTLs, policies, wear levelling, speeds.
     #[test]

@@ -8,8 +8,15 @@ use ftlab_core::ftl::settings::StaticLeveling;
 use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use crate::common::{AGEING, page_mapped_both_ways, set_ftl, settings, victim_policies};
+
+/// Draws `cases` cases, and again those that failed before, from their file.
+pub fn cases(cases: u32, failed: &'static str) -> ProptestConfig {
+    let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(failed)) as _);
+    ProptestConfig { cases, failure_persistence, ..ProptestConfig::default() }
+}
 
 /// Orders of static allocation, and dynamic allocation.
 pub fn allocations() -> impl Strategy<Value = Allocation> {
