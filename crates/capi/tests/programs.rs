@@ -148,7 +148,7 @@ fn simulated(preset: &str, set: &[String]) -> Value {
     let prepared = Prepared::new(settings, &mut (), false).unwrap();
     let report = run_prepared(settings, prepared, &mut *source, &mut ()).unwrap();
     // It is parsed again like C's result, because the parser rounds in the last place.
-    serde_json::from_str(&ftlab_embed::result(&resolved, &report).to_string()).unwrap()
+    serde_json::from_str(&ftlab_embed::Fields::json(&resolved, &report, 1.0).to_string()).unwrap()
 }
 
 #[test]

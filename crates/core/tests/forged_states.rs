@@ -16,8 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use campaign::campaign;
-use common::AGEING;
-use common::settings;
+use common::{AGEING, settings};
 use ftlab_core::config::Choice;
 use ftlab_core::flash::parallel::Allocation;
 use ftlab_core::ftl::settings::FreeBlocks;

@@ -42,7 +42,7 @@ fn they_serve_under_every_check() {
     assert_eq!((completions.len(), report.scheduler.name.as_str()), (2000, "shortest"));
     // Two of them report figures of their own.
     let own = report.own.expect("there are figures");
-    assert!(own["ftl"]["spared"] > 0.0 && own["gc"]["passed_over"] > 0.0, "{own:?}");
+    assert!(own["ftl"]["spared"] > Some(0.0) && own["gc"]["passed_over"] > Some(0.0), "{own:?}");
     let legend = report.own_legend.expect("they are explained");
     let shown: Vec<String> =
         legend.iter().map(|line| format!("{}.{}, {}", line.part, line.name, line.unit)).collect();
