@@ -106,7 +106,7 @@ class IntervalsReport(Section):
     hits: list[int]
     """Translations that found their entry in the mapping cache."""
     misses: list[int]
-    """Those that did not."""
+    """Translations that did not."""
 
 
 class FileSystem(Section):
@@ -403,7 +403,7 @@ class Merge(Section):
     """Merges of one kind."""
 
     count: int
-    """How many."""
+    """How many there were."""
     pages_copied: int
     """Pages copied by them; of padded switch merges the padding programmed."""
     busy_ns: int
@@ -569,7 +569,7 @@ class Trace(Section):
     dropped: Mapping[str, int]
     """Records dropped, by reason."""
     notes: list[str] | None
-    """What a reader of the figures should know of how the trace was read."""
+    """What a reader of the figures should know about how the trace was read."""
 
 
 class Fields(Section):
@@ -580,7 +580,7 @@ class Fields(Section):
     config: Settings
     """Every key with its value; a run of it gives the same result."""
     trace: Trace
-    """What was asked."""
+    """What was requested."""
     latency: Parts
     """c(i) - a(i): completion - arrival."""
     wait: Parts

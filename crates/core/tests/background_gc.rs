@@ -11,6 +11,7 @@ mod driven;
 
 use common::{Log, checked, pages, settings};
 use devices::device;
+use driven::Driven;
 use ftlab_core::flash::Cause;
 use ftlab_core::ftl::faces::*;
 use ftlab_core::ftl::{Ftl, check};
