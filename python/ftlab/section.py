@@ -92,7 +92,7 @@ def _hints(kind: type[Section]) -> dict[str, tuple[Any, ...]]:
     """Returns the declared types of each field."""
     hints = typing.get_type_hints(kind)
     return {
-        name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        name: typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
         for name, hint in hints.items()
     }
 

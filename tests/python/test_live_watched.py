@@ -95,7 +95,7 @@ def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None
         assert [name for name in found if "_own_" in name] == named
         for name in named:
             assert found[name] == stats["own"]["scheduler"]["passed"]
-            assert f"# HELP {name} {stats['own_legend'][0]['doc']}." in text
+            assert f"# HELP {name} {stats['own_legend'][0]['doc']}\n" in text
             assert f"# TYPE {name} gauge" in text and f"# UNIT {name} requests" in text
 
 

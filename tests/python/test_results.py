@@ -8,6 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
+import types
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,11 +124,14 @@ def test_slips_are_found_before_anything_runs(folder: Path, checker: str) -> Non
 
 
 @pytest.fixture(scope="module")
-def whole() -> list[ftlab.Result]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     """Returns results that together have every field."""
     asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
     own = f"python:{ROOT}/examples/policies/shortest.py:ShortestFirst"
+    noted = tmp_path_factory.mktemp("noted") / "notimes.csv"
+    noted.write_text("offset,size,type 2\n8,4096,1\n8,4096,0\n")
     return [
+        ftlab.run("map-plus", trace=noted, replay="closed"),
         ftlab.run("map-plus", set={"workload.synthetic.requests": 300, "host.scheduler": own, **asked}),
         ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml", set=asked),
     ]
@@ -163,7 +167,8 @@ def test_fields_are_declared_as_results_have_them(whole: list[ftlab.Result]) -> 
 
 
 def of_type(value: Any, hint: Any) -> bool:
-    options = typing.get_args(hint) if type(hint).__name__ == "UnionType" else (hint,)
+    union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    options = typing.get_args(hint) if union else (hint,)
     for each in options:
         origin = typing.get_origin(each) or each
         inner = typing.get_args(each)
