@@ -628,7 +628,7 @@ class Fields(Section):
     miss_curve: MissCurves | None
     """The mapping cache's misses at every size, with `results.miss_curve`."""
     own: Mapping[str, Mapping[str, float | None]] | None
-    """Figures of parts' own, by part and name, where parts report any; null for what is no number."""
+    """Figures of parts' own, by part and name, where parts report any; null for what is not a number."""
     own_legend: list[dict[str, str]] | None
     """What each figure of `own` is."""
     engine: Engine

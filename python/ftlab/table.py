@@ -136,7 +136,7 @@ def render_as(comparison: Side, layout: str) -> str:
 
 
 def records(comparison: Side) -> list[dict[str, str | Number]]:
-    """The varied values and all metrics of each variant, as measured."""
+    """Returns the varied values and all metrics of each variant, as measured."""
     results = [variant.result.to_dict() for variant in comparison.variants]
     metrics = (*METRICS, *own_metrics(results))
     return [

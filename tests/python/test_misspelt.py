@@ -141,7 +141,7 @@ def test_a_study_with_a_slip(cli: Cli, old: str, new: str, message: str) -> None
         (
             "'scheduler !=",
             "'schedler !=",
-            ":16: parameter.deadline.when: no parameter 'schedler' stands before",
+            ":16: parameter.deadline.when: no parameter 'schedler' comes before",
         ),
     ],
 )

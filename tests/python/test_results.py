@@ -142,7 +142,7 @@ def declared(kind: type[Section]) -> set[str]:
 
 
 def inside(section: Section) -> Iterator[Section]:
-    """A section and all below it, the configuration's apart."""
+    """Returns a section and all below it, except the configuration's."""
     if not isinstance(section, Settings):
         yield section
         for value in section.values():

@@ -63,7 +63,7 @@ fn quoted(words: &[String], quote: &str) -> Vec<String> {
     words.iter().map(|word| format!("{quote}{word}{quote}")).collect()
 }
 
-/// The type on the page.
+/// Returns the type as the page names it.
 fn page_type(kind: &Kind) -> String {
     match kind {
         Kind::Int => "integer".into(),
@@ -78,7 +78,7 @@ fn page_type(kind: &Kind) -> String {
     }
 }
 
-/// What a name says of the unit.
+/// Returns the unit that a name ends in.
 fn unit(name: &str) -> &'static str {
     match name {
         _ if name.contains("bytes_per_s") => ", B/s",
@@ -90,7 +90,7 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-/// A docstring in lines of at most [`WIDTH`] characters.
+/// Returns a docstring in lines of at most [`WIDTH`] characters.
 fn docstring(text: &str) -> String {
     let (mut lines, mut line) = (String::new(), "    \"\"\"".to_owned());
     for word in text.split(' ') {

@@ -75,7 +75,7 @@ pub struct Report {
     /// The mapping cache's misses at every size, with `results.miss_curve`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss_curve: Option<super::MissCurves>,
-    /// Figures of parts' own, by part and name, where parts report any; null for what is no number.
+    /// Figures of parts' own, by part and name, where parts report any; null for what is not a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<BTreeMap<&'static str, BTreeMap<String, Option<f64>>>>,
     /// What each figure of `own` is.

@@ -46,7 +46,7 @@ pub struct Declared {
     items: BTreeMap<String, Item>,
 }
 
-/// The documentation as one line.
+/// Returns the documentation as one line.
 fn doc(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -61,7 +61,7 @@ fn doc(attributes: &[Attribute]) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// What `#[serde(...)]` says; an option without a value has an empty one.
+/// Returns the options of `#[serde(...)]`; one without a value has an empty one.
 fn serde(attributes: &[Attribute]) -> BTreeMap<String, String> {
     let mut said = BTreeMap::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
@@ -78,7 +78,7 @@ fn serde(attributes: &[Attribute]) -> BTreeMap<String, String> {
     said
 }
 
-/// A name as `rename` and `rename_all` make it.
+/// Returns a name as `rename` and `rename_all` make it.
 fn renamed(name: &str, own: &BTreeMap<String, String>, all: &BTreeMap<String, String>) -> String {
     let words = |separator: char| {
         let mut text = String::new();
@@ -100,7 +100,7 @@ fn renamed(name: &str, own: &BTreeMap<String, String>, all: &BTreeMap<String, St
     }
 }
 
-/// The types between the angle brackets.
+/// Returns the types between the angle brackets.
 fn arguments(arguments: &PathArguments) -> Vec<&Type> {
     let PathArguments::AngleBracketed(list) = arguments else { return Vec::new() };
     let types = list.args.iter().filter_map(|argument| match argument {
@@ -218,7 +218,7 @@ impl Declared {
         }
     }
 
-    /// What an argument adds to the name of a generic struct.
+    /// Returns what an argument adds to the name of a generic struct.
     fn word(&mut self, argument: &Type) -> &'static str {
         match self.kind(argument, &BTreeMap::new()) {
             Kind::Int => "Counts",
@@ -228,7 +228,7 @@ impl Declared {
     }
 }
 
-/// The struct in a kind.
+/// Returns the struct in a kind.
 fn held(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Struct(name) => Some(name.clone()),
