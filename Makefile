@@ -22,6 +22,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml \
 # Modules that a registry declares; cargo fmt does not find them.
 REGISTERED := $(wildcard crates/core/src/host/sched/*.rs crates/core/src/device/sched/*.rs crates/core/src/device/own/*.rs \
 	crates/core/src/ftl/hybrid/*.rs crates/core/src/ftl/gc/*.rs crates/core/src/ftl/map/*.rs \
+	crates/core/src/ftl/placement/*.rs \
 	crates/trace/src/formats/*.rs)
 
 # One interpreter for every build of the extension, or cargo builds it anew for each.

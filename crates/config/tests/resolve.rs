@@ -175,6 +175,16 @@ fn keys_set_in_vain_are_noted() {
         of(&[slowest, ("flash.variation.model", "none")]),
         ["device.unhurried: ignored: all blocks are equally fast without flash.variation.model"]
     );
+    let by_speed = ("ftl.placement", "vios");
+    assert!(of(&[slowest, ("device.scheduler", "piq"), by_speed]).is_empty());
+    assert_eq!(
+        of(&[slowest, ("ftl.placement", "one")]),
+        ["device.unhurried: ignored: ftl.placement = \"one\""]
+    );
+    assert_eq!(
+        of(&[by_speed, ("flash.variation.model", "none")]),
+        ["ftl.placement: ignored: all blocks are equally fast without flash.variation.model"]
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! | replacement in a mapping cache | [`replacement_of`] |
 //! | log blocks of a hybrid FTL | [`ftl()`]; [`log_blocks_of`] those that have none |
 //! | victims of garbage collection | [`victims()`] |
+//! | placement of pages | [`placement()`] |
 //!
 //! Each is a plain function that panics with the seed of whatever does not hold. `tests/registered.rs` calls
 //! them for everything that the registries list, so a part added there is tested without another line.
@@ -22,6 +23,7 @@ mod device_scheduler;
 mod driver;
 mod ftl;
 mod host_scheduler;
+mod placement;
 mod registered;
 mod replacement;
 mod stack;
@@ -31,6 +33,7 @@ pub use device_scheduler::device_scheduler;
 pub use driver::{Driver, whole};
 pub use ftl::{ftl, log_blocks_of, mapping_cache_of};
 pub use host_scheduler::host_scheduler;
+pub use placement::placement;
 pub use registered::*;
 pub use replacement::replacement_of;
 pub use stack::{

@@ -1,7 +1,7 @@
 //! Registered parts by their properties: a new part is tested without being named.
 
 use ftlab_core::config::Choice;
-use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_on_flash};
+use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_on_flash, placement};
 use ftlab_core::host::sched;
 use ftlab_core::settings::Settings;
 
@@ -95,4 +95,9 @@ pub fn set_gc(settings: &mut Settings, gc: &str) {
 /// Returns the victim policies.
 pub fn victim_policies() -> Vec<&'static str> {
     names(gc::choices())
+}
+
+/// Returns the placements.
+pub fn placements() -> Vec<&'static str> {
+    names(placement::choices())
 }

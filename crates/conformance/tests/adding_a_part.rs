@@ -37,6 +37,27 @@ fn newest_collects_garbage() {
     assert!(report.flash.erases[Cause::Gc] > 0);
 }
 
+/// Two ranges, each written over and over in order, one three times as fast: apart each block is invalid as a whole when it is collected.
+#[test]
+fn ranges_keep_streams_apart() {
+    assert!(conformance::placements().contains(&"ranges"));
+    conformance::placement("ranges");
+    let mut settings = conformance::small("page", 1);
+    let half = settings.user_pages() / 2;
+    let lpn = |n| if n % 4 == 0 { half + n / 4 % half } else { (n - n / 4 - 1) % half };
+    let page = |n| conformance::pages(n, Write, 4096, lpn(n), 1);
+    let load: Vec<_> = (0..20 * half).map(page).collect();
+    let one = conformance::checked(&settings, load.clone()).0;
+    assert!(one.flash.programs["gc"] > 0 && one.own.is_none());
+    settings.ftl.placement = Some("ranges".into());
+    let report = conformance::checked(&settings, load).0;
+    assert_eq!(report.flash.programs["gc"], 0);
+    assert_eq!(report.own.unwrap()["placement"]["copies"], 0.0);
+    settings.ftl.placements.ranges.ranges = 3;
+    let report = conformance::checked(&settings, conformance::bursts(1, 3000, settings.user_pages())).0;
+    assert_eq!(report.own.unwrap()["placement"]["copies"], report.flash.programs["gc"] as f64);
+}
+
 #[test]
 fn clock_passes_over_what_was_used() {
     assert!(conformance::page_mapped().contains(&"clock"));
@@ -166,7 +187,10 @@ fn one_file_and_one_line() {
     fs::write(copied.join("Cargo.toml"), own.join("\n")).unwrap();
 
     let page = fs::read_to_string(root.join("docs/adding-a-policy.md")).unwrap();
-    assert_eq!(follow(&page, &copied), ["lifo.rs", "newest.rs", "clock.rs", "patrol.rs", "words.rs"]);
+    assert_eq!(
+        follow(&page, &copied),
+        ["lifo.rs", "newest.rs", "ranges.rs", "clock.rs", "patrol.rs", "words.rs"]
+    );
     let tests = copied.join("crates/conformance/tests");
     fs::create_dir_all(&tests).unwrap();
     fs::write(tests.join("added.rs"), USE).unwrap();
@@ -181,5 +205,5 @@ fn one_file_and_one_line() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("5 passed"), "{said}");
+    assert!(output.status.success() && said.contains("6 passed"), "{said}");
 }

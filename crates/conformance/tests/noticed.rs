@@ -1,7 +1,9 @@
 //! The suites can fail: here are parts that are each wrong in one place.
 
-use ftlab_conformance::{SPACE, host_scheduler, victims};
+use ftlab_conformance::{SPACE, host_scheduler, placement, victims};
+use ftlab_core::flash::Cause;
 use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};
+use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
 use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
 use ftlab_core::request::{Pool, Queue};
 
@@ -128,4 +130,98 @@ fn a_policy_that_deadlocks() {
 #[should_panic]
 fn a_block_that_stays() {
     lowest("keeps", true, true);
+}
+
+/// New versions in turn to two fronts, copies to a third.
+#[derive(Clone, Debug)]
+struct Turns {
+    writes: u64,
+    /// Copies go to a front that there is not.
+    beyond: bool,
+    /// It forgets whose turn it is when the device is saved.
+    forgets: bool,
+    /// Of a real space it has more fronts than it says without one.
+    grows: Option<u32>,
+}
+
+impl Placement for Turns {
+    fn new(_keys: &placement::Own, space: placement::Space) -> Turns {
+        Turns { writes: 0, beyond: false, forgets: false, grows: Some(space.luns) }
+    }
+
+    fn fronts(&self) -> u32 {
+        3 + self.grows.unwrap_or(0)
+    }
+
+    fn front(&mut self, page: Page, _blocks: &(impl Writable + ?Sized)) -> u32 {
+        if page.cause == Cause::Gc {
+            return if self.beyond { 7 } else { 2 };
+        }
+        self.writes += 1;
+        (self.writes % 2) as u32
+    }
+
+    fn save(&self) -> Vec<u64> {
+        if self.forgets { Vec::new() } else { vec![self.writes] }
+    }
+
+    fn load(&mut self, saved: &[u64]) -> bool {
+        self.writes = saved.first().copied().unwrap_or(0);
+        saved.len() == usize::from(!self.forgets)
+    }
+}
+
+/// Tests it under this name.
+fn turns(name: &str, beyond: bool, forgets: bool, grows: bool) {
+    placement::register_made(name, Turns::NEEDS, move |keys, space| {
+        let turns = Turns::new(keys, space);
+        Box::new(Turns { beyond, forgets, grows: turns.grows.filter(|_| grows), ..turns })
+    });
+    placement(name);
+}
+
+#[test]
+fn a_sound_placement_passes() {
+    turns("sound", false, false, false);
+}
+
+#[test]
+#[should_panic(expected = "which has no block")]
+fn a_front_that_there_is_not() {
+    turns("beyond", true, false, false);
+}
+
+#[test]
+#[should_panic(expected = "another front once it is loaded")]
+fn a_placement_that_forgets() {
+    turns("forgets", false, true, false);
+}
+
+#[test]
+#[should_panic(expected = "of any space as many")]
+fn a_placement_that_grows() {
+    turns("grows", false, false, true);
+}
+
+/// The fastest speed, whether or not a block has it.
+#[derive(Clone, Debug)]
+struct Fastest;
+
+impl Placement for Fastest {
+    const NEEDS: placement::Needs = placement::Needs { speeds: true, ..placement::Needs::NOTHING };
+
+    fn new(_keys: &placement::Own, _space: placement::Space) -> Fastest {
+        Fastest
+    }
+
+    fn front(&mut self, _page: Page, _blocks: &(impl Writable + ?Sized)) -> u32 {
+        0
+    }
+}
+
+#[test]
+#[should_panic(expected = "which has no block")]
+fn a_speed_that_no_block_has() {
+    placement::register::<Fastest>("fastest");
+    placement("fastest");
 }

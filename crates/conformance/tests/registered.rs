@@ -34,3 +34,8 @@ fn hybrid_ftls() {
 fn victim_policies() {
     each(conformance::victim_policies(), conformance::victims);
 }
+
+#[test]
+fn placements() {
+    each(conformance::placements(), conformance::placement);
+}

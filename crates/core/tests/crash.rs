@@ -8,7 +8,9 @@ mod losses;
 
 use common::{buffered, page_mapped_both_ways, settings, tiny};
 use devices::device;
+use ftlab_core::flash::Cause;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
+use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::FreeBlocks;
 use ftlab_core::ftl::settings::StaticLeveling;
@@ -289,4 +291,43 @@ fn a_short_workload_is_cut_again_and_again() {
     let reads = [common::pages(0, Op::Read, page, 0, 1)];
     let refused = run(&settings, &reads).expect_err("nothing can be cut");
     assert!(refused.to_string().contains("writes nothing"), "{refused}");
+}
+
+/// New versions of even pages, of odd ones, and copies, each in blocks of their own.
+#[derive(Clone, Debug)]
+struct Apart;
+
+impl Placement for Apart {
+    fn new(_keys: &placement::Own, _space: placement::Space) -> Apart {
+        Apart
+    }
+
+    fn fronts(&self) -> u32 {
+        3
+    }
+
+    fn front(&mut self, page: Page, _blocks: &(impl Writable + ?Sized)) -> u32 {
+        if page.cause == Cause::Gc { 2 } else { page.lpn % 2 }
+    }
+}
+
+/// A collection whose copies go to several open blocks, and to one of the reserve, is finished or undone like any
+/// other; so is one in the background.
+#[test]
+fn several_open_blocks_of_a_lun() {
+    placement::register::<Apart>("apart");
+    for kind in page_mapped_both_ways() {
+        for background in [false, true] {
+            let mut settings = tiny(kind);
+            settings.ftl.placement = Some("apart".into());
+            settings.ftl.gc_background =
+                background.then_some(GcBackground { normal_blocks: 3, step_pages: 2 });
+            while check(&settings).is_err() {
+                settings.flash.blocks_per_plane += 2;
+            }
+            common::set_gc(&mut settings, "random");
+            let summary = cuts(&settings, common::cuts() / 2, u64::from(background), Flaw::None);
+            summary.unwrap_or_else(|fault| panic!("{kind} {background}: {fault}"));
+        }
+    }
 }

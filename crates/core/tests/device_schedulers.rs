@@ -100,6 +100,15 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         // The first write found the chip idle; the two behind it waited.
         assert_eq!((report.conflicts.read, report.conflicts.write), (0, 2));
     }
+    // A placement that is chosen serves under any scheduler.
+    for (scheduler, placement, times) in
+        [("vios", "one", [180_000, 390_000, 540_000]), ("piq", "vios", [150_000, 330_000, 540_000])]
+    {
+        let mut settings = figure_4(scheduler);
+        settings.ftl.placement = Some(placement.into());
+        let done = checked(&settings, vec![write(0), write(1), write(2)]).1;
+        assert_eq!(done.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), times, "{placement}");
+    }
     // If it is alone, a write takes the next block in order, or the slowest.
     for (unhurried, ns) in [(Unhurried::InOrder, 180_000), (Unhurried::Slowest, 210_000)] {
         let (_, done) = checked(&with_unhurried(figure_4("vios"), unhurried), vec![write(0)]);
@@ -108,7 +117,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
 }
 
 fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
-    settings.device.sched.own.vios.unhurried = unhurried;
+    settings.ftl.placements.vios.unhurried = unhurried;
     settings
 }
 

@@ -21,7 +21,7 @@ fn driver(settings: &Settings) -> Driver<Ftl> {
     let mut work = settings.work();
     let mut ftl = Ftl::new(settings, true, &mut work);
     if settings.allocates_by_speed() {
-        ftl.choose_by_speed(settings.unhurried(), work.cells());
+        ftl.choose_by_speed(settings.placement(), settings, work.cells());
     }
     Driver::new(ftl, work)
 }

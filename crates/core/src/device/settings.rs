@@ -5,7 +5,7 @@ use std::fmt;
 use crate::config::section::{Field, bytes, count, one_of, share};
 use crate::config::units::PPM;
 use crate::config::{Choice, Contradiction, Ignored, Kind, Value, choice, over, section};
-use crate::ftl::blocks::by_speed::Unhurried;
+use crate::ftl::placement;
 use crate::ftl::settings as ftl;
 
 section! {
@@ -22,14 +22,15 @@ section! {
 over!(Settings, below: ftl::Settings);
 
 impl Settings {
-    /// Whether writes choose their block by its speed: the device's scheduler does so, and blocks differ.
-    pub fn allocates_by_speed(&self) -> bool {
-        self.flash.variation.is_some() && super::sched::needs(&self.device.scheduler).speeds
+    /// Returns the placement of the run: the one chosen, or the one that the device's scheduler is made for.
+    pub fn placement(&self) -> &str {
+        let auto = if super::sched::needs(&self.device.scheduler).speeds { "vios" } else { placement::ONE };
+        self.ftl.placement.as_deref().unwrap_or(auto)
     }
 
-    /// Returns which block an unhurried write then takes.
-    pub fn unhurried(&self) -> Unhurried {
-        self.device.sched.own.vios.unhurried
+    /// Whether writes choose their block by its speed: the placement does so, and blocks differ.
+    pub fn allocates_by_speed(&self) -> bool {
+        self.flash.variation.is_some() && placement::needs(self.placement()).speeds
     }
 
     /// Whether writes go where there is room: hybrid FTLs use their blocks in turn in any case.

@@ -3,9 +3,8 @@
 //! A message names every other key that it mentions by its full path, or by its table's name in brackets; the
 //! configuration front end lists those keys with their values and places.
 
-use super::settings::GcBackground;
-use super::settings::Settings;
-use super::settings::StaticLeveling;
+use super::placement;
+use super::settings::{GcBackground, Settings, StaticLeveling};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
 
@@ -41,7 +40,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let hybrid = super::is_hybrid(settings);
     let logs = ["ftl.log_blocks", "ftl.csm_threshold"];
     found.unless(hybrid, &logs, &format!("{chosen} has no log blocks"));
-    let paged = ["ftl.gc", "ftl.gc_background", "ftl.free_blocks", "ftl.wear_leveling"];
+    let paged = ["ftl.gc", "ftl.placement", "ftl.gc_background", "ftl.free_blocks", "ftl.wear_leveling"];
     found.unless(!hybrid, &paged, &format!("{chosen} maps blocks"));
     let amount = ["ftl.flush_counts", "ftl.host_flush"];
     found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is not an amount");
@@ -59,6 +58,15 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     super::gc::own_ignored(if hybrid { &[] } else { &victims }, &why, found);
     found.section::<GcBackground>(ftl.gc_background.is_some(), &[], "ftl.gc_background = false");
     found.section::<StaticLeveling>(ftl.wear_leveling.is_some(), &[], "ftl.wear_leveling = \"none\"");
+}
+
+/// The keys that the placement `name`, which runs, ignores. `auto` says why "auto" is not another.
+pub(crate) fn placement_ignored(settings: &Settings, name: &str, auto: &str, found: &mut Ignored) {
+    let chosen = settings.ftl.placement.as_ref().map(|name| format!("ftl.placement = \"{name}\""));
+    placement::own_ignored(&[name], &|_| chosen.clone().unwrap_or(auto.to_owned()), found);
+    let equal = "all blocks are equally fast without flash.variation.model";
+    let differ = settings.flash.variation.is_some() || !placement::needs(name).speeds;
+    found.unless(differ, &["device.unhurried", "ftl.placement"], equal);
 }
 
 fn fail<T>(key: &'static str, message: String) -> Result<T, Contradiction> {

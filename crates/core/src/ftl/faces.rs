@@ -5,10 +5,9 @@
 
 use std::io;
 
-use super::blocks::by_speed::Unhurried;
 use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
-use super::settings::GcBackground;
+use super::settings::{GcBackground, Settings};
 use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::media::{Media, Tape};
 use crate::flash::moves::Moves;
@@ -188,9 +187,9 @@ faces! {
         fn close_unwritten(self: &mut Self) = {};
         /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
-        /// Lets the host's writes choose their block by speed. Only in a run: what lies where at time 0, and
-        /// so a saved state, is the same under every scheduler.
-        fn choose_by_speed(self: &mut Self, unhurried: Unhurried, cells: &Cells) = {};
+        /// Lets this placement choose blocks by their speed. Only in a run: what lies where at
+        /// time 0, and so a saved state, is the same under every scheduler.
+        fn choose_by_speed(self: &mut Self, placement: &str, settings: &Settings, cells: &Cells) = {};
         /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground) = {};
         /// Writes the whole state except check mode's.

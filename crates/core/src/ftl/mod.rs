@@ -13,6 +13,7 @@ pub mod gc;
 mod kinds;
 pub mod log;
 pub mod page_mapped;
+pub mod placement;
 pub mod recovery;
 pub mod settings;
 pub(crate) mod slots;

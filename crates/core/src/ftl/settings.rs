@@ -74,6 +74,11 @@ section! {
         /// Erased blocks each LUN keeps, the urgent threshold; taking the last starts garbage collection in the
         /// foreground.
         gc_free_blocks: u32 = "ftl.gc_free_blocks", count(1, 1 << 20), "1";
+        /// Which open block of its LUN takes a page (page-mapped FTLs); "auto": vios under device.scheduler vios where
+        /// blocks differ in speed, else one.
+        placement: Option<String> = "ftl.placement", one_of(super::placement::choices) or "auto", "auto";
+        /// Keys of the placements.
+        placements: super::placement::Own;
         /// Which erased blocks are free for new data (page-mapped FTLs).
         free_blocks: FreeBlocks = "ftl.free_blocks", "erased";
         /// Collection in the background; `None`: none.

@@ -18,9 +18,8 @@
 //! since data does not change LUNs under static allocation.
 
 use super::blocks::pool::BlockPool;
-use super::log::Log;
+use super::log::{Log, Under};
 use super::map::pages::TranslationPages;
-use crate::flash::Work;
 
 /// Where the least worn block of a LUN is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,19 +83,18 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
 pub(crate) fn level(
     lun: u32,
     (data, pages): (&mut Log, &mut TranslationPages),
-    pool: &mut BlockPool,
-    work: &mut Work,
+    under: &mut Under,
     moved: &mut dyn FnMut(u32, &TranslationPages),
 ) {
     // What a background collection has taken is returned first.
     if data.is_short(lun) || (!pages.log().is_serial() && pages.log().is_short(lun)) {
         return;
     }
-    let Some(((cold, place), worn)) = apart(lun, data, pages.log(), pool) else { return };
+    let Some(((cold, place), worn)) = apart(lun, data, pages.log(), under.pool) else { return };
     let worn_in_data = data.is_reserve(worn);
     match place {
         Place::Pool => {
-            pool.exchange(cold, worn);
+            under.pool.exchange(cold, worn);
             let holder = if worn_in_data { data } else { pages.log_mut() };
             holder.exchange_reserve(lun, worn, cold);
         }
@@ -104,13 +102,14 @@ pub(crate) fn level(
             if !worn_in_data {
                 exchange(lun, worn, pages.log_mut(), data);
             }
-            data.relocate(lun, (cold, worn), pool, work, &mut |lpn| moved(lpn, pages));
+            data.relocate(under, lun, (cold, worn), &mut |lpn| moved(lpn, pages));
         }
         Place::Pages if pages.log().can_relocate(lun) => {
             if worn_in_data {
                 exchange(lun, worn, data, pages.log_mut());
             }
-            pages.log_mut().relocate(lun, (cold, worn), pool, work, &mut |_| ());
+            let (log, mut under) = pages.on_flash(under.pool, under.work);
+            log.relocate(&mut under, lun, (cold, worn), &mut |_| ());
         }
         Place::Pages => (),
     }

@@ -125,7 +125,7 @@ impl<'a> Simulation<'a> {
     fn fed(settings: &Settings, prepared: Prepared, host: Host, feed: Feed<'a>) -> Simulation<'a> {
         let Prepared { mut ftl, mut work, done: precondition, check, tape } = prepared;
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried(), work.cells());
+            ftl.choose_by_speed(settings.placement(), settings, work.cells());
         }
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);

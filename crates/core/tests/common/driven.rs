@@ -22,7 +22,7 @@ impl Driven {
         let mut work = settings.work();
         let mut ftl = Ftl::new(settings, true, &mut work);
         if settings.allocates_by_speed() {
-            ftl.choose_by_speed(settings.unhurried(), work.cells());
+            ftl.choose_by_speed(settings.placement(), settings, work.cells());
         }
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);

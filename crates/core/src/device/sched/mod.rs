@@ -24,6 +24,8 @@ use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::parallel::Allocation;
 use crate::ftl::Locate;
+use crate::ftl::check::placement_ignored;
+use crate::ftl::placement::ONE;
 use crate::request::{Pool, Window};
 use crate::util::Stat;
 
@@ -32,9 +34,7 @@ use crate::util::Stat;
 pub struct Needs {
     /// Whether it orders by the chips of eq. (1), and so needs static allocation.
     pub chips: bool,
-    /// Whether blocks are chosen by speed: if blocks differ, writes that others wait for take the fastest
-    /// writable block of their chip, all others follow `device.unhurried` (Cui et al., NPC 2016, section
-    /// 3.3).
+    /// Whether it hurries writes that others wait for: unless `ftl.placement` says otherwise, blocks are chosen by speed.
     pub speeds: bool,
 }
 
@@ -144,9 +144,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let name = &settings.device.scheduler;
     let chosen = format!("device.scheduler = \"{name}\"");
     let needs = needs(name);
-    found.unless(needs.speeds, &["device.unhurried"], &format!("{chosen} chooses no block by its speed"));
-    let equal = "all blocks are equally fast without flash.variation.model";
-    found.unless(settings.allocates_by_speed(), &["device.unhurried"], equal);
+    let auto = format!("{chosen} chooses no block by its speed");
+    placement_ignored(settings, settings.placement(), &auto, found);
     found.unless(needs.chips, &["device.max_passed"], &format!("{chosen} makes no batches"));
     own_ignored(&[name], &|_| chosen.clone(), found);
 }
@@ -159,8 +158,11 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.device.scheduler;
     if settings.allocates_by_speed() && settings.ftl.wear_leveling.is_some() {
         let message = format!(
-            "moves data by wear, while {name} (device.scheduler) chooses blocks by their speed \
-             (flash.variation.model); set ftl.wear_leveling or flash.variation.model to \"none\", or choose piq"
+            "moves data by wear, while {} ({}) chooses blocks by their speed (flash.variation.model); set \
+             ftl.wear_leveling or flash.variation.model to \"none\", or choose {}",
+            settings.placement(),
+            if settings.ftl.placement.is_some() { "ftl.placement" } else { "device.scheduler" },
+            if settings.ftl.placement.is_some() { ONE } else { "piq" },
         );
         return Err(Contradiction { key: "ftl.wear_leveling", message });
     }

@@ -6,27 +6,28 @@ use super::{Block, Log, State};
 use crate::flash::Cause;
 use crate::flash::media::{Kind, Media};
 use crate::flash::moves::Moves;
+use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 impl Log {
     /// Turns check mode on; the log's present state counts as what was done so far.
-    pub(super) fn police(&mut self) {
-        self.keep_medium(true);
+    pub(super) fn police(&mut self, slots: &mut Slots) {
+        self.keep_medium(slots, true);
     }
 
-    fn keep_medium(&mut self, versions: bool) {
+    fn keep_medium(&mut self, slots: &mut Slots, versions: bool) {
         // What has no answer is left for verification to report.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
         let shape = (self.slots_per_block, self.shape.slots_per_page);
-        self.slots.keep_medium(shape, false, programmed, versions);
+        slots.keep_medium(shape, false, programmed, versions);
     }
 
     /// Reports the data of owners below `lpns` to a follower.
-    pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
-        if self.slots.medium().is_none() {
-            self.keep_medium(false);
+    pub(crate) fn follow(&mut self, slots: &mut Slots, moves: &Moves, lpns: u32) {
+        if slots.medium().is_none() {
+            self.keep_medium(slots, false);
         }
-        self.slots.follow(moves, lpns);
+        slots.follow(moves, lpns);
     }
 
     /// Returns the use for which its blocks are taken.
@@ -38,11 +39,11 @@ impl Log {
     ///
     /// # Panics
     /// If not in check mode.
-    pub(crate) fn write_media(&self, media: &mut Media) -> u64 {
-        let medium = self.slots.medium().expect("in check mode");
+    pub(crate) fn write_media(&self, slots: &Slots, media: &mut Media) -> u64 {
+        let medium = slots.medium().expect("in check mode");
         let used =
             |block: &u32| !matches!(self.blocks[*block as usize].state, State::Absent | State::Reserve);
-        let owner = |slot| Some(self.slots.spare[slot as usize]);
+        let owner = |slot| Some(slots.spare[slot as usize]);
         let write_media = |block| medium.write_media((block, self.kind()), owner, media);
         (0..self.blocks.len() as u32).filter(used).map(write_media).max().unwrap_or(0)
     }
@@ -53,11 +54,11 @@ impl Log {
     ///
     /// # Errors
     /// A message about the first broken invariant. Always `Ok` outside check mode.
-    pub(crate) fn verify_owner(&self, owner: u32) -> Result<(), String> {
-        self.slots.verify(owner)?;
-        match self.slots.of(owner) {
+    pub(crate) fn verify_owner(&self, slots: &Slots, owner: u32) -> Result<(), String> {
+        slots.verify(owner)?;
+        match slots.of(owner) {
             NONE => Ok(()),
-            slot => self.verify_block(self.by_block.div(slot)),
+            slot => self.verify_block(slots, self.by_block.div(slot)),
         }
     }
 
@@ -73,19 +74,20 @@ impl Log {
                 let end = first + self.slots_per_block;
                 let at = &self.luns[lun as usize];
                 let frontier = (at.end == end).then_some(at.next);
-                self.fronts.next_of(lun, first, end).or(frontier).map(|next| next - first)
+                let waits = self.fronts.find(lun, first, end).map(|(_, next)| next);
+                waits.or(frontier).map(|next| next - first)
             }
             State::Closed | State::Begun => Some(self.slots_per_block),
         }
     }
 
-    fn verify_block(&self, block: u32) -> Result<(), String> {
-        let Some(medium) = self.slots.medium() else { return Ok(()) };
+    fn verify_block(&self, slots: &Slots, block: u32) -> Result<(), String> {
+        let Some(medium) = slots.medium() else { return Ok(()) };
         let state = &self.blocks[block as usize];
         let first = block * self.slots_per_block;
         let programmed = medium.programmed(block);
         let mut valid = 0;
-        for slot in self.slots.valid.members(first, first + self.slots_per_block) {
+        for slot in slots.valid.members(first, first + self.slots_per_block) {
             if slot - first >= programmed {
                 return Err(format!("block {block}: slot {} is valid but not programmed", slot - first));
             }
@@ -113,14 +115,14 @@ impl Log {
     ///
     /// # Errors
     /// A message about the first broken invariant. Always `Ok` outside check mode.
-    pub(crate) fn verify(&self) -> Result<(), String> {
-        if self.slots.medium().is_none() {
+    pub(crate) fn verify(&self, slots: &Slots) -> Result<(), String> {
+        if slots.medium().is_none() {
             return Ok(());
         }
-        (0..self.shape.owners).try_for_each(|owner| self.slots.verify(owner))?;
-        self.slots.verify_count()?;
+        (0..self.shape.owners).try_for_each(|owner| slots.verify(owner))?;
+        slots.verify_count()?;
         for block in 0..self.blocks.len() as u32 {
-            self.verify_block(block)?;
+            self.verify_block(slots, block)?;
         }
         self.verify_serial()?;
         (0..self.luns.len() as u32).try_for_each(|group| self.verify_lists(group))
@@ -150,6 +152,13 @@ impl Log {
         }
         let closed = self.verify_closed(lun)?;
         let open = self.open_blocks(lun);
+        let most = match self.is_by_speed() {
+            true => self.fronts.of_lun(),
+            false => self.shape.fronts + u32::from(self.fronts.waits(lun, self.fronts.aside())),
+        };
+        if open > most {
+            return Err(format!("LUN {lun} has {open} open blocks"));
+        }
         if reserve + open + closed + begun != at.held {
             return Err(format!(
                 "LUN {lun}: {reserve} reserve + {open} open + {closed} closed + {begun} begun blocks are not \

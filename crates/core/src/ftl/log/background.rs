@@ -8,7 +8,7 @@
 //! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it
 //! is erased its slots stay readable, and the host may invalidate them; those are then not copied. Copies go
 //! where a foreground collection puts them, then, as there may be some, to an erased block of the pool, and
-//! only then to the reserve.
+//! only then to the reserve; from there on all copies of the victim go into that block.
 //!
 //! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a
 //! victim's copies fill that block: so a log whose reserve is short ends the victim before anything
@@ -18,7 +18,7 @@
 //! take any block (`fifo`, `random`) do not turn a full log over and over.
 
 use super::shape::sure_slots;
-use super::{Log, State};
+use super::{Log, State, Under};
 use crate::flash::Work;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
@@ -75,17 +75,11 @@ impl Log {
     }
 
     /// Ends the collection that was begun in the background; returns whether there was one.
-    pub(super) fn end_begun(
-        &mut self,
-        lun: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
-        moved: &mut dyn FnMut(u32),
-    ) -> bool {
+    pub(super) fn end_begun(&mut self, under: &mut Under, lun: u32, moved: &mut dyn FnMut(u32)) -> bool {
         let Some(background) = &mut self.background else { return false };
         let victim = std::mem::replace(&mut background.victims[lun as usize], NONE);
         if victim != NONE {
-            self.empty(lun, victim, self.shape.gc, pool, work, moved);
+            self.empty(under, lun, victim, self.shape.gc, moved);
         }
         victim != NONE
     }
@@ -97,28 +91,27 @@ impl Log {
     /// If the log does not collect in the background, or has no closed block on the LUN.
     pub(crate) fn background_step(
         &mut self,
+        under: &mut Under,
         lun: u32,
         pages: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
         moved: &mut dyn FnMut(u32),
     ) {
         let victim = match self.begun(lun) {
-            NONE => self.begin_victim(lun, pool),
+            NONE => self.begin_victim(lun, under.pool),
             victim => victim,
         };
         let valid = self.blocks[victim as usize].valid;
         let states = valid <= pages * self.shape.slots_per_page && self.relies(victim);
         if valid > 0 && !states {
-            self.copy_some(lun, victim, pages, pool, work, moved);
+            self.copy_some(under, lun, victim, pages, moved);
         } else {
             self.background.as_mut().expect("a victim is begun").victims[lun as usize] = NONE;
             if self.trims.is_some() || self.superseded.contains(&victim) {
                 // Something else may have to be on flash first. Trim pages go with the last copies, and the
                 // erasure with them: until then nothing may rely on them.
-                self.empty(lun, victim, self.shape.gc, pool, work, moved);
+                self.empty(under, lun, victim, self.shape.gc, moved);
             } else {
-                self.erase(victim, self.shape.gc, pool, work);
+                self.erase(under, victim, self.shape.gc);
             }
         }
     }
@@ -139,50 +132,51 @@ impl Log {
     /// page.
     fn copy_some(
         &mut self,
+        under: &mut Under,
         lun: u32,
         victim: u32,
         mut pages: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
         moved: &mut dyn FnMut(u32),
     ) {
         let end = (victim + 1) * self.slots_per_block;
         let mut slot = victim * self.slots_per_block;
         let mut last_page = NONE;
         let hosts = self.fills_page_of_host(lun);
-        self.choose_frontier(lun, false, false, pool, work);
+        self.choose_frontier(under, lun, false, false);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {
-            let live = self.slots.valid.next_set(slot, end).expect("the block has a valid slot");
-            let owner = self.slots.spare[live as usize];
-            self.slots.tell(|medium| medium.copy(live, owner));
-            self.slots.valid.clear(live);
+            let live = under.slots.valid.next_set(slot, end).expect("the block has a valid slot");
+            let owner = under.slots.spare[live as usize];
+            under.slots.tell(|medium| medium.copy(live, owner));
+            under.slots.valid.clear(live);
             // The copy is responsible for what is trimmed from now on.
-            self.slots.spare[live as usize] = NONE;
+            under.slots.spare[live as usize] = NONE;
             self.blocks[victim as usize].valid -= 1;
             self.luns[lun as usize].live -= 1;
+            self.face_copy(under.slots, lun, owner);
             if self.luns[lun as usize].is_full() {
-                self.next_for_copies(lun, true, pool, work);
+                self.next_for_copies(under, lun, true);
             }
-            let placed = self.place(lun, owner);
+            let placed = self.place(under.slots, lun, owner);
             if owner < self.pages() {
                 moved(owner);
             }
             let page = self.by_page.div(live);
             if page != last_page {
-                work.source(page);
+                under.work.source(page);
             }
             (last_page, slot) = (page, live + 1);
-            if self.by_page.rem(placed + 1) == 0 || (self.blocks[victim as usize].valid == 0 && self.pad(lun))
+            if self.by_page.rem(placed + 1) == 0
+                || (self.blocks[victim as usize].valid == 0 && self.pad(under.slots, lun))
             {
-                work.target(self.by_page.div(placed), 1);
+                under.work.target(self.by_page.div(placed), 1);
                 pages -= 1;
                 self.close_if_full(lun);
             }
         }
-        let programs = work.has_targets();
-        work.copy(lun, self.shape.gc);
+        let programs = under.work.has_targets();
+        under.work.copy(lun, self.shape.gc);
         if hosts && programs {
-            self.host_goes_on(work);
+            self.host_goes_on(under.work);
         }
     }
 

@@ -1,27 +1,28 @@
 //! Garbage collection and relocation: how a log regains erased blocks.
 
-use super::{Block, Log, State};
+use super::{Block, Log, State, Under};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
+use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 impl Log {
     /// Collects garbage on a LUN until the pool has a block of it.
-    pub(crate) fn reclaim(&mut self, lun: u32, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn reclaim(&mut self, under: &mut Under, lun: u32) {
         let mut gainless = 0;
-        self.end_begun(lun, pool, work, &mut |_| ());
-        while pool.free(lun) == 0 {
+        self.end_begun(under, lun, &mut |_| ());
+        while under.pool.free(lun) == 0 {
             let at = &mut self.luns[lun as usize];
-            if self.fronts.waiting(lun) == 0 {
-                self.collect(lun, &mut gainless, pool, work, &mut |_| ());
+            if self.fronts.anyones(lun).is_none() {
+                self.collect(under, lun, &mut gainless, &mut |_| ());
             } else if at.is_full() {
                 self.resume(lun);
             } else {
                 // Two open blocks are one too many: the closed blocks alone may have nothing to gain.
                 let block = self.by_block.div(at.next);
                 at.next = at.end;
-                self.empty(lun, block, self.shape.gc, pool, work, &mut |_| ());
+                self.empty(under, lun, block, self.shape.gc, &mut |_| ());
             }
         }
     }
@@ -31,20 +32,19 @@ impl Log {
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
+        under: &mut Under,
         lun: u32,
         gainless: &mut u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
-        if self.end_begun(lun, pool, work, moved) {
+        if self.end_begun(under, lun, moved) {
             return;
         }
-        let proven = self.slots.medium().is_none() || self.has_gainful(lun);
+        let proven = under.slots.medium().is_none() || self.has_gainful(lun);
         assert!(proven, "LUN {lun} has closed blocks for its live slots and none more");
-        let victim = self.choose_victim(lun, gainless, pool);
+        let victim = self.choose_victim(lun, gainless, under.pool);
         assert!(*gainless <= self.luns[lun as usize].held, "collecting LUN {lun} gains nothing");
-        self.empty(lun, victim, self.shape.gc, pool, work, moved);
+        self.empty(under, lun, victim, self.shape.gc, moved);
     }
 
     /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts the
@@ -56,61 +56,67 @@ impl Log {
         let victim = self.victims.choose(need, &valid, &|block| pool.erase_count(block));
         let gains = self.space.gainful(blocks[victim as usize].valid);
         *gainless = if gains { 0 } else { *gainless + 1 };
+        if let Some(placed) = &mut self.placed {
+            let (front, opened) = placed.opened[victim as usize];
+            placed.policy.collected(front, self.writes - opened);
+        }
         victim
     }
 
     /// Moves the live slots of a block to the frontier and erases the block.
     pub(super) fn empty(
         &mut self,
+        under: &mut Under,
         lun: u32,
         victim: u32,
         cause: Cause,
-        pool: &mut BlockPool,
-        work: &mut Work,
         moved: &mut (impl FnMut(u32) + ?Sized),
     ) {
         let mut here = 0;
         if self.superseded.contains(&victim) {
             // What replaces its slots is in a page buffer, and would be lost with them.
-            self.flush(work);
+            self.flush(under.slots, under.work);
         }
         let hosts = self.fills_page_of_host(lun);
-        let stated = self.trims.is_some() && self.state_trims(lun, victim, &mut here, pool, work);
+        let stated = self.trims.is_some() && self.state_trims(under, lun, victim, &mut here);
         let blocks = &self.blocks;
         if blocks[victim as usize].state == State::Closed {
             self.victims.remove(lun, victim, &|block| blocks[block as usize].valid);
         }
-        let leaving = self.take_live(victim);
-        self.name_sources(&leaving, work);
-        self.choose_frontier(lun, false, false, pool, work);
+        let mut leaving = self.take_live(under.slots, victim);
+        self.sort_copies(under.slots, lun, cause, &mut leaving);
+        self.name_sources(&leaving, under.work);
+        self.choose_frontier(under, lun, false, false);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
+            let sorted = self.next_run(lun, &mut here, under.work);
             if self.luns[lun as usize].is_full() {
-                self.note_copies(lun, &mut here, work);
-                self.next_for_copies(lun, false, pool, work);
+                self.note_copies(lun, &mut here, under.work);
+                self.next_for_copies(under, lun, false);
             }
             let at = &self.luns[lun as usize];
-            let (run, later) = rest.split_at(rest.len().min((at.end - at.next) as usize));
-            self.place_copies(lun, run, moved);
+            let most = sorted.unwrap_or(at.end - at.next);
+            let (run, later) = rest.split_at(rest.len().min(most as usize));
+            self.place_copies(under.slots, lun, run, moved);
             here += run.len() as u32;
             self.close_if_full(lun);
             rest = later;
         }
         self.leaving = leaving;
-        self.note_copies(lun, &mut here, work);
-        let programs = work.has_targets();
+        self.note_copies(lun, &mut here, under.work);
+        let programs = under.work.has_targets();
         // Copies are programmed before the block they come from is erased. If there are none, a page that the
         // host has begun stays begun.
-        if programs && self.pad(lun) {
+        if programs && self.pad(under.slots, lun) {
             self.close_if_full(lun);
         }
-        work.copy(lun, cause);
+        under.work.copy(lun, cause);
         if hosts && programs {
-            self.host_goes_on(work);
+            self.host_goes_on(under.work);
         }
-        self.erase(victim, cause, pool, work);
+        self.erase(under, victim, cause);
         if stated {
-            self.trims_settled(work.mark());
+            self.trims_settled(under.work.mark());
         }
         if let Some(trims) = &mut self.trims {
             trims.erased(victim);
@@ -118,17 +124,17 @@ impl Log {
     }
 
     /// Takes the live slots of a block, with their owners, whose map entries begin to load.
-    fn take_live(&mut self, victim: u32) -> Vec<(u32, u32)> {
+    fn take_live(&mut self, slots: &mut Slots, victim: u32) -> Vec<(u32, u32)> {
         let first = victim * self.slots_per_block;
         let end = first + self.slots_per_block;
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
-        self.slots.valid.members(first, end).for_each(|live| {
-            let owner = self.slots.spare[live as usize];
-            self.slots.fetch(owner);
+        slots.valid.members(first, end).for_each(|live| {
+            let owner = slots.spare[live as usize];
+            slots.fetch(owner);
             leaving.push((live, owner));
         });
-        self.slots.valid.take(first, end);
+        slots.valid.take(first, end);
         leaving
     }
 
@@ -148,16 +154,22 @@ impl Log {
     }
 
     /// Copies slots, which the frontier has room for; their LUN has as many live slots as before.
-    fn place_copies(&mut self, lun: u32, run: &[(u32, u32)], moved: &mut (impl FnMut(u32) + ?Sized)) {
+    fn place_copies(
+        &mut self,
+        slots: &mut Slots,
+        lun: u32,
+        run: &[(u32, u32)],
+        moved: &mut (impl FnMut(u32) + ?Sized),
+    ) {
         let at = &mut self.luns[lun as usize];
         let first = at.next;
         at.next += run.len() as u32;
-        self.slots.valid.fill(first, at.next);
+        slots.valid.fill(first, at.next);
         self.blocks[self.by_block.div(first) as usize].valid += run.len() as u32;
         let (pages, kind) = (self.pages(), self.kind());
         for (slot, &(live, owner)) in (first..).zip(run) {
-            self.slots.tell(|medium| medium.copy(live, owner));
-            self.slots.place(slot, owner, || kind);
+            slots.tell(|medium| medium.copy(live, owner));
+            slots.place(slot, owner, || kind);
             if owner < pages {
                 moved(owner);
             }
@@ -175,28 +187,28 @@ impl Log {
     }
 
     /// Erases a block; if it is past its limit it is retired, and a spare block replaces it.
-    pub(super) fn erase(&mut self, block: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+    pub(super) fn erase(&mut self, under: &mut Under, block: u32, cause: Cause) {
         let first = block * self.slots_per_block;
         let (lun, group) = (self.slot_lun(first), self.by_group.div(first));
-        work.erase_after(lun, self.slot_page(first), cause, self.blocks[block as usize].after);
-        self.slots.erase(block);
-        pool.erased(lun, block);
+        under.work.erase_after(lun, self.slot_page(first), cause, self.blocks[block as usize].after);
+        under.slots.erase(block);
+        under.pool.erased(lun, block);
         self.blocks[block as usize] = Block::new(State::Absent);
-        let mut spare = pool.successor(lun, block);
+        let mut spare = under.pool.successor(lun, block);
         if self.is_short(group) {
             self.reserve_push(group, spare);
             return;
         }
         if let Some(serial) = &mut self.serial {
             serial.held[lun as usize] -= 1;
-        } else if pool.threshold().is_some() {
+        } else if under.pool.threshold().is_some() {
             // The most worn stay behind, where wear levelling finds them.
             self.reserve_push(group, spare);
-            spare = self.reserve_pop(group, pool, work);
+            spare = self.reserve_pop(group, under.pool, under.work);
         }
         self.blocks[spare as usize] = Block::new(State::Absent);
         self.luns[group as usize].held -= 1;
-        pool.push_class(spare, pool.class(spare, work.cells()));
+        under.pool.push_class(spare, under.pool.class(spare, under.work.cells()));
     }
 
     /// Whether a block is closed.
@@ -226,7 +238,7 @@ impl Log {
     pub(crate) fn can_relocate(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
         !self.is_short(lun)
-            && (at.is_full() || self.fronts.waiting(lun) == 0)
+            && (at.is_full() || self.fronts.anyones(lun).is_none())
             && self.by_page.rem(at.next) == 0
     }
 
@@ -238,29 +250,28 @@ impl Log {
     /// If [`Log::can_relocate`] is false.
     pub(crate) fn relocate(
         &mut self,
+        under: &mut Under,
         lun: u32,
         (from, into): (u32, u32),
-        pool: &mut BlockPool,
-        work: &mut Work,
         moved: &mut dyn FnMut(u32),
     ) {
         assert!(self.can_relocate(lun), "LUN {lun} has nowhere to set its frontier aside");
         let at = &mut self.luns[lun as usize];
         let (mut next, end) = (at.next, at.end);
         if self.blocks[from as usize].state == State::Open {
-            if next != end && self.by_block.div(next) == from {
-                next = end;
-            } else {
-                self.fronts.take(lun, 0);
+            let first = from * self.slots_per_block;
+            match self.fronts.find(lun, first, first + self.slots_per_block) {
+                Some((front, _)) => _ = self.fronts.take(lun, front),
+                None => next = end,
             }
         }
         self.reserve_remove(lun, into);
         self.open(lun, into);
-        self.empty(lun, from, Cause::Wear, pool, work, moved);
+        self.empty(under, lun, from, Cause::Wear, moved);
         if next != end {
             let at = &mut self.luns[lun as usize];
             if !at.is_full() {
-                self.fronts.put(lun, 0, at.next);
+                self.fronts.put(lun, self.fronts.aside(), at.next);
             }
             (at.next, at.end) = (next, end);
         }

@@ -1,8 +1,9 @@
 //! The frontier: which LUN and which block take the next slot, and the erased blocks of the reserve.
 
-use super::{Block, Log, Lun, Shape, State, shape::sure_slots};
+use super::{Block, Log, Lun, Shape, State, Under, shape::sure_slots};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::slots::Slots;
 use crate::util::{Bits, NONE};
 
 impl Log {
@@ -85,7 +86,8 @@ impl Log {
     #[inline]
     pub(crate) fn wants_block(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
-        at.is_full() && self.open_blocks(lun) == 0 && at.held < self.shape.limit
+        let open = self.placed.as_ref().map_or(!at.is_full(), |placed| placed.by_speed && !at.is_full());
+        !open && self.fronts.anyones(lun).is_none() && at.held < self.shape.limit
     }
 
     /// Returns the number of open blocks of a LUN: the frontier and those that wait.
@@ -96,7 +98,7 @@ impl Log {
     }
 
     /// Skips the rest of a part-full page; returns whether there was one.
-    pub(super) fn pad(&mut self, lun: u32) -> bool {
+    pub(super) fn pad(&mut self, slots: &mut Slots, lun: u32) -> bool {
         let kind = self.kind();
         let at = &mut self.luns[lun as usize];
         let rest = self.by_page.rem(at.next);
@@ -104,7 +106,7 @@ impl Log {
             return false;
         }
         let skipped = self.shape.slots_per_page - rest;
-        self.slots.tell(|medium| medium.pad(at.next, skipped, kind));
+        slots.tell(|medium| medium.pad(at.next, skipped, kind));
         at.next += skipped;
         true
     }
@@ -117,10 +119,10 @@ impl Log {
     /// Returns how many slots of data a LUN can have and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let Shape { limit, reserve, pages_per_block, slots_per_page, .. } = self.shape;
+        let Shape { limit, reserve, fronts, pages_per_block, slots_per_page, .. } = self.shape;
         let sure = sure_slots(pages_per_block, slots_per_page);
         let trim_pages = if self.trims.is_some() { self.shape.trim_pages } else { 0 };
-        u64::from(limit - reserve) * sure - u64::from(slots_per_page + trim_pages)
+        u64::from(limit - reserve - (fronts - 1)) * sure - u64::from(slots_per_page + trim_pages)
     }
 
     /// Moves the cursor to the next LUN that can take data and still collect its garbage.
@@ -137,21 +139,21 @@ impl Log {
     /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
     /// owner that already has a version, or whose place is not the next one of an open block; `owners` then
     /// begins there.
-    pub(crate) fn prefill(&mut self, owners: &mut &[u32], work: &mut Work) {
+    pub(crate) fn prefill(&mut self, slots: &mut Slots, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
-        while let Some(&first) = owners.first().filter(|_| !self.by_cursor) {
+        while let Some(&first) = owners.first().filter(|_| !self.by_cursor && self.placed.is_none()) {
             let lun = self.home(first);
             let Lun { next, end, .. } = self.luns[lun as usize];
-            if next == end || self.slots.of(first) != NONE {
+            if next == end || slots.of(first) != NONE {
                 break;
             }
             let laid = if self.shape.luns > 1 {
                 // The next owner goes elsewhere.
-                self.slots.tell(|medium| medium.write(first, NONE));
-                self.place(lun, first);
+                slots.tell(|medium| medium.write(first, NONE));
+                self.place(slots, lun, first);
                 1
             } else {
-                let laid = self.slots.prefill(next, &owners[..owners.len().min((end - next) as usize)], kind);
+                let laid = slots.prefill(next, &owners[..owners.len().min((end - next) as usize)], kind);
                 let (at, block) = (&mut self.luns[lun as usize], self.by_block.div(next));
                 (at.next, at.live) = (at.next + laid, at.live + laid);
                 self.blocks[block as usize].valid += laid;
@@ -168,14 +170,14 @@ impl Log {
 
     /// Puts an owner's data into the next slot of the frontier; returns that slot.
     #[inline(always)]
-    pub(super) fn place(&mut self, lun: u32, owner: u32) -> u32 {
+    pub(super) fn place(&mut self, slots: &mut Slots, lun: u32, owner: u32) -> u32 {
         let kind = self.kind();
         let at = &mut self.luns[lun as usize];
         let slot = at.next;
         at.next += 1;
         at.live += 1;
-        self.slots.valid.set(slot);
-        self.slots.place(slot, owner, || kind);
+        slots.valid.set(slot);
+        slots.place(slot, owner, || kind);
         let block = self.by_block.div(slot);
         self.blocks[block as usize].valid += 1;
         slot
@@ -199,22 +201,17 @@ impl Log {
     }
 
     #[inline(never)] // keeps the path of most writes short
-    pub(super) fn open_frontier(
-        &mut self,
-        lun: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
-        moved: &mut impl FnMut(u32),
-    ) {
-        let mut gainless = 0;
+    pub(super) fn open_frontier(&mut self, under: &mut Under, lun: u32, moved: &mut impl FnMut(u32)) {
+        let (mut gainless, front) = (0, self.active(lun));
         while self.luns[lun as usize].is_full() {
             if self.resume(lun) {
                 break;
             }
-            match self.take_block(lun, pool) {
+            match self.take_block(lun, under.pool) {
                 Some(block) => self.open(lun, block),
-                None => self.collect(lun, &mut gainless, pool, work, moved),
+                None => self.collect(under, lun, &mut gainless, moved),
             }
+            self.turn_to(lun, front);
         }
     }
 
@@ -244,22 +241,20 @@ impl Log {
 
     /// Gives a LUN whose frontier is full another block for copies: in the background an erased block of the
     /// pool, if there is one, before one of the reserve.
-    pub(super) fn next_for_copies(&mut self, lun: u32, background: bool, pool: &mut BlockPool, work: &Work) {
-        self.choose_frontier(lun, false, false, pool, work);
+    pub(super) fn next_for_copies(&mut self, under: &mut Under, lun: u32, background: bool) {
+        self.choose_frontier(under, lun, false, false);
         if self.luns[lun as usize].is_full() && !self.resume(lun) {
-            let fresh = if background { self.take_block(lun, pool) } else { None };
-            let block = fresh.unwrap_or_else(|| self.reserve_pop(lun, pool, work));
+            let fresh = if background { self.take_block(lun, under.pool) } else { None };
+            let block = fresh.unwrap_or_else(|| self.reserve_pop(lun, under.pool, under.work));
             self.open(lun, block);
         }
     }
 
-    /// Makes an open block that waits the frontier; returns whether there is one.
+    /// Makes an open block that waits, and that any data may fill, the frontier; returns whether there is one.
     pub(super) fn resume(&mut self, lun: u32) -> bool {
-        let waiting = self.fronts.waiting(lun);
-        if waiting != 0 {
-            self.go_on(lun, waiting.trailing_zeros());
-        }
-        waiting != 0
+        let Some(front) = self.fronts.anyones(lun) else { return false };
+        self.go_on(lun, front);
+        true
     }
 
     /// Makes the waiting open block of a front the frontier.
@@ -274,6 +269,9 @@ impl Log {
         at.next = block * self.slots_per_block;
         at.end = at.next + self.slots_per_block;
         self.blocks[block as usize] = Block::new(State::Open);
+        if let Some(placed) = &mut self.placed {
+            placed.opened[block as usize] = (placed.active[lun as usize], self.writes);
+        }
     }
 
     pub(super) fn reserve_push(&mut self, lun: u32, block: u32) {
@@ -288,7 +286,7 @@ impl Log {
     pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.luns[lun as usize].reserve;
         assert!(best != NONE, "the reserve of LUN {lun} is empty");
-        if pool.threshold().is_some() || (self.by_speed.is_some() && pool.slowest_first()) {
+        if pool.threshold().is_some() || (self.placed.is_some() && pool.slowest_first()) {
             let rank = |block| (u32::MAX - pool.class(block, work.cells()), pool.erase_count(block));
             let mut block = self.blocks[best as usize].next;
             while block != NONE {

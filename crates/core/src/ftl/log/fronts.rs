@@ -1,7 +1,7 @@
 //! The fronts of a log: by LUN and key, the open blocks that wait while another of their LUN is the frontier.
 //!
-//! A front is an open block of a class of data or, under vios, of blocks (`speed.rs`). The one that is written is the
-//! frontier of its LUN; what wears evenly sets one block aside (front 0) until the frontier is full.
+//! A front is an open block of a class of data, or of blocks of a speed (`placed.rs`). The one that is written is the
+//! frontier of its LUN. What wears evenly sets one block aside, after all other fronts, until some frontier is full.
 
 use crate::util::NONE;
 
@@ -13,21 +13,59 @@ pub(super) struct Fronts {
     /// Fronts of each LUN that have a block, as a bit set.
     waiting: Vec<u64>,
     per_lun: u32,
+    /// Those whose blocks any data may fill.
+    anyones: u64,
 }
 
 impl Fronts {
-    /// Makes it without waiting blocks; each LUN may have `per_lun` fronts.
-    pub(crate) fn new(luns: u32, per_lun: u32) -> Fronts {
-        Fronts { next: vec![NONE; (luns * per_lun) as usize], waiting: vec![0; luns as usize], per_lun }
+    /// No block waits. Each LUN may have this many fronts: `any` data may fill their blocks, or the data of each
+    /// front alone, and there may be one block aside.
+    pub(crate) fn new(luns: u32, fronts: u32, any: bool) -> Fronts {
+        let per_lun = fronts + u32::from(!any);
+        let anyones = if any { u64::MAX } else { 1 << fronts };
+        Fronts {
+            next: vec![NONE; (luns * per_lun) as usize],
+            waiting: vec![0; luns as usize],
+            per_lun,
+            anyones,
+        }
     }
 
-    /// Fronts of a LUN that have a block that waits, as a bit set.
+    /// Returns the number of fronts of a LUN, the block aside among them.
+    pub(crate) fn of_lun(&self) -> u32 {
+        self.per_lun
+    }
+
+    /// Returns the next slots of all, by LUN and front; [`NONE`] without a block.
+    pub(crate) fn all(&self) -> &[u32] {
+        &self.next
+    }
+
+    /// Returns the front of the block that is set aside.
+    pub(crate) fn aside(&self) -> u32 {
+        self.per_lun - 1
+    }
+
+    /// Returns the fronts of a LUN that have a block that waits, as a bit set.
     #[inline]
     pub(crate) fn waiting(&self, lun: u32) -> u64 {
         self.waiting[lun as usize]
     }
 
-    /// Next slot of a front's block, or [`NONE`].
+    /// Whether a front has a block that waits.
+    #[inline]
+    pub(crate) fn waits(&self, lun: u32, front: u32) -> bool {
+        self.waiting[lun as usize] >> front & 1 != 0
+    }
+
+    /// Returns the first front whose block waits and any data may fill.
+    #[inline]
+    pub(crate) fn anyones(&self, lun: u32) -> Option<u32> {
+        let fronts = self.waiting[lun as usize] & self.anyones;
+        (fronts != 0).then(|| fronts.trailing_zeros())
+    }
+
+    /// Returns the next slot of a front's block, or [`NONE`].
     pub(crate) fn next(&self, lun: u32, front: u32) -> u32 {
         self.next[(lun * self.per_lun + front) as usize]
     }
@@ -46,10 +84,9 @@ impl Fronts {
         std::mem::replace(&mut self.next[(lun * self.per_lun + front) as usize], NONE)
     }
 
-    /// Next slot of a block that waits, which has these slots.
-    pub(crate) fn next_of(&self, lun: u32, first: u32, end: u32) -> Option<u32> {
-        let from = (lun * self.per_lun) as usize;
-        let slots = &self.next[from..from + self.per_lun as usize];
-        slots.iter().copied().find(|slot| (first..end).contains(slot))
+    /// Returns the front of a block that waits, which has these slots, and its next slot.
+    pub(crate) fn find(&self, lun: u32, first: u32, end: u32) -> Option<(u32, u32)> {
+        let mut fronts = (0..self.per_lun).map(|front| (front, self.next(lun, front)));
+        fronts.find(|(_, slot)| (first..end).contains(slot))
     }
 }

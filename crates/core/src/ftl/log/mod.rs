@@ -5,32 +5,32 @@
 //! erased blocks from one [`BlockPool`]. A slot is the unit of the mapping: the
 //! NAND page, or a logical page where that is smaller.
 //!
-//! **Garbage collection never deadlocks.** On each LUN a log has one frontier
-//! block, which takes new versions and copies alike, and `reserve` erased blocks of
-//! its own (at least one). When the frontier is full it takes a block from the
-//! pool; if it has as many as its `limit`, or the pool is empty, it collects: the
-//! live slots of a victim, chosen by a policy ([`super::gc`]), go into the frontier
-//! and, when that is full, into a reserve block; the erased victim refills the reserve
-//! or goes to the pool. All blocks but frontier and reserve are closed and full, and
-//! they are more than the live slots need ([`blocks_at_least`]), so one of them fills
-//! fewer pages with its live slots than it has, and collecting that one gains a page.
-//! Every policy takes such a victim after finitely many others, and those lose nothing:
-//! a victim's live slots never fill more pages than the victim had. Collecting one log
-//! never writes into another, so collections do not nest. That a log has blocks enough
-//! is the owner's to see to: `limit` keeps the data from taking what the translation
-//! pages need, and the data may have the translation pages collected to get back what
-//! they borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end
-//! on a page boundary, so up to `slots_per_page - 1` slots of each block count as
-//! lost.) With `n` fronts, open blocks of which any may be part-full, `n - 1` blocks more would be needed; the
-//! fronts there are (`fronts.rs`) have one open block left at most, or none, when a log collects. In check mode
-//! every collection verifies that the closed blocks are more than the live slots need.
+//! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one a front
+//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at least
+//! one). The front that is written is the frontier. When its block is full it takes one from the pool; if the log has
+//! as many as its `limit`, or the pool is empty, it collects: the live slots of a victim, chosen by a policy
+//! ([`super::gc`]), go into the open blocks of their fronts. All that find no room there follow together, into one
+//! block of the reserve, which they do not fill beyond its end, as they are at most a block's; the erased victim
+//! refills the reserve or goes to the pool. All blocks but the open ones and the reserve are closed and full. When a
+//! log collects, the block of the frontier is full, so at most `n - 1` are open, and the closed ones are more than the
+//! live slots need ([`blocks_at_least`]): one of them fills fewer pages with its live slots than it has, and
+//! collecting that one gains a page. Every policy takes such a victim after finitely many others, and those lose
+//! nothing: a victim's live slots never fill more pages than the victim had. Collecting one log never writes into
+//! another, so collections do not nest. Check mode verifies the premise before every collection, and after every
+//! request that no LUN has more open blocks than fronts. By speed, a front takes whatever block is open before
+//! anything is collected, so that then all are full, as with one front.
+//!
+//! That a log has blocks enough is the owner's to see to: `limit` keeps the data from taking what the translation
+//! pages need, and the data may have the translation pages collected to get back what they borrowed
+//! ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
+//! `slots_per_page - 1` slots of each block count as lost, and there is one front.)
 //!
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
 //!
 //! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
 //! into one erased block of the reserve and gives the block it erased for it. What is left
 //! of the destination is set aside, at most one block on each LUN, and is written before
-//! anything is collected for the frontier; before anything is reclaimed for another log, the
+//! anything is collected for a frontier; before anything is reclaimed for another log, the
 //! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
 mod audit;
@@ -38,19 +38,19 @@ mod background;
 mod collect;
 mod frontier;
 mod fronts;
+mod placed;
 mod recover;
 mod serial;
 mod shape;
-mod speed;
 mod state;
 mod trims;
 
 use background::Background;
 use fronts::Fronts;
+use placed::Placed;
 pub use recover::FoundBlock;
 use serial::Serial;
-pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, live_most};
-use speed::Filled;
+pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most};
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
@@ -113,6 +113,16 @@ impl Lun {
     }
 }
 
+/// What lies under a log, and what several may share.
+pub(crate) struct Under<'a> {
+    /// What is where.
+    pub(crate) slots: &'a mut Slots,
+    /// The erased blocks.
+    pub(crate) pool: &'a mut BlockPool,
+    /// The steps.
+    pub(crate) work: &'a mut Work,
+}
+
 /// Blocks that a page buffer may supersede before the list of them grows.
 const SUPERSEDED: usize = 16;
 
@@ -130,8 +140,6 @@ pub struct Log {
     /// LUN of each page of a cycle, if the LUNs do not take turns page by page.
     cycle: Vec<u32>,
     cycle_of: Divider,
-    /// What is where.
-    pub(crate) slots: Slots,
     blocks: Vec<Block>,
     luns: Vec<Lun>,
     /// The closed blocks.
@@ -147,8 +155,8 @@ pub struct Log {
     serial: Option<Serial>,
     /// Open blocks besides the frontiers.
     fronts: Fronts,
-    /// Writes choose their block by speed: only in a run, so never in a saved state.
-    by_speed: Option<Filled>,
+    /// What says which front takes a page, unless all share one; by speed only in a run, so never in a saved state.
+    placed: Option<Box<Placed>>,
     /// What is collected in the background: also only in a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
@@ -161,10 +169,14 @@ pub struct Log {
 
 impl Log {
     /// Makes an empty log, with its reserve from the pool; with `check`, every operation is policed.
-    pub(crate) fn new(shape: Shape, settings: &Settings, pool: &mut BlockPool, check: bool) -> Log {
+    pub(crate) fn new(
+        shape: Shape,
+        settings: &Settings,
+        (slots, pool): (&mut Slots, &mut BlockPool),
+        check: bool,
+    ) -> Log {
         let slots_per_block = shape.pages_per_block * shape.slots_per_page;
         let blocks = pool.count();
-        let slots = blocks * slots_per_block;
         let groups = if shape.serial { 1 } else { shape.luns };
         let space = Space {
             luns: groups,
@@ -181,12 +193,11 @@ impl Log {
             slots_per_block,
             by_block: Divider::new(slots_per_block),
             by_lun: Divider::new(slots_per_block * pool.blocks_per_lun()),
-            by_group: Divider::new(slots / groups),
+            by_group: Divider::new(blocks * slots_per_block / groups),
             by_page: Divider::new(shape.slots_per_page),
             lun_of: Divider::new(shape.luns),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
-            slots: Slots::new(shape.owners, slots),
             blocks: vec![Block::new(State::Absent); blocks as usize],
             luns: vec![lun; groups as usize],
             victims: Policy::new(shape.policy(settings), &settings.ftl.victims, space, rng),
@@ -195,8 +206,8 @@ impl Log {
             by_cursor: shape.slots_per_page > 1 || shape.dynamic,
             cursor: 0,
             serial: shape.serial.then(|| Serial::new(shape.luns, shape.limit)),
-            fronts: Fronts::new(groups, 1),
-            by_speed: None,
+            fronts: Fronts::new(groups, 0, false),
+            placed: None,
             background: None,
             leaving: Vec::with_capacity(slots_per_block as usize),
             superseded: Vec::with_capacity(SUPERSEDED),
@@ -208,8 +219,11 @@ impl Log {
                 log.reserve_push(lun, block);
             }
         }
+        if let Some(name) = shape::placement(settings).filter(|_| shape.gc == Cause::Gc) {
+            log.place_by(name, settings, None);
+        }
         if check {
-            log.police();
+            log.police(slots);
         }
         log
     }
@@ -224,24 +238,12 @@ impl Log {
         self.blocks.len() as u32
     }
 
-    /// Returns the slot of an owner, or [`NONE`].
-    #[inline]
-    pub(crate) fn slot(&self, owner: u32) -> u32 {
-        self.slots.of(owner)
-    }
-
-    /// Begins to load the map's entry of an owner.
-    #[inline]
-    pub(crate) fn fetch(&self, owner: u32) {
-        self.slots.fetch(owner);
-    }
-
     /// Begins to load what a new version of an owner will invalidate. Its entry of the map has been loaded.
     #[inline]
-    pub(crate) fn fetch_slot(&self, owner: u32) {
-        let slot = self.slots.of(owner);
+    pub(crate) fn fetch_slot(&self, slots: &Slots, owner: u32) {
+        let slot = slots.of(owner);
         if slot != NONE {
-            self.slots.valid.fetch(slot);
+            slots.valid.fetch(slot);
             memory::fetch(&self.blocks, self.by_block.div(slot) as usize);
         }
     }
@@ -266,18 +268,12 @@ impl Log {
     /// Ends the background collection on the LUN of an owner's next write, if the reserve is short; returns
     /// whether it was. Must be called before [`Log::append`].
     #[inline]
-    pub(crate) fn end_short(
-        &mut self,
-        owner: u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
-        moved: &mut impl FnMut(u32),
-    ) -> bool {
+    pub(crate) fn end_short(&mut self, under: &mut Under, owner: u32, moved: &mut impl FnMut(u32)) -> bool {
         if self.background.is_none() {
             return false;
         }
         let lun = self.write_lun(owner);
-        self.is_short(lun) && self.end_begun(lun, pool, work, moved)
+        self.is_short(lun) && self.end_begun(under, lun, moved)
     }
 
     /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after collecting
@@ -285,35 +281,34 @@ impl Log {
     #[inline]
     pub(crate) fn append(
         &mut self,
+        under: &mut Under,
         lun: u32,
         owner: u32,
         cause: Cause,
-        pool: &mut BlockPool,
-        work: &mut Work,
         moved: &mut impl FnMut(u32),
     ) {
         debug_assert!(!self.is_short(lun), "a victim is ended first");
-        if self.by_speed.is_some() {
-            self.choose_frontier(lun, work.hurries(lun), true, pool, work);
+        if self.placed.is_some() {
+            self.face(under, lun, owner, cause);
         }
         if self.luns[lun as usize].is_full() {
-            self.open_frontier(lun, pool, work, moved);
+            self.open_frontier(under, lun, moved);
         }
-        let old = self.renew(owner);
-        let slot = self.place(lun, owner);
+        let old = self.renew(under.slots, owner);
+        let slot = self.place(under.slots, lun, owner);
         if self.shape.slots_per_page == 1 {
-            work.program(lun, slot, cause);
+            under.work.program(lun, slot, cause);
             self.close_if_full(lun);
             if self.shape.dynamic {
                 self.supersede(owner, old);
-                self.settle_superseded(work);
+                self.settle_superseded(under.work);
                 self.advance_cursor();
             }
         } else {
             self.supersede(owner, old);
             if self.by_page.rem(slot + 1) == 0 {
-                work.program(lun, self.slot_page(slot), cause);
-                self.settle_superseded(work);
+                under.work.program(lun, self.slot_page(slot), cause);
+                self.settle_superseded(under.work);
                 self.close_if_full(lun);
                 self.advance_cursor();
             }
@@ -326,19 +321,20 @@ impl Log {
     }
 
     /// Invalidates the owner's data, if any.
-    pub(crate) fn trim(&mut self, owner: u32) {
-        let old = self.slots.trim(owner);
+    pub(crate) fn trim(&mut self, slots: &mut Slots, owner: u32) {
+        self.tell_invalid(owner, slots.of(owner));
+        let old = slots.trim(owner);
         if old != NONE {
             self.note_trim(owner, old);
-            self.invalidate(old);
+            self.invalidate(slots, old);
         }
     }
 
     /// Programs every part-full page buffer (cause pad).
-    pub(crate) fn flush(&mut self, work: &mut Work) {
+    pub(crate) fn flush(&mut self, slots: &mut Slots, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
             for lun in 0..self.shape.luns {
-                if self.pad(lun) {
+                if self.pad(slots, lun) {
                     work.chain();
                     self.program_page(self.luns[lun as usize].next - 1, Cause::Pad, work);
                     self.settle_superseded(work);
@@ -352,19 +348,19 @@ impl Log {
 
     /// Gives an owner a new version; returns the slot of the previous one, or [`NONE`].
     #[inline(always)] // for every write
-    fn renew(&mut self, owner: u32) -> u32 {
+    fn renew(&mut self, slots: &mut Slots, owner: u32) -> u32 {
         self.writes += 1;
-        let old = self.slots.of(owner);
-        self.slots.tell(|medium| medium.write(owner, old));
+        let old = slots.of(owner);
+        slots.tell(|medium| medium.write(owner, old));
         if old != NONE {
-            self.invalidate(old);
+            self.invalidate(slots, old);
         }
         old
     }
 
     #[inline]
-    fn invalidate(&mut self, slot: u32) {
-        self.slots.valid.clear(slot);
+    fn invalidate(&mut self, slots: &mut Slots, slot: u32) {
+        slots.valid.clear(slot);
         let block = self.by_block.div(slot);
         let lun = self.by_group.div(slot);
         self.luns[lun as usize].live -= 1;

@@ -3,6 +3,7 @@
 use super::{Block, Log, Shape, State};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::settings::Settings;
+use crate::ftl::slots::Slots;
 
 /// A block of the log, as it was found.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,7 @@ impl Log {
     pub(crate) fn recover(
         shape: Shape,
         settings: &Settings,
-        pool: &mut BlockPool,
+        (slots, pool): (&mut Slots, &mut BlockPool),
         check: bool,
         found: &[FoundBlock],
         map: impl Iterator<Item = (u32, u32)>,
@@ -31,13 +32,13 @@ impl Log {
         // A serial log's reserve is taken where the blocks that were found leave room.
         let mut log;
         if shape.serial {
-            log = Log::without_reserve(shape, settings, pool);
+            log = Log::without_reserve(shape, settings, (slots, pool));
             log.take_reserve(pool, found);
         } else {
-            log = Log::new(shape, settings, pool, false);
+            log = Log::new(shape, settings, (slots, pool), false);
         }
-        map.for_each(|(owner, slot)| _ = log.slots.set(owner, slot));
-        log.count_map()?;
+        map.for_each(|(owner, slot)| _ = slots.set(owner, slot));
+        log.count_map(slots)?;
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;
             let lun = log.by_group.div(first);
@@ -66,22 +67,26 @@ impl Log {
             log.advance_cursor();
         }
         if check {
-            log.police();
+            log.police(slots);
         }
         Ok(log)
     }
 
     /// Makes an empty log that has no blocks yet.
-    pub(super) fn without_reserve(shape: Shape, settings: &Settings, pool: &mut BlockPool) -> Log {
-        let mut log = Log::new(Shape { reserve: 0, ..shape }, settings, pool, false);
+    pub(super) fn without_reserve(
+        shape: Shape,
+        settings: &Settings,
+        under: (&mut Slots, &mut BlockPool),
+    ) -> Log {
+        let mut log = Log::new(Shape { reserve: 0, ..shape }, settings, under, false);
         log.shape = shape;
         log
     }
 
     /// Counts what follows from the map: which slots are valid, their owners, and how many there are.
-    pub(super) fn count_map(&mut self) -> Result<(), String> {
-        self.slots.count_map()?;
-        for (_, slot) in self.slots.mapped() {
+    pub(super) fn count_map(&mut self, slots: &mut Slots) -> Result<(), String> {
+        slots.count_map()?;
+        for (_, slot) in slots.mapped() {
             self.blocks[self.by_block.div(slot) as usize].valid += 1;
             self.luns[self.by_group.div(slot) as usize].live += 1;
         }

@@ -10,9 +10,10 @@
 //! below the limit. Within the log all blocks count as one LUN's, so the argument of [`super`] against
 //! deadlock holds unchanged.
 
-use super::Log;
-use crate::flash::{Cause, Work};
+use super::{Log, Under};
+use crate::flash::Cause;
 use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 /// Where the blocks of such a log come from.
@@ -75,58 +76,58 @@ impl Log {
     }
 
     /// Opens a block after a full one.
-    pub(crate) fn open_next(&mut self, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn open_next(&mut self, under: &mut Under) {
         let mut gainless = 0;
         while self.luns[0].is_full() {
-            match self.take_block(0, pool) {
+            match self.take_block(0, under.pool) {
                 Some(block) => self.open(0, block),
-                None => self.collect_next(&mut gainless, pool, work),
+                None => self.collect_next(under, &mut gainless),
             }
         }
     }
 
     /// Collects garbage until the log may take another block.
-    pub(crate) fn collect_until_free(&mut self, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn collect_until_free(&mut self, under: &mut Under) {
         let mut gainless = 0;
         while self.luns[0].held >= self.shape.limit {
-            self.collect_next(&mut gainless, pool, work);
+            self.collect_next(under, &mut gainless);
         }
     }
 
     /// Writes an owner's new version after the last one written; its page is programmed once full.
-    pub(crate) fn append_next(&mut self, owner: u32, cause: Cause, pool: &mut BlockPool, work: &mut Work) {
+    pub(crate) fn append_next(&mut self, under: &mut Under, owner: u32, cause: Cause) {
         if self.luns[0].is_full() {
-            self.open_next(pool, work);
+            self.open_next(under);
         }
-        self.renew(owner);
-        self.place_next(owner, cause, work);
+        self.renew(under.slots, owner);
+        self.place_next(under, owner, cause);
     }
 
-    fn place_next(&mut self, owner: u32, cause: Cause, work: &mut Work) {
-        let slot = self.place(0, owner);
+    fn place_next(&mut self, under: &mut Under, owner: u32, cause: Cause) {
+        let slot = self.place(under.slots, 0, owner);
         if self.by_page.rem(slot + 1) == 0 {
-            self.program_page(slot, cause, work);
+            self.program_page(slot, cause, under.work);
         }
     }
 
     /// Programs the page that was begun, part-full, if there is one.
-    pub(crate) fn finish_page(&mut self, cause: Cause, work: &mut Work) {
-        if self.pad(0) {
-            self.program_page(self.luns[0].next - 1, cause, work);
+    pub(crate) fn finish_page(&mut self, under: &mut Under, cause: Cause) {
+        if self.pad(under.slots, 0) {
+            self.program_page(self.luns[0].next - 1, cause, under.work);
         }
     }
 
     /// Returns the owners whose newest versions are in the NAND page of a slot.
-    pub(crate) fn owners_beside(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn owners_beside(&self, slots: &Slots, slot: u32) -> impl Iterator<Item = u32> {
         let first = self.by_page.div(slot) * self.shape.slots_per_page;
         (first..first + self.shape.slots_per_page)
-            .filter(|&slot| self.slots.valid.get(slot))
-            .map(|slot| self.slots.spare[slot as usize])
+            .filter(|&slot| slots.valid.get(slot))
+            .map(|slot| slots.spare[slot as usize])
     }
 
     /// Gathers a victim's live slots into the open block and erases it.
-    fn collect_next(&mut self, gainless: &mut u32, pool: &mut BlockPool, work: &mut Work) {
-        let victim = self.choose_victim(0, gainless, pool);
+    fn collect_next(&mut self, under: &mut Under, gainless: &mut u32) {
+        let victim = self.choose_victim(0, gainless, under.pool);
         assert!(*gainless <= self.luns[0].held, "collecting translation blocks gains nothing");
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
@@ -136,28 +137,28 @@ impl Log {
         let lun = self.slot_lun(slot);
         let cause = self.shape.gc;
         let mut last_page = NONE;
-        work.chain();
-        while let Some(live) = self.slots.valid.next_set(slot, end) {
+        under.work.chain();
+        while let Some(live) = under.slots.valid.next_set(slot, end) {
             let page = self.by_page.div(live);
             if page != last_page {
-                let wanted = self.owners_beside(live).count() as u32;
-                work.read_share(lun, page, cause, [wanted, self.shape.slots_per_page]);
+                let wanted = self.owners_beside(under.slots, live).count() as u32;
+                under.work.read_share(lun, page, cause, [wanted, self.shape.slots_per_page]);
                 last_page = page;
             }
-            let owner = self.slots.spare[live as usize];
-            self.slots.tell(|medium| medium.copy(live, owner));
-            self.slots.valid.clear(live);
+            let owner = under.slots.spare[live as usize];
+            under.slots.tell(|medium| medium.copy(live, owner));
+            under.slots.valid.clear(live);
             if self.luns[0].is_full() {
-                let block = self.reserve_pop(0, pool, work);
+                let block = self.reserve_pop(0, under.pool, under.work);
                 self.open(0, block);
             }
-            self.place_next(owner, cause, work);
+            self.place_next(under, owner, cause);
             slot = live + 1;
         }
         self.luns[0].live -= copies;
         // Copies are programmed before the block they come from is erased.
-        self.finish_page(cause, work);
-        self.erase(victim, cause, pool, work);
+        self.finish_page(under, cause);
+        self.erase(under, victim, cause);
     }
 
     /// Verifies, in check mode, the block counts of each LUN.

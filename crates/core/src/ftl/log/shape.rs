@@ -2,7 +2,10 @@
 
 use crate::flash::Cause;
 use crate::flash::parallel::Allocation;
+use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::placement::{ONE, Policy, Space, needs};
 use crate::ftl::settings::Settings;
+use crate::ftl::slots::Slots;
 
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Shape {
     pub user_blocks: u32,
     /// Erased blocks kept on each LUN.
     pub reserve: u32,
+    /// Open blocks that each LUN may have.
+    pub fronts: u32,
     /// Cause of a copy.
     pub gc: Cause,
     /// Whether one block is filled at a time, on any LUN; `limit` and `reserve` are then those of the whole
@@ -38,10 +43,26 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Returns the slots of all blocks of a pool, erased, for its owners, none of which has data.
+    pub(crate) fn slots(&self, pool: &BlockPool) -> Slots {
+        Slots::new(self.owners, pool.count() * self.pages_per_block * self.slots_per_page)
+    }
+
     /// Name of the policy that chooses its victims.
     pub(super) fn policy<'a>(&self, settings: &'a Settings) -> &'a str {
         if self.gc == Cause::GcMap { &settings.ftl.translation_gc } else { &settings.ftl.gc }
     }
+}
+
+/// Returns the placement that is asked before the run, if there is one: those by speed begin with the run.
+pub(super) fn placement(settings: &Settings) -> Option<&str> {
+    settings.ftl.placement.as_deref().filter(|name| *name != ONE && !needs(name).speeds)
+}
+
+/// Returns the open blocks for which each LUN of a log of user data has room.
+pub(crate) fn fronts(settings: &Settings) -> u32 {
+    let probe = |name| Policy::new(name, &settings.ftl.placements, Space::default());
+    placement(settings).map_or(1, |name| probe(name).fronts())
 }
 
 /// Returns the slots of a block that collection can rely on.
@@ -62,15 +83,28 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
     }
 }
 
-/// Returns the number of blocks below which a LUN with `live` slots could not collect garbage.
-pub(crate) fn blocks_at_least(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
+/// Returns the number of blocks below which a LUN with `live` slots could not collect garbage. All but one of the
+/// open blocks may be part-full then.
+pub(crate) fn blocks_at_least(
+    live: u64,
+    pages_per_block: u32,
+    slots_per_page: u32,
+    reserve: u32,
+    fronts: u32,
+) -> u64 {
     // One page more than the live slots, see `Log::room`.
     let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
-    slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve)
+    slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve + fronts - 1)
 }
 
 /// Returns the number of blocks with which the oldest block of a sequential overwrite holds nothing valid
 /// when it is collected: one block of slack beyond the live ones.
-pub(crate) fn blocks_wanted(live: u64, pages_per_block: u32, slots_per_page: u32, reserve: u32) -> u64 {
-    live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + 1 + u64::from(reserve)
+pub(crate) fn blocks_wanted(
+    live: u64,
+    pages_per_block: u32,
+    slots_per_page: u32,
+    reserve: u32,
+    fronts: u32,
+) -> u64 {
+    live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve + fronts)
 }

@@ -6,9 +6,10 @@
 
 use std::io;
 
-use super::{Log, Shape, State};
+use super::{Log, Placed, Shape, State};
 use crate::ftl::blocks::pool::{BlockPool, Claims};
 use crate::ftl::settings::Settings;
+use crate::ftl::slots::Slots;
 use crate::util::NONE;
 use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -32,10 +33,22 @@ struct Kept {
     random: Option<Xoshiro256PlusPlus>,
 }
 
+/// What is saved of a placement, if there is one.
+#[derive(Serialize, Deserialize)]
+struct KeptPlacement {
+    /// By LUN and front, the next slot of the block that waits, or [`NONE`]; also of the block aside.
+    waiting: Vec<u32>,
+    active: Vec<u32>,
+    written: Vec<u64>,
+    opened: Vec<(u32, u64)>,
+    /// The policy's own.
+    own: Vec<u64>,
+}
+
 impl Log {
     /// Writes the log of an idle device, in which no trim page is due.
-    pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        debug_assert!(self.by_speed.is_none() && self.background.is_none() && self.trim_pages_due() == 0);
+    pub(crate) fn save(&self, slots: &Slots, out: &mut Encoder) -> io::Result<()> {
+        debug_assert!(!self.is_by_speed() && self.background.is_none() && self.trim_pages_due() == 0);
         let mut kept = Kept {
             writes: self.writes,
             cursor: self.cursor,
@@ -53,38 +66,50 @@ impl Log {
             }
             kept.reserve[first..].reverse();
             let next = if at.is_full() { NONE } else { at.next };
-            kept.open.push([next, self.fronts.next(group, 0)]);
+            kept.open.push([next, self.fronts.next(group, self.fronts.aside())]);
             self.victims.each(group, &mut |block, _| kept.closed.push((block, self.victims.modified(block))));
         }
         out.value(&kept)?;
-        self.slots.save(out)
+        if let Some(Placed { policy, active, written, opened, .. }) = self.placed.as_deref() {
+            out.value(&KeptPlacement {
+                waiting: self.fronts.all().to_vec(),
+                active: active.clone(),
+                written: written.clone(),
+                opened: opened.clone(),
+                own: policy.save(),
+            })?;
+        }
+        slots.save(out)
     }
 
     /// Reads a saved log of this shape. In check mode every owner's version counts from 1 again.
     pub(crate) fn load(
         shape: Shape,
         settings: &Settings,
-        (pool, claims): (&mut BlockPool, &mut Claims),
+        (slots, pool, claims): (&mut Slots, &mut BlockPool, &mut Claims),
         check: bool,
         from: &mut Decoder,
     ) -> Result<Log, Damage> {
-        let mut log = Log::without_reserve(shape, settings, pool);
+        let mut log = Log::without_reserve(shape, settings, (slots, pool));
         let kept: Kept = from.value()?;
-        log.slots.load(from)?;
-        log.count_map().or_else(Damage::impossible)?;
+        let placement: Option<KeptPlacement> = log.placed.is_some().then(|| from.value()).transpose()?;
+        slots.load(from)?;
+        log.count_map(slots).or_else(Damage::impossible)?;
         log.take_numbers(&kept)?;
         for &block in &kept.reserve {
             let group = log.take_up(block, claims)?;
             log.reserve_push(group, block);
         }
         for (group, [next, aside]) in (0..).zip(kept.open) {
-            log.take_up_open(group, aside, claims)?;
-            if aside != NONE {
-                log.fronts.put(group, 0, aside);
+            log.take_up_waiting(group, log.fronts.aside(), aside, claims)?;
+            if next != NONE {
+                let end = log.take_up_open(group, next, claims)?;
+                let at = &mut log.luns[group as usize];
+                (at.next, at.end) = (next, end);
             }
-            let at = &mut log.luns[group as usize];
-            (at.next, at.end) = (0, 0);
-            log.take_up_open(group, next, claims)?;
+        }
+        if let Some(placement) = placement {
+            log.take_placement(placement, claims)?;
         }
         for (block, modified) in kept.closed {
             let group = log.take_up(block, claims)?;
@@ -105,9 +130,9 @@ impl Log {
         if let (Some(stream), Some(random)) = (log.victims.random(), kept.random) {
             *stream = random;
         }
-        log.examine()?;
+        log.examine(slots)?;
         if check {
-            log.police();
+            log.police(slots);
         }
         Ok(log)
     }
@@ -115,7 +140,7 @@ impl Log {
     fn take_numbers(&mut self, kept: &Kept) -> Result<(), Damage> {
         let luns = self.shape.luns;
         let groups = self.luns.len();
-        if kept.cursor >= luns || kept.turn >= luns || kept.open.len() != groups || kept.writes > MOST_COUNTED
+        if kept.cursor >= luns || kept.turn >= luns || kept.writes > MOST_COUNTED || kept.open.len() != groups
         {
             return Damage::impossible("it holds a log of another shape");
         }
@@ -139,27 +164,59 @@ impl Log {
         Ok(group)
     }
 
-    /// Continues the block of this slot, if there is one, from there.
-    fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<(), Damage> {
-        if next == NONE {
-            return Ok(());
-        }
+    /// Opens the block of this slot again, to be continued from there; returns one past its last slot.
+    fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<u32, Damage> {
         let block = self.by_block.div(next);
         if self.take_up(block, claims)? != group {
             return Damage::impossible(format!("block {block} is open on another LUN than its own"));
         }
-        let at = &mut self.luns[group as usize];
-        (at.next, at.end) = (next, (block + 1) * self.slots_per_block);
         self.blocks[block as usize].state = State::Open;
+        Ok((block + 1) * self.slots_per_block)
+    }
+
+    /// Lets the block of this slot, if there is one, wait for its front to be written.
+    fn take_up_waiting(
+        &mut self,
+        group: u32,
+        front: u32,
+        next: u32,
+        claims: &mut Claims,
+    ) -> Result<(), Damage> {
+        if next != NONE {
+            self.take_up_open(group, next, claims)?;
+            self.fronts.put(group, front, next);
+        }
+        Ok(())
+    }
+
+    /// Goes on with the placement.
+    fn take_placement(&mut self, kept: KeptPlacement, claims: &mut Claims) -> Result<(), Damage> {
+        let KeptPlacement { waiting, active, written, opened, own } = kept;
+        let Some(placed) = &mut self.placed else { return Ok(()) };
+        let (fronts, of_lun, now) = (placed.fronts, self.fronts.of_lun(), self.writes);
+        let fits = active.len() == placed.active.len()
+            && waiting.len() == active.len() * of_lun as usize
+            && written.len() == placed.written.len()
+            && opened.len() == placed.opened.len()
+            && active.iter().all(|&front| front < fronts)
+            && written.iter().all(|&at| at <= now)
+            && opened.iter().all(|&(front, at)| front < fronts && at <= now);
+        if !fits || !placed.policy.load(&own) {
+            return Damage::impossible("it holds another placement of pages");
+        }
+        (placed.active, placed.written, placed.opened) = (active, written, opened);
+        for (at, next) in (0..).zip(waiting).filter(|(at, _)| at % of_lun < fronts) {
+            self.take_up_waiting(at / of_lun, at % of_lun, next, claims)?;
+        }
         Ok(())
     }
 
     /// Checks what the order of blocks and the map could still get wrong.
-    fn examine(&self) -> Result<(), Damage> {
+    fn examine(&self, slots: &Slots) -> Result<(), Damage> {
         for block in 0..self.blocks() {
             let first = block * self.slots_per_block;
             let programmed = self.programmed(block).unwrap_or(0);
-            if self.slots.valid.next_set(first + programmed, first + self.slots_per_block).is_some() {
+            if slots.valid.next_set(first + programmed, first + self.slots_per_block).is_some() {
                 return Damage::impossible(format!("block {block} has data where nothing was programmed"));
             }
         }
@@ -167,7 +224,7 @@ impl Log {
         let strays = |&(owner, slot): &(u32, u32)| {
             by_home && owner < self.pages() && self.slot_lun(slot) != self.home(owner)
         };
-        if let Some((owner, slot)) = self.slots.mapped().find(strays) {
+        if let Some((owner, slot)) = slots.mapped().find(strays) {
             return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its LUN"));
         }
         (0..self.luns.len() as u32).try_for_each(|group| self.examine_lun(group))
@@ -185,8 +242,9 @@ impl Log {
         }
         let goes_on = self.by_cursor && !serial && group == self.cursor;
         let begun = self.by_page.rem(at.next);
-        let aside = self.fronts.next(group, 0);
-        if (aside != NONE && self.by_page.rem(aside) != 0) || (begun != 0 && !goes_on) {
+        let mut waiting = (0..self.fronts.of_lun()).map(|front| self.fronts.next(group, front));
+        let part_full = |next: u32| next != NONE && self.by_page.rem(next) != 0;
+        if waiting.any(part_full) || (begun != 0 && !goes_on) {
             return Damage::impossible(format!("LUN {group} has a page that is part-full"));
         }
         let more = if goes_on { self.shape.slots_per_page - begun } else { 0 };

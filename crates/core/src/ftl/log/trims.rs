@@ -17,10 +17,10 @@
 //! The second case needs no room beyond the victim's: it has at least as many invalid slots as it causes trim
 //! pages to be written. Without trims none of this happens, and the trim pages take no room.
 
-use super::Log;
+use super::{Log, Under};
 use crate::flash::Work;
 use crate::flash::media::Kind;
-use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::slots::Slots;
 use crate::util::{Bits, NONE};
 
 /// What was trimmed since its trim page was written.
@@ -74,8 +74,8 @@ impl Log {
     }
 
     /// After a power cut: the version of a trim page in a slot is not the newest, and is relied on.
-    pub(crate) fn rely(&mut self, owner: u32, slot: u32) {
-        self.slots.spare[slot as usize] = owner;
+    pub(crate) fn rely(&mut self, slots: &mut Slots, owner: u32, slot: u32) {
+        slots.spare[slot as usize] = owner;
         self.trim_page_needed(owner, slot);
     }
 
@@ -90,15 +90,15 @@ impl Log {
     }
 
     /// Tells the tape, if there is one, the content of the newest version of a trim page.
-    pub(crate) fn hold_trim_page(&self, owner: u32) {
-        let Some(tape) = self.slots.tape() else { return };
+    pub(crate) fn hold_trim_page(&self, slots: &Slots, owner: u32) {
+        let Some(tape) = slots.tape() else { return };
         let (first, end) = self.lpns_of(owner);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
-        for lpn in (first..end).filter(|&lpn| self.slots.of(lpn) == NONE) {
+        for lpn in (first..end).filter(|&lpn| slots.of(lpn) == NONE) {
             // A trim page begins at a multiple of 32.
             bits[((lpn - first) / 32) as usize] |= 1 << (lpn % 32);
         }
-        tape.hold(Kind::Data, owner, self.slots.seq(owner), bits.into());
+        tape.hold(Kind::Data, owner, slots.seq(owner), bits.into());
     }
 
     fn lpns_of(&self, owner: u32) -> (u32, u32) {
@@ -107,8 +107,8 @@ impl Log {
     }
 
     /// A trim page is about to be written, possibly on another LUN: until then its newest version is needed.
-    pub(crate) fn trim_page_moves(&mut self, owner: u32) {
-        let old = self.slots.of(owner);
+    pub(crate) fn trim_page_moves(&mut self, slots: &mut Slots, owner: u32) {
+        let old = slots.of(owner);
         if old != NONE {
             let block = self.by_block.div(old);
             self.trims.as_mut().expect("trim pages are due").blocks.set(block);
@@ -186,9 +186,9 @@ impl Log {
     }
 
     /// Returns the trim page that is due before a slot is erased, if there is one.
-    fn trim_page_awaited(&self, slot: u32) -> Option<u32> {
-        let trims = self.trims.as_ref().filter(|_| !self.slots.valid.get(slot))?;
-        let owner = self.slots.spare[slot as usize];
+    fn trim_page_awaited(&self, slots: &Slots, slot: u32) -> Option<u32> {
+        let trims = self.trims.as_ref().filter(|_| !slots.valid.get(slot))?;
+        let owner = slots.spare[slot as usize];
         let trimmed = owner < self.pages() && trims.lpns.get(owner);
         let owner = if trimmed { self.pages() + owner / self.shape.lpns_per_trim_page } else { owner };
         (owner >= self.pages() && trims.due.contains(&owner)).then_some(owner)
@@ -196,14 +196,7 @@ impl Log {
 
     /// Writes the trim pages without which trimmed data could come back once `victim` is erased; returns
     /// whether there are any. They go where its copies will go, and count among them (`here`).
-    pub(super) fn state_trims(
-        &mut self,
-        lun: u32,
-        victim: u32,
-        here: &mut u32,
-        pool: &mut BlockPool,
-        work: &mut Work,
-    ) -> bool {
+    pub(super) fn state_trims(&mut self, under: &mut Under, lun: u32, victim: u32, here: &mut u32) -> bool {
         if !self.relies(victim) {
             return false;
         }
@@ -211,26 +204,26 @@ impl Log {
         let mut any = false;
         for slot in first..first + self.slots_per_block {
             // What was written for another slot is no longer due.
-            let Some(owner) = self.trim_page_awaited(slot) else { continue };
+            let Some(owner) = self.trim_page_awaited(under.slots, slot) else { continue };
             any = true;
-            self.trim_page_moves(owner);
-            let old = self.renew(owner);
+            self.trim_page_moves(under.slots, owner);
+            let old = self.renew(under.slots, owner);
             if old != NONE && self.by_block.div(old) == victim {
                 // The new version says that data is there which may still be on its way to another LUN.
-                self.blocks[victim as usize].after = work.mark();
+                self.blocks[victim as usize].after = under.work.mark();
             }
             if self.luns[lun as usize].is_full() {
-                self.note_copies(lun, here, work);
-                self.next_for_copies(lun, false, pool, work);
+                self.note_copies(lun, here, under.work);
+                self.next_for_copies(under, lun, false);
             }
-            self.place(lun, owner);
+            self.place(under.slots, lun, owner);
             *here += 1;
             self.close_if_full(lun);
-            self.hold_trim_page(owner);
+            self.hold_trim_page(under.slots, owner);
             self.trim_page_written(owner);
         }
-        if self.by_speed.is_some() {
-            self.note_copies(lun, here, work);
+        if self.placed.is_some() {
+            self.note_copies(lun, here, under.work);
         }
         any
     }

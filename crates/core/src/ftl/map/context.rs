@@ -4,11 +4,14 @@ use super::pages::TranslationPages;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::log::Log;
+use crate::ftl::slots::Slots;
 
 /// What a mapping cache works with while it serves a request.
 pub struct Context<'a> {
-    /// The user data, to look up the newest slots.
+    /// The user data.
     pub data: &'a Log,
+    /// Where it is.
+    pub(crate) newest: &'a Slots,
     /// The translation pages.
     pub pages: &'a mut TranslationPages,
     /// The erased blocks.
@@ -23,16 +26,16 @@ impl Context<'_> {
     /// Reads a translation page.
     #[inline(always)] // saves half a percent of all instructions
     pub(super) fn read(&mut self, page: u32) {
-        let log = &self.pages.log;
-        let slot = log.slot(page);
+        let TranslationPages { log, slots, .. } = &*self.pages;
+        let slot = slots.of(page);
         self.work.read(log.slot_lun(slot), log.slot_page(slot), Cause::Map);
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
     #[inline(always)] // for every miss
     pub(super) fn load(&mut self, page: u32) -> u32 {
-        let log = &self.pages.log;
-        let slot = log.slot(page);
+        let TranslationPages { log, slots, .. } = &*self.pages;
+        let slot = slots.of(page);
         self.work.load(log.slot_lun(slot), log.slot_page(slot), Cause::Map)
     }
 
@@ -58,15 +61,15 @@ impl Context<'_> {
     #[inline]
     pub(super) fn persist(&mut self, lpns: impl IntoIterator<Item = u32>) {
         if let Some(persisted) = &mut self.pages.persisted {
-            lpns.into_iter().for_each(|lpn| persisted[lpn as usize] = self.data.slot(lpn));
+            lpns.into_iter().for_each(|lpn| persisted[lpn as usize] = self.newest.of(lpn));
         }
     }
 
     fn append(&mut self, page: u32, updated: u32) {
         self.pages.count_updates(updated);
-        self.pages.log.end_short(page, self.pool, self.work, &mut |_| ());
-        let lun = self.pages.log.write_lun(page);
-        self.pages.log.append(lun, page, Cause::Map, self.pool, self.work, &mut |_| ());
+        let (log, mut under) = self.pages.on_flash(self.pool, self.work);
+        log.end_short(&mut under, page, &mut |_| ());
+        log.append(&mut under, log.write_lun(page), page, Cause::Map, &mut |_| ());
         if self.pages.persisted.is_some() {
             self.pages.hold(page);
         }
@@ -78,7 +81,7 @@ impl Context<'_> {
         for unit in 0..self.pages.units {
             let (first, end) = self.pages.range(unit);
             let Some(persisted) = &self.pages.persisted else { return };
-            let stale = |&lpn: &u32| persisted[lpn as usize] != self.data.slot(lpn);
+            let stale = |&lpn: &u32| persisted[lpn as usize] != self.newest.of(lpn);
             let stale = (first..end).filter(stale).count() as u32;
             if stale == 0 {
                 continue;

@@ -12,8 +12,9 @@ use super::units::{Gathering, UnitSpace};
 use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::{BlockPool, Claims};
-use crate::ftl::log::{Log, Shape};
+use crate::ftl::log::{Log, Shape, Under};
 use crate::ftl::settings::Settings;
+use crate::ftl::slots::Slots;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 
@@ -41,6 +42,8 @@ pub struct MapStats {
 #[derive(Clone, Debug)]
 pub struct TranslationPages {
     pub(super) log: Log,
+    /// The units' slots.
+    pub(super) slots: Slots,
     per_page: Divider,
     lpns: u32,
     pub(super) units: u32,
@@ -62,21 +65,29 @@ impl TranslationPages {
         check: bool,
         work: &mut Work,
     ) -> TranslationPages {
-        let mut log = Log::new(shape, settings, pool, check);
+        let mut slots = shape.slots(pool);
+        let mut log = Log::new(shape, settings, (&mut slots, pool), check);
         if !shape.serial {
+            let mut under = Under { slots: &mut slots, pool, work };
             for page in 0..shape.owners {
-                log.append(log.write_lun(page), page, Cause::Map, pool, work, &mut |_| ());
+                log.append(&mut under, log.write_lun(page), page, Cause::Map, &mut |_| ());
             }
         }
-        TranslationPages::over(log, space, settings, check)
+        TranslationPages::over((log, slots), space, settings, check)
     }
 
     /// Makes the translation pages in a log; their contents are not known yet.
-    fn over(log: Log, space: &UnitSpace, settings: &Settings, check: bool) -> TranslationPages {
+    fn over(
+        (log, slots): (Log, Slots),
+        space: &UnitSpace,
+        settings: &Settings,
+        check: bool,
+    ) -> TranslationPages {
         let lpns = settings.user_pages() as u32;
         TranslationPages {
             gathering: Gathering::new(if log.is_serial() { space.units } else { 0 }),
             log,
+            slots,
             per_page: Divider::new(space.entries),
             lpns,
             units: space.units,
@@ -87,21 +98,21 @@ impl TranslationPages {
 
     /// Makes the translation units that are in `log` on the media, with their contents there.
     pub(crate) fn found(
-        (mut log, space): (Log, &UnitSpace),
+        (log, mut slots, space): (Log, Slots, &UnitSpace),
         settings: &Settings,
         on_flash: bool,
         (tape, media): (&Tape, &Media),
     ) -> Result<TranslationPages, String> {
         if !on_flash {
-            return Ok(TranslationPages::over(log, space, settings, false));
+            return Ok(TranslationPages::over((log, slots), space, settings, false));
         }
-        log.slots.record(tape, 0, media);
-        let mut pages = TranslationPages::over(log, space, settings, true);
+        slots.record(tape, 0, media);
+        let mut pages = TranslationPages::over((log, slots), space, settings, true);
         let mut persisted = pages.persisted.take().unwrap_or_default();
         for unit in 0..pages.units {
             let (first, end) = pages.range(unit);
             let there = pages.is_written(unit);
-            let entries = there.then(|| tape.content(Kind::Map, unit, pages.log.slots.seq(unit))).flatten();
+            let entries = there.then(|| tape.content(Kind::Map, unit, pages.slots.seq(unit))).flatten();
             match entries {
                 Some(entries) => persisted[first as usize..end as usize].copy_from_slice(&entries),
                 // Gathered units have no copy before their first update.
@@ -120,7 +131,7 @@ impl TranslationPages {
 
     /// Returns for each LUN the number of pages that hold a unit.
     pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
-        let slots = (0..self.log.shape().owners).map(|owner| self.log.slot(owner));
+        let slots = (0..self.log.shape().owners).map(|owner| self.slots.of(owner));
         let mut pages: Vec<u32> =
             slots.filter(|&slot| slot != NONE).map(|slot| self.log.slot_page(slot)).collect();
         pages.sort_unstable();
@@ -133,7 +144,7 @@ impl TranslationPages {
 
     /// Records programs and erases on a tape as they are decided, with the contents of the units.
     pub(crate) fn record(&mut self, tape: &Tape, media: &Media) {
-        self.log.slots.record(tape, 0, media);
+        self.slots.record(tape, 0, media);
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
@@ -141,9 +152,9 @@ impl TranslationPages {
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
-        if let (Some(tape), Some(persisted)) = (self.log.slots.tape(), &self.persisted) {
+        if let (Some(tape), Some(persisted)) = (self.slots.tape(), &self.persisted) {
             let entries = &persisted[first as usize..end as usize];
-            tape.hold(Kind::Map, unit, self.log.slots.seq(unit), entries.into());
+            tape.hold(Kind::Map, unit, self.slots.seq(unit), entries.into());
         }
     }
 
@@ -177,7 +188,7 @@ impl TranslationPages {
     /// Whether a unit has a copy on flash.
     #[inline]
     pub(crate) fn is_written(&self, unit: u32) -> bool {
-        self.log.slot(unit) != NONE
+        self.slots.of(unit) != NONE
     }
 
     /// Counts a programmed unit in which this many entries are new on flash.
@@ -192,6 +203,21 @@ impl TranslationPages {
         &self.log
     }
 
+    /// Returns where they are.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Returns the log, and what lies under it.
+    #[inline(always)] // for every program
+    pub(crate) fn on_flash<'a>(
+        &'a mut self,
+        pool: &'a mut BlockPool,
+        work: &'a mut Work,
+    ) -> (&'a mut Log, Under<'a>) {
+        (&mut self.log, Under { slots: &mut self.slots, pool, work })
+    }
+
     /// Returns the log, to move its blocks.
     pub(crate) fn log_mut(&mut self) -> &mut Log {
         &mut self.log
@@ -199,12 +225,13 @@ impl TranslationPages {
 
     /// Collects translation blocks of a LUN until the pool has an erased block of that LUN.
     pub(crate) fn reclaim(&mut self, lun: u32, pool: &mut BlockPool, work: &mut Work) {
-        self.log.reclaim(lun, pool, work);
+        let (log, mut under) = self.on_flash(pool, work);
+        log.reclaim(&mut under, lun);
     }
 
     /// Writes where the units are, and whether the directory on flash says so too.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
-        self.log.save(out)?;
+        self.log.save(&self.slots, out)?;
         out.value(&self.gathering.stale)
     }
 
@@ -212,44 +239,45 @@ impl TranslationPages {
     pub(crate) fn load(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
-        blocks: (&mut BlockPool, &mut Claims),
+        (pool, claims): (&mut BlockPool, &mut Claims),
         check: bool,
         from: &mut Decoder,
     ) -> Result<TranslationPages, Damage> {
-        let log = Log::load(shape, settings, blocks, check, from)?;
+        let mut slots = shape.slots(pool);
+        let log = Log::load(shape, settings, (&mut slots, pool, claims), check, from)?;
         if !shape.serial
-            && let Some(page) = (0..shape.owners).find(|&page| log.slot(page) == NONE)
+            && let Some(page) = (0..shape.owners).find(|&page| slots.of(page) == NONE)
         {
             return Damage::impossible(format!("translation page {page} is nowhere on flash"));
         }
-        let mut pages = TranslationPages::over(log, space, settings, check);
+        let mut pages = TranslationPages::over((log, slots), space, settings, check);
         pages.gathering.stale = from.value()?;
         Ok(pages)
     }
 
     /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to those of
     /// `data`.
-    pub(crate) fn agree(&mut self, data: &Log, dirty: &IsDirty) -> Result<(), Damage> {
+    pub(crate) fn agree(&mut self, data: &Slots, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);
-            if let Some(lpn) = (first..end).find(|&lpn| data.slot(lpn) != NONE && !dirty(lpn, self)) {
+            if let Some(lpn) = (first..end).find(|&lpn| data.of(lpn) != NONE && !dirty(lpn, self)) {
                 return Damage::impossible(format!("the mapping of page {lpn} is nowhere on flash"));
             }
         }
         if self.persisted.is_some() {
-            let on_flash = |lpn| if dirty(lpn, self) { NONE } else { data.slot(lpn) };
+            let on_flash = |lpn| if dirty(lpn, self) { NONE } else { data.of(lpn) };
             self.persisted = Some((0..self.lpns).map(on_flash).collect());
         }
         Ok(())
     }
 
     /// Checks that the flash copy of an entry that is not cached dirty names the newest slot (check mode).
-    pub(crate) fn verify_entry(&self, lpn: u32, dirty: bool, data: &Log) -> Result<(), String> {
+    pub(crate) fn verify_entry(&self, lpn: u32, dirty: bool, data: &Slots) -> Result<(), String> {
         match &self.persisted {
-            Some(persisted) if !dirty && persisted[lpn as usize] != data.slot(lpn) => Err(format!(
+            Some(persisted) if !dirty && persisted[lpn as usize] != data.of(lpn) => Err(format!(
                 "LPN {lpn} is not cached dirty, its flash copy names slot {} instead of {}",
                 persisted[lpn as usize] as i32,
-                data.slot(lpn) as i32
+                data.of(lpn) as i32
             )),
             _ => Ok(()),
         }

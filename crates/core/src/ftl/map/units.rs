@@ -22,6 +22,7 @@ use super::context::Context;
 use super::pages::TranslationPages;
 use crate::config::Contradiction;
 use crate::flash::{ByCause, Cause};
+use crate::ftl::log::Under;
 use crate::ftl::settings::FlushCounts;
 use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, MOST_COUNTED};
@@ -159,8 +160,8 @@ impl Context<'_> {
     /// ([`crate::flash::Work::load`]).
     #[inline]
     pub(super) fn load_unit(&mut self, unit: u32) -> u32 {
-        let log = &self.pages.log;
-        match log.slot(unit) {
+        let TranslationPages { log, slots, .. } = &*self.pages;
+        match slots.of(unit) {
             NONE => 0,
             slot => {
                 let of = log.shape().slots_per_page;
@@ -188,21 +189,23 @@ impl Context<'_> {
 
     /// Programs the page into which units are being gathered, if it is part-full.
     pub(crate) fn finish_page(&mut self) {
-        self.pages.log.finish_page(Cause::Map, self.work);
+        let (log, mut under) = self.pages.on_flash(self.pool, self.work);
+        log.finish_page(&mut under, Cause::Map);
     }
 
     fn append_unit(&mut self, unit: u32) {
         self.pages.gathering.stale = true;
-        self.pages.log.append_next(unit, Cause::Map, self.pool, self.work);
+        let (log, mut under) = self.pages.on_flash(self.pool, self.work);
+        log.append_next(&mut under, unit, Cause::Map);
     }
 
     /// Reads the page of a unit's newest copy, for all the units there that are `wanted`.
     fn read_source(&mut self, unit: u32, wanted: impl Fn(u32) -> bool) {
-        let TranslationPages { log, gathering, units: all, .. } = &mut *self.pages;
-        let slot = log.slot(unit);
+        let TranslationPages { log, slots, gathering, units: all, .. } = &mut *self.pages;
+        let slot = slots.of(unit);
         if slot != NONE && !gathering.read.get(unit) {
             let mut units = 0;
-            for beside in log.owners_beside(slot).filter(|owner| owner < all && wanted(*owner)) {
+            for beside in log.owners_beside(slots, slot).filter(|owner| owner < all && wanted(*owner)) {
                 gathering.read.set(beside);
                 units += 1;
             }
@@ -216,15 +219,17 @@ impl Context<'_> {
     /// block is about to be taken.
     fn make_room(&mut self) {
         let Context { pages, pool, work, .. } = self;
-        while pages.log.takes_last() {
-            work.chain();
-            pages.log.open_next(pool, work);
-            if std::mem::take(&mut pages.gathering.stale) {
-                for owner in pages.units..pages.log.shape().owners {
-                    pages.log.append_next(owner, Cause::Dir, pool, work);
+        let TranslationPages { log, slots, gathering, units, .. } = &mut **pages;
+        let mut under = Under { slots, pool, work };
+        while log.takes_last() {
+            under.work.chain();
+            log.open_next(&mut under);
+            if std::mem::take(&mut gathering.stale) {
+                for owner in *units..log.shape().owners {
+                    log.append_next(&mut under, owner, Cause::Dir);
                 }
             }
-            pages.log.collect_until_free(pool, work);
+            log.collect_until_free(&mut under);
         }
     }
 

@@ -16,12 +16,12 @@ impl<T: Translation> PageMapped<T> {
         // the end, since a collection may write some of them meanwhile.
         for at in (0..self.data.trim_pages_due()).rev() {
             if let Some(owner) = self.data.trim_page_due(at) {
-                self.data.trim_page_moves(owner);
+                self.data.trim_page_moves(&mut self.slots, owner);
                 self.append(owner, Cause::Pad, work);
-                self.data.hold_trim_page(owner);
+                self.data.hold_trim_page(&self.slots, owner);
             }
         }
-        self.data.flush(work);
+        self.data.flush(&mut self.slots, work);
         self.data.trim_pages_written(work);
     }
 
@@ -32,7 +32,7 @@ impl<T: Translation> PageMapped<T> {
         if self.read_only || self.flaw == Flaw::PlainFua {
             return;
         }
-        self.data.flush(work);
+        self.data.flush(&mut self.slots, work);
         self.look_for_exhaustion(work);
     }
 }

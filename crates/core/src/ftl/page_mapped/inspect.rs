@@ -13,7 +13,7 @@ use crate::util::{Bits, NONE, Stat};
 impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
     fn read_lun(&self, lpn: u32) -> u32 {
-        match self.data.slot(lpn) {
+        match self.slots.of(lpn) {
             NONE => self.data.home(lpn),
             slot => self.data.slot_lun(slot),
         }
@@ -34,12 +34,12 @@ impl<T: Translation> Locate for PageMapped<T> {
     }
 
     fn slot(&self, lpn: u32) -> u32 {
-        self.data.slot(lpn)
+        self.slots.of(lpn)
     }
 
     #[inline]
     fn preload(&self, lpn: u32) {
-        self.data.fetch_slot(lpn);
+        self.data.fetch_slot(&self.slots, lpn);
     }
 }
 
@@ -50,7 +50,7 @@ impl<T: Translation> LookUp for PageMapped<T> {
 
     #[inline]
     fn expect(&self, lpn: u32) {
-        self.data.fetch(lpn);
+        self.slots.fetch(lpn);
     }
 
     #[inline]
@@ -98,7 +98,8 @@ impl<T: Translation> Inspect for PageMapped<T> {
     fn stats(&self) -> Vec<(&'static str, Vec<Stat>)> {
         let logs = [("gc", &self.data), ("translation_gc", self.pages.log())];
         let of_logs = logs.map(|(part, log)| (part, log.victims.stats()));
-        [("ftl", self.translation.stats())].into_iter().chain(of_logs).collect()
+        let parts = [("ftl", self.translation.stats()), ("placement", self.data.placement_stats())];
+        parts.into_iter().chain(of_logs).collect()
     }
 
     fn host_slots(&self) -> u64 {
@@ -120,29 +121,29 @@ impl<T: Translation> Inspect for PageMapped<T> {
 
 impl<T: Translation> Follow for PageMapped<T> {
     fn follow(&mut self, moves: &Moves) {
-        self.data.follow(moves, self.lpns);
+        self.data.follow(&mut self.slots, moves, self.lpns);
     }
 }
 
 impl<T: Translation> Police for PageMapped<T> {
     fn version(&self, lpn: u32) -> Option<u32> {
-        self.data.slots.version(lpn)
+        self.slots.version(lpn)
     }
 
     fn verify_request(&self, request: Pages) -> Result<(), String> {
         (request.first..request.first + request.pages).try_for_each(|lpn| {
-            self.data.verify_owner(lpn)?;
+            self.data.verify_owner(&self.slots, lpn)?;
             if T::ON_FLASH {
-                self.pages.log().verify_owner(self.pages.of(lpn))?;
-                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;
+                self.pages.log().verify_owner(self.pages.slots(), self.pages.of(lpn))?;
+                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.slots)?;
             }
             Ok(())
         })
     }
 
     fn verify(&self) -> Result<(), String> {
-        self.data.verify()?;
-        self.pages.log().verify()?;
+        self.data.verify(&self.slots)?;
+        self.pages.log().verify(self.pages.slots())?;
         for block in 0..self.pool.count() {
             let owners = [
                 self.pool.is_free(block),
@@ -157,7 +158,7 @@ impl<T: Translation> Police for PageMapped<T> {
         }
         if T::ON_FLASH {
             for lpn in 0..self.lpns {
-                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.data)?;
+                self.pages.verify_entry(lpn, self.translation.dirty(lpn, &self.pages), &self.slots)?;
             }
         }
         Ok(())

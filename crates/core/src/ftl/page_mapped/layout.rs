@@ -6,6 +6,7 @@ use crate::ftl::background;
 use crate::ftl::log::{self, Shape};
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
+use crate::ftl::placement::{MOST_FRONTS, ONE};
 use crate::ftl::settings::{FreeBlocks, Settings};
 
 /// How many of each LUN's blocks user data and translation pages may have. Translation pages may borrow any
@@ -36,11 +37,11 @@ impl Layout {
         let luns = u64::from(flash.luns());
         let spare = u64::from(settings.ftl.spare_blocks);
         let blocks = flash.blocks_per_lun().saturating_sub(spare);
-        let reserve = settings.ftl.gc_free_blocks;
+        let (reserve, fronts) = (settings.ftl.gc_free_blocks, log::fronts(settings));
         let live = log::live_most(settings);
-        let least = |live| log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve);
+        let least = |live| log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve, fronts);
         let data_least = least(live);
-        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve);
+        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve, fronts);
         let space = UnitSpace::new(settings, T::unit_bytes(settings), T::gathers(settings));
         let map_least = if T::ON_FLASH { map_blocks_at_least(settings, space) } else { 0 };
         let own = settings.ftl.translation_blocks.filter(|_| space.gathered);
@@ -90,9 +91,9 @@ fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     if space.gathered {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
-        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1) + 1).div_ceil(luns)
+        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1, 1) + 1).div_ceil(luns)
     } else {
-        log::blocks_at_least(settings.spread().most(space.units.into()), flash.pages_per_block, 1, 1)
+        log::blocks_at_least(settings.spread().most(space.units.into()), flash.pages_per_block, 1, 1, 1)
     }
 }
 
@@ -105,6 +106,10 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     let percent = (settings.ftl.over_provisioning_ppm / 10_000 + 1..100).find(|percent| fits(percent));
     let advice = percent.map_or(String::new(), |percent| format!("withhold {percent}%, or "));
     let pages = if T::ON_FLASH { ", its translation pages" } else { "" };
+    let open = match log::fronts(settings) {
+        1 => "an open block".to_owned(),
+        fronts => format!("{fronts} open blocks (ftl.placement)"),
+    };
     let spare = match settings.ftl.spare_blocks {
         0 => String::new(),
         spare => format!(" besides {spare} spare ones (ftl.spare_blocks)"),
@@ -112,7 +117,7 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, an open block and \
+            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, {open} and \
              {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
             settings.ftl.kind,
             settings.flash.lun_name(),
@@ -121,8 +126,26 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     }
 }
 
+/// Checks that the placement of pages fits the rest.
+fn placement(settings: &Settings) -> Result<(), Contradiction> {
+    let Some(name) = &settings.ftl.placement else { return Ok(()) };
+    let fail = |message| Err(Contradiction { key: "ftl.placement", message });
+    let fronts = log::fronts(settings);
+    if !(1..=MOST_FRONTS).contains(&fronts) {
+        return fail(format!("{name} has {fronts} fronts; a LUN may have 1 to {MOST_FRONTS}"));
+    }
+    if name != ONE && settings.ftl.logical_page_bytes != settings.flash.page_bytes {
+        return fail(format!(
+            "{name} may keep several blocks of a LUN open, but logical pages smaller than the NAND page share one \
+             page buffer; set ftl.logical_page to \"page\", or choose \"{ONE}\""
+        ));
+    }
+    Ok(())
+}
+
 /// Checks that the geometry has the blocks this FTL needs.
 pub(crate) fn check<T: Translation>(settings: &Settings) -> Result<(), Contradiction> {
+    placement(settings)?;
     match Layout::new::<T>(settings) {
         Ok(layout) => {
             own_blocks(settings, layout.space)?;
@@ -168,6 +191,7 @@ pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]
             }
         },
         reserve: settings.ftl.gc_free_blocks,
+        fronts: log::fronts(settings),
         gc: Cause::Gc,
         serial: false,
     };
@@ -180,6 +204,7 @@ pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]
         trim_pages: 0,
         user_blocks: 0,
         reserve: u32::from(T::ON_FLASH),
+        fronts: 1,
         gc: Cause::GcMap,
         serial,
         ..data

@@ -12,9 +12,8 @@ use std::io;
 use crate::config::Contradiction;
 use crate::flash::media::{Media, Tape};
 use crate::flash::{ByCause, Cause, Cells, Work};
-use crate::ftl::blocks::by_speed::Unhurried;
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::log::Log;
+use crate::ftl::log::{Log, Under};
 use crate::ftl::map::context::Context;
 use crate::ftl::map::pages::{MapStats, TranslationPages};
 use crate::ftl::map::translation::Translation;
@@ -23,6 +22,7 @@ use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::settings::GcBackground;
 use crate::ftl::settings::Settings;
 use crate::ftl::settings::{HostFlush, PartialWrite};
+use crate::ftl::slots::Slots;
 use crate::ftl::{FlashTranslation, Prepare, wear};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, Divider};
@@ -44,6 +44,8 @@ fn full_pool(settings: &Settings) -> BlockPool {
 #[derive(Clone, Debug)]
 pub struct PageMapped<T> {
     data: Log,
+    /// Where the data is.
+    slots: Slots,
     pages: TranslationPages,
     pool: BlockPool,
     translation: T,
@@ -72,10 +74,11 @@ impl<T: Translation> PageMapped<T> {
     fn assemble(
         settings: &Settings,
         layout: &Layout,
-        (data, pages, pool): (Log, TranslationPages, BlockPool),
+        ((data, slots), pages, pool): ((Log, Slots), TranslationPages, BlockPool),
     ) -> PageMapped<T> {
         PageMapped {
             data,
+            slots,
             pages,
             pool,
             translation: T::new(settings, &layout.space),
@@ -97,8 +100,8 @@ impl<T: Translation> PageMapped<T> {
     /// Returns the mapping cache, and what it works with.
     #[inline(always)] // for every translation
     fn translation<'a>(&'a mut self, work: &'a mut Work) -> (&'a mut T, Context<'a>) {
-        let PageMapped { data, pages, pool, translation, .. } = self;
-        (translation, Context { data, pages, pool, work, ahead: 0 })
+        let PageMapped { data, slots, pages, pool, translation, .. } = self;
+        (translation, Context { data, newest: slots, pages, pool, work, ahead: 0 })
     }
 
     /// Resolves an LPN that has `ahead` more after it in its request; returns the number of misses.
@@ -114,30 +117,31 @@ impl<T: Translation> PageMapped<T> {
     /// Writes a new version of an LPN, or of a trim page.
     #[inline]
     fn append(&mut self, owner: u32, cause: Cause, work: &mut Work) {
-        let PageMapped { data, pages, pool, translation, .. } = self;
+        let PageMapped { data, slots, pages, pool, translation, .. } = self;
         let mut stirred = T::SETTLES_ALWAYS;
         let mut moved = |lpn, pages: &TranslationPages| {
             stirred |= T::ON_FLASH;
             translation.moved(lpn, pages);
         };
         data.choose_lun(work);
+        let mut under = Under { slots, pool, work };
         // Whatever it has to program may move the cursor.
-        while data.end_short(owner, pool, work, &mut |lpn| moved(lpn, pages)) {
-            data.choose_lun(work);
+        while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
+            data.choose_lun(under.work);
         }
         let lun = data.write_lun(owner);
-        if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
+        if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
             // The mapping has borrowed the block.
-            pages.reclaim(lun, pool, work);
+            pages.reclaim(lun, under.pool, under.work);
         }
-        data.append(lun, owner, cause, pool, work, &mut |lpn| moved(lpn, pages));
-        if let Some(lun) = pool.uneven()
+        data.append(&mut under, lun, owner, cause, &mut |lpn| moved(lpn, pages));
+        if let Some(lun) = under.pool.uneven()
             && data.can_relocate(lun)
         {
-            wear::level(lun, (data, pages), pool, work, &mut moved);
+            wear::level(lun, (data, pages), &mut under, &mut moved);
         }
         if stirred {
-            translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
+            translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
         }
         if pool.is_exhausted() {
             self.turn_read_only(work);
@@ -152,7 +156,7 @@ impl<T: Translation> PageMapped<T> {
             return;
         }
         work.chain();
-        self.data.flush(work);
+        self.data.flush(&mut self.slots, work);
         loop {
             work.chain();
             let (translation, mut context) = self.translation(work);
@@ -184,26 +188,28 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
     fn new(settings: &Settings, check: bool, work: &mut Work) -> PageMapped<T> {
         let (layout, [data, map]) = shapes::<T>(settings);
         let mut pool = full_pool(settings);
-        let data = Log::new(data, settings, &mut pool, check);
+        let mut slots = data.slots(&pool);
+        let data = Log::new(data, settings, (&mut slots, &mut pool), check);
         let check = check && T::ON_FLASH;
         let pages = TranslationPages::new((map, &layout.space), settings, &mut pool, check, work);
         work.reset();
-        PageMapped::assemble(settings, &layout, (data, pages, pool))
+        PageMapped::assemble(settings, &layout, ((data, slots), pages, pool))
     }
 
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<PageMapped<T>, Damage> {
         let (layout, [data, map]) = shapes::<T>(settings);
         let mut pool = full_pool(settings);
         let mut claims = pool.load(from)?;
-        let data = Log::load(data, settings, (&mut pool, &mut claims), check, from)?;
+        let mut slots = data.slots(&pool);
+        let data = Log::load(data, settings, (&mut slots, &mut pool, &mut claims), check, from)?;
         let check = check && T::ON_FLASH;
         let pages =
             TranslationPages::load((map, &layout.space), settings, (&mut pool, &mut claims), check, from)?;
         pool.retire(&claims)?;
-        let mut ftl = PageMapped::<T>::assemble(settings, &layout, (data, pages, pool));
-        let PageMapped { data, pages, translation, .. } = &mut ftl;
+        let mut ftl = PageMapped::<T>::assemble(settings, &layout, ((data, slots), pages, pool));
+        let PageMapped { slots, pages, translation, .. } = &mut ftl;
         translation.load(pages, from)?;
-        pages.agree(data, &|lpn, pages| translation.dirty(lpn, pages))?;
+        pages.agree(slots, &|lpn, pages| translation.dirty(lpn, pages))?;
         Ok(ftl)
     }
 
@@ -241,14 +247,14 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
 
 impl<T: Translation> Prepare for PageMapped<T> {
     fn prefill(&mut self, mut lpns: &[u32], work: &mut Work) {
-        self.data.slots.expect_data();
+        self.slots.expect_data();
         let mut moved = Vec::new();
         // If nobody follows them, most pages are put in place one right after another.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
-            let PageMapped { data, pages, pool, .. } = self;
+            let PageMapped { data, slots, pages, pool, .. } = self;
             if !tells {
-                data.prefill(&mut lpns, work);
+                data.prefill(slots, &mut lpns, work);
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
             data.choose_lun(work);
@@ -256,9 +262,9 @@ impl<T: Translation> Prepare for PageMapped<T> {
             if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
                 pages.reclaim(lun, pool, work);
             }
-            data.append(lun, lpn, Cause::Host, pool, work, &mut |lpn| moved.push(lpn));
+            data.append(&mut Under { slots, pool, work }, lun, lpn, Cause::Host, &mut |lpn| moved.push(lpn));
             moved.push(lpn);
-            let mut context = Context { data, pages, pool, work, ahead: 0 };
+            let mut context = Context { data, newest: slots, pages, pool, work, ahead: 0 };
             moved.drain(..).for_each(|lpn| context.prefill(lpn));
             if self.pool.is_exhausted() {
                 return self.turn_read_only(work);
@@ -288,9 +294,9 @@ impl<T: Translation> Prepare for PageMapped<T> {
         self.pages.stats = MapStats::default();
     }
 
-    fn choose_by_speed(&mut self, unhurried: Unhurried, cells: &Cells) {
-        self.pool.sort_by_speed(unhurried, cells);
-        self.data.choose_by_speed(cells);
+    fn choose_by_speed(&mut self, placement: &str, settings: &Settings, cells: &Cells) {
+        self.pool.sort_by_speed(settings.ftl.placements.vios.unhurried, cells);
+        self.data.place_by(placement, settings, Some(cells));
     }
 
     fn collect_in_background(&mut self, how: GcBackground) {
@@ -304,7 +310,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
 
     fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.pool.save(out)?;
-        self.data.save(out)?;
+        self.data.save(&self.slots, out)?;
         self.pages.save(out)?;
         self.translation.save(out)
     }

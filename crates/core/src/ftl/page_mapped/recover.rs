@@ -12,7 +12,7 @@ use crate::flash::media::{Kind, Media, Tape};
 use crate::flash::{Cause, Work};
 use crate::ftl::Survive;
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::log::Log;
+use crate::ftl::log::{Log, Shape};
 use crate::ftl::map::context::Context;
 use crate::ftl::map::pages::TranslationPages;
 use crate::ftl::map::translation::Translation;
@@ -42,24 +42,28 @@ pub(super) fn recover<T: Translation>(
     let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     scan.found.find_pool(media, &mut pool);
     pool.withhold_found(settings);
-    let mut log = |kind, shape, check| {
-        Log::recover(shape, settings, &mut pool, check, &scan.blocks_of(kind), scan.map(kind))
+    let mut log = |kind, shape: Shape, check| {
+        let mut slots = shape.slots(&pool);
+        let under = (&mut slots, &mut pool);
+        Log::recover(shape, settings, under, check, &scan.blocks_of(kind), scan.map(kind))
+            .map(|log| (log, slots))
     };
-    let mut data = log(Kind::Data, data, true)?;
-    let map = log(Kind::Map, map, T::ON_FLASH)?;
+    let (mut data, mut slots) = log(Kind::Data, data, true)?;
+    let (map, units) = log(Kind::Map, map, T::ON_FLASH)?;
     data.close_unwritten(&mut pool);
-    data.slots.record(tape, lpns, media);
-    relied.iter().for_each(|trim| data.rely(trim.owner, trim.slot));
-    let mut pages = TranslationPages::found((map, &layout.space), settings, T::ON_FLASH, (tape, media))?;
+    slots.record(tape, lpns, media);
+    relied.iter().for_each(|trim| data.rely(&mut slots, trim.owner, trim.slot));
+    let mut pages =
+        TranslationPages::found((map, units, &layout.space), settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_lun(media.luns());
     scan.trims().for_each(|trim| reads[data.slot_lun(trim.slot) as usize] += 1);
     let map_reads = read_all(&reads, |lun, work| work.read(lun, NONE, Cause::Map), work);
     if T::ON_FLASH {
-        Context { data: &data, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
+        Context { data: &data, newest: &slots, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
     }
     let recovery = Recovery::of(&scan.found, map_reads, work);
     let read_only = pool.is_exhausted();
-    let ftl = PageMapped::<T>::assemble(settings, &layout, (data, pages, pool));
+    let ftl = PageMapped::<T>::assemble(settings, &layout, ((data, slots), pages, pool));
     Ok((PageMapped { read_only, flaw, ..ftl }, recovery))
 }
 
@@ -68,19 +72,19 @@ impl<T: Translation> Survive for PageMapped<T> {
         for block in 0..media.blocks() {
             media.set_erases(block, self.pool.erase_count(block));
         }
-        let last = self.data.write_media(media);
-        if T::ON_FLASH { last.max(self.pages.log().write_media(media)) } else { last }
+        let last = self.data.write_media(&self.slots, media);
+        if T::ON_FLASH { last.max(self.pages.log().write_media(self.pages.slots(), media)) } else { last }
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {
-        self.data.slots.record(tape, self.lpns, media);
+        self.slots.record(tape, self.lpns, media);
         if T::ON_FLASH {
             self.pages.record(tape, media);
         }
     }
 
     fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
-        let slot = self.data.slot(lpn);
+        let slot = self.slots.of(lpn);
         if slot == NONE {
             return Ok(None);
         }

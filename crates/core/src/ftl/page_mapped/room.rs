@@ -2,8 +2,8 @@
 //!
 //! **Why recovery can always go on.** A LUN runs its steps in the order in which the FTL decided them, so a
 //! cut leaves each LUN with a prefix of its steps, and at most the next one torn. Outside a collection every
-//! log has its reserve of erased blocks. Within one, the copies have gone into the frontier and then into at
-//! most one block of the reserve, and the victim is whole:
+//! log has its reserve of erased blocks. Within one, the copies have gone into open blocks and then, all others
+//! together, into at most one block of the reserve, and the victim is whole:
 //!
 //! - if everything in the victim has been copied, it holds nothing that counts and is erased (the collection
 //!   is finished); so is a block whose erase was torn;

@@ -2,6 +2,7 @@
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
+use crate::ftl::log::Under;
 use crate::ftl::map::context::Context;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::{Idle, Serve, background};
@@ -13,7 +14,7 @@ impl<T: Translation> PageMapped<T> {
     #[inline]
     fn read_data(&mut self, lpn: u32, count: u32, cause: Cause, work: &mut Work) {
         let data = &self.data;
-        match data.slot(lpn) {
+        match self.slots.of(lpn) {
             NONE => work.read_part(data.home(lpn), NONE, cause, count),
             slot if data.buffered(slot) => (),
             slot => work.read_part(data.slot_lun(slot), data.slot_page(slot), cause, count),
@@ -22,7 +23,7 @@ impl<T: Translation> PageMapped<T> {
 
     /// Returns how many logical pages starting at `lpn`, at most up to `end`, are in one NAND page.
     fn together(&self, lpn: u32, end: u32) -> u32 {
-        let page = |lpn| match self.data.slot(lpn) {
+        let page = |lpn| match self.slots.of(lpn) {
             NONE => (true, self.by_page.div(lpn)),
             slot => (false, self.data.slot_page(slot)),
         };
@@ -77,7 +78,7 @@ impl<T: Translation> PageMapped<T> {
         work.chain_for(lpn);
         let misses = self.translate(lpn, ahead, true, work);
         let partial = (at == 0 && request.head_partial) || (ahead == 0 && request.tail_partial);
-        if partial && self.read_modify_write && self.data.slot(lpn) != NONE {
+        if partial && self.read_modify_write && self.slots.of(lpn) != NONE {
             self.read_data(lpn, 1, cause, work);
         }
         self.write_data(lpn, cause, work);
@@ -129,7 +130,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         for lpn in request.first..end {
             work.chain_for(lpn);
             misses += self.translate(lpn, end - lpn - 1, true, work);
-            self.data.trim(lpn);
+            self.data.trim(&mut self.slots, lpn);
         }
         self.look_for_exhaustion(work);
         misses
@@ -139,7 +140,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         if self.read_only {
             return self.refuse();
         }
-        self.data.flush(work);
+        self.data.flush(&mut self.slots, work);
         self.state_trims(work);
         if self.host_flush_mappings {
             let (translation, mut context) = self.translation(work);
@@ -201,16 +202,18 @@ impl<T: Translation> Idle for PageMapped<T> {
         else {
             return false;
         };
-        let PageMapped { data, pages, pool, translation, .. } = self;
+        let PageMapped { data, slots, pages, pool, translation, .. } = self;
         work.chain();
         match kind {
             background::Kind::Data => {
                 let mut moved = |lpn| translation.moved(lpn, pages);
-                data.background_step(lun, how.step_pages, pool, work, &mut moved);
-                translation.settle(&mut Context { data, pages, pool, work, ahead: 0 });
+                let mut under = Under { slots, pool, work };
+                data.background_step(&mut under, lun, how.step_pages, &mut moved);
+                translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
             }
             background::Kind::Pages => {
-                pages.log_mut().background_step(lun, how.step_pages, pool, work, &mut |_| ());
+                let (log, mut under) = pages.on_flash(pool, work);
+                log.background_step(&mut under, lun, how.step_pages, &mut |_| ());
             }
         }
         self.look_for_exhaustion(work);

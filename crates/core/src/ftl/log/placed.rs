@@ -1,0 +1,272 @@
+//! Which front of its LUN takes a page: what the log asks its placement ([`crate::ftl::placement`]) and tells it.
+//!
+//! By classes of data a page's front follows from the page: the front's open block becomes the frontier. By speed the
+//! fronts are the speeds of blocks, and the placement chooses among those that have a block to write, as long as it
+//! lasts; copies take erased blocks of the reserve alone, and none while an open block is left.
+
+use super::fronts::Fronts;
+use super::{Log, Under};
+use crate::flash::variation::Speeds;
+use crate::flash::{Cause, Cells, Work};
+use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::placement::{MOST_FRONTS, Page, Policy, Space, Writable, needs};
+use crate::ftl::settings::Settings;
+use crate::ftl::slots::Slots;
+use crate::util::{Divider, NONE, Stat};
+
+/// The placement, and what it is told.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) policy: Policy,
+    pub(super) by_speed: bool,
+    pub(super) fronts: u32,
+    /// Front of each LUN's frontier, unless by speed.
+    pub(super) active: Vec<u32>,
+    /// When each page was written, in writes of the log, if ages are kept.
+    pub(super) written: Vec<u64>,
+    /// Front of each block, and when it was opened.
+    pub(super) opened: Vec<(u32, u64)>,
+    /// Copies with their fronts, while they are sorted.
+    copies: Vec<(u32, u32, u32)>,
+    /// Fronts of sorted copies with their numbers, the last first; 0: all others, where there is a block.
+    runs: Vec<(u32, u32)>,
+}
+
+/// The blocks of a LUN by speed.
+struct BySpeed<'a> {
+    lun: u32,
+    writable: u64,
+    /// The frontier, and its speed.
+    open: Option<(u32, u32)>,
+    fronts: &'a Fronts,
+    pool: &'a BlockPool,
+    by_block: Divider,
+}
+
+impl Writable for BySpeed<'_> {
+    fn fronts(&self) -> u64 {
+        self.writable
+    }
+
+    #[inline]
+    fn first(&self, front: u32) -> (u32, u32) {
+        let block = match self.open {
+            Some((block, class)) if class == front => block,
+            _ if self.fronts.waits(self.lun, front) => self.by_block.div(self.fronts.next(self.lun, front)),
+            _ => self.pool.first_of_class(self.lun, front),
+        };
+        (block, self.pool.place_in_order(block))
+    }
+}
+
+/// Any block: each front has its own.
+struct Any;
+
+impl Writable for Any {
+    fn fronts(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn first(&self, _front: u32) -> (u32, u32) {
+        (NONE, 0)
+    }
+}
+
+impl Log {
+    /// Lets the placement of this name say where pages go. If that goes by speed, the pool must keep its erased
+    /// blocks by the speed of these cells already.
+    pub(crate) fn place_by(&mut self, name: &str, settings: &Settings, cells: Option<&Cells>) {
+        assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
+        let (luns, pages, needs) = (self.shape.luns, self.pages(), needs(name));
+        let policy = Policy::new(name, &settings.ftl.placements, Space { luns, pages });
+        let speeds = || cells.and_then(Cells::speeds).map_or(1, Speeds::classes);
+        let fronts = if needs.speeds { speeds() } else { policy.fronts() };
+        self.fronts = Fronts::new(luns, fronts, needs.speeds);
+        self.placed = Some(Box::new(Placed {
+            policy,
+            by_speed: needs.speeds,
+            fronts,
+            active: vec![0; luns as usize],
+            written: vec![0; if needs.ages { pages as usize } else { 0 }],
+            opened: vec![(0, 0); self.blocks.len()],
+            copies: Vec::with_capacity(self.slots_per_block as usize),
+            runs: Vec::with_capacity(fronts as usize + 1),
+        }));
+    }
+
+    /// Returns figures of the placement's own.
+    pub(crate) fn placement_stats(&self) -> Vec<Stat> {
+        self.placed.as_ref().map_or(Vec::new(), |placed| placed.policy.stats())
+    }
+
+    /// Whether the placement goes by the speed of blocks.
+    pub(super) fn is_by_speed(&self) -> bool {
+        self.placed.as_ref().is_some_and(|placed| placed.by_speed)
+    }
+
+    /// Makes the front of an owner's next version the frontier of its LUN, if there is a placement.
+    #[inline(never)] // keeps the path of most writes short
+    pub(super) fn face(&mut self, under: &mut Under, lun: u32, owner: u32, cause: Cause) {
+        if self.is_by_speed() {
+            let hurried = under.work.hurries(lun);
+            return self.choose_frontier(under, lun, hurried, true);
+        }
+        self.tell_invalid(owner, under.slots.of(owner));
+        let front = self.front_of(under.slots, lun, owner, cause, under.work.hurries(lun));
+        self.turn_to(lun, front);
+        let now = self.writes;
+        if let Some(at) = self.placed.as_mut().and_then(|placed| placed.written.get_mut(owner as usize)) {
+            *at = now;
+        }
+    }
+
+    /// Tells the placement that the version in a slot, if there is one, becomes invalid.
+    pub(super) fn tell_invalid(&mut self, owner: u32, old: u32) {
+        if let Some(placed) = &mut self.placed
+            && old != NONE
+            && owner < self.shape.owners - self.shape.trim_pages
+        {
+            let age = placed.written.get(owner as usize).map_or(u64::MAX, |at| self.writes - at);
+            placed.policy.invalidated(owner, placed.opened[self.by_block.div(old) as usize].0, age);
+        }
+    }
+
+    /// Returns the front of an owner's next version or copy; of trim pages it is the first.
+    fn front_of(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, hurried: bool) -> u32 {
+        let old = slots.of(owner);
+        if owner >= self.pages() {
+            return 0;
+        }
+        let Log { placed: Some(placed), by_block, writes, .. } = self else { return 0 };
+        let known = placed.written.get(owner as usize).filter(|_| old != NONE);
+        let age = known.map_or(u64::MAX, |at| *writes - at);
+        let from = (old != NONE).then(|| placed.opened[by_block.div(old) as usize].0);
+        let page = Page { lun, lpn: owner, cause, stream: 0, age, from, hurried };
+        let front = placed.policy.front(page, &Any);
+        assert!(front < placed.fronts, "ftl.placement: front {front} of {}", placed.fronts);
+        front
+    }
+
+    /// Returns the front of a LUN's frontier.
+    pub(super) fn active(&self, lun: u32) -> u32 {
+        self.placed.as_ref().map_or(0, |placed| placed.active[lun as usize])
+    }
+
+    /// Makes the open block of a front, if it has one, the frontier.
+    pub(super) fn turn_to(&mut self, lun: u32, front: u32) {
+        let Some(placed) = &mut self.placed else { return };
+        let was = std::mem::replace(&mut placed.active[lun as usize], front);
+        if was == front || placed.by_speed {
+            return;
+        }
+        let at = &mut self.luns[lun as usize];
+        if !at.is_full() {
+            self.fronts.put(lun, was, at.next);
+            at.next = at.end;
+        }
+        if self.fronts.waits(lun, front) {
+            self.go_on(lun, front);
+        }
+    }
+
+    /// Turns to the front of a copy that is made by itself. Once a victim's copies fill a block of the reserve, all
+    /// others follow.
+    pub(super) fn face_copy(&mut self, slots: &Slots, lun: u32, owner: u32) {
+        if self.placed.is_some() && !self.is_by_speed() && !self.is_short(lun) {
+            let front = self.front_of(slots, lun, owner, self.shape.gc, false);
+            self.turn_to(lun, front);
+        }
+    }
+
+    /// Sorts the copies of a victim by front. What its front's open block has no room for comes last, together, and
+    /// takes one erased block.
+    pub(super) fn sort_copies(
+        &mut self,
+        slots: &Slots,
+        lun: u32,
+        cause: Cause,
+        leaving: &mut Vec<(u32, u32)>,
+    ) {
+        // Wear levelling fills the block that it chose.
+        let sorts = self.placed.is_some() && !self.is_by_speed();
+        if !sorts || cause == Cause::Wear || self.is_short(lun) || leaving.is_empty() {
+            return;
+        }
+        let mut room = [0; MOST_FRONTS as usize];
+        for front in 0..self.fronts.of_lun() {
+            let next = self.fronts.next(lun, front);
+            if next != NONE && front < MOST_FRONTS {
+                room[front as usize] = self.slots_per_block - next % self.slots_per_block;
+            }
+        }
+        let at = &self.luns[lun as usize];
+        room[self.active(lun) as usize] = at.end - at.next;
+        let placed = self.placed.as_mut().expect("one is asked");
+        let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
+        for &(live, owner) in &*leaving {
+            let mut front = self.front_of(slots, lun, owner, cause, false);
+            match &mut room[front as usize] {
+                0 => over = std::mem::replace(&mut front, MOST_FRONTS),
+                left => *left -= 1,
+            }
+            copies.push((front, live, owner));
+        }
+        leaving.clear();
+        let placed = self.placed.as_mut().expect("one is asked");
+        for front in (0..placed.fronts).chain([MOST_FRONTS]) {
+            let before = leaving.len();
+            let here = copies.iter().filter(|copy| copy.0 == front);
+            leaving.extend(here.map(|&(_, live, owner)| (live, owner)));
+            let count = (leaving.len() - before) as u32;
+            if count > 0 {
+                placed.runs.push(if front == MOST_FRONTS { (over, 0) } else { (front, count) });
+            }
+        }
+        placed.runs.reverse();
+        copies.clear();
+        placed.copies = copies;
+    }
+
+    /// Turns to the front of the next sorted copies; returns how many there are.
+    pub(super) fn next_run(&mut self, lun: u32, here: &mut u32, work: &mut Work) -> Option<u32> {
+        let (front, count) = self.placed.as_mut()?.runs.pop()?;
+        self.note_copies(lun, here, work);
+        self.turn_to(lun, front);
+        (count > 0).then_some(count)
+    }
+
+    /// By speed, makes the block that the placement chooses the frontier; there may be none. Erased blocks are among
+    /// those to choose from if `erased`.
+    pub(super) fn choose_frontier(&mut self, under: &mut Under, lun: u32, hurried: bool, erased: bool) {
+        let Log { placed: Some(placed), fronts, luns, by_block, shape, .. } = self else { return };
+        if !placed.by_speed {
+            return;
+        }
+        let at = &mut luns[lun as usize];
+        let open = (!at.is_full()).then(|| by_block.div(at.next));
+        let open = open.map(|block| (block, under.pool.class(block, under.work.cells())));
+        let partly = fronts.waiting(lun) | open.map_or(0, |(_, class)| 1u64 << class);
+        let may_take = erased && at.held < shape.limit;
+        let writable = partly | if may_take { under.pool.free_classes(lun) } else { 0 };
+        if writable == 0 {
+            return;
+        }
+        let cause = if erased { Cause::Host } else { shape.gc };
+        let page = Page { lun, lpn: NONE, cause, stream: 0, age: u64::MAX, from: None, hurried };
+        let class = placed
+            .policy
+            .front(page, &BySpeed { lun, writable, open, fronts, pool: under.pool, by_block: *by_block });
+        match open {
+            Some((_, active)) if active == class => return,
+            Some((_, active)) => fronts.put(lun, active, at.next),
+            None => (),
+        }
+        if partly >> class & 1 != 0 {
+            self.go_on(lun, class);
+        } else {
+            at.held += 1;
+            let block = under.pool.take_class(lun, class);
+            self.open(lun, block);
+        }
+    }
+}

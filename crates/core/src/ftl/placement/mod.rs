@@ -1,0 +1,102 @@
+//! Placement: which front of its LUN takes a page. A front is an open block of a class of data.
+//!
+//! A [`crate::ftl::log::Log`] of user data asks its placement for the front of every page that it writes or copies,
+//! and tells it of every version that becomes invalid. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a
+//! type that implements [`Placement`], and one line in the registry below. Where all pages share one front nobody is
+//! asked. [`crate::ftl::log`] says why a LUN with several open blocks can always collect its garbage.
+
+use std::fmt::Debug;
+
+use crate::config::parts::{dispatch, registry};
+use crate::flash::Cause;
+use crate::util::Stat;
+
+/// The placement that nobody asks.
+pub const ONE: &str = "one";
+
+/// What a placement needs of the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Whether fronts are the speeds of blocks; such a placement is asked only in a run.
+    pub speeds: bool,
+    /// Whether the log keeps when each page was written, and tells ages.
+    pub ages: bool,
+}
+
+impl Needs {
+    /// Nothing but the pages that it is asked about.
+    pub const NOTHING: Needs = Needs { speeds: false, ages: false };
+}
+
+/// The most fronts of a LUN: sets of them are machine words.
+pub const MOST_FRONTS: u32 = 63;
+
+/// What a placement is made for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Space {
+    /// LUNs.
+    pub luns: u32,
+    /// Logical pages.
+    pub pages: u32,
+}
+
+/// A page that is about to be written or copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Its LUN.
+    pub lun: u32,
+    /// Its LPN.
+    pub lpn: u32,
+    /// Why it is programmed: [`Cause::Host`] and [`Cause::Pad`] are writes, all others copies.
+    pub cause: Cause,
+    /// Stream of the request; 0 without one, and of copies.
+    pub stream: u16,
+    /// Of a write: how long the version that it replaces was valid. Of a copy: how long ago it was written. In writes
+    /// of the log; `u64::MAX` without such a version, and if ages are not kept ([`Needs::ages`]).
+    pub age: u64,
+    /// Of a copy, or of a write that replaces a version: the front of the block in which that lies.
+    pub from: Option<u32>,
+    /// Whether requests behind this one wait for the LUN.
+    pub hurried: bool,
+}
+
+/// The blocks of a LUN that can take a page, as a placement by speed sees them.
+pub trait Writable {
+    /// Returns the fronts that have such a block, as a bit set; at least one does.
+    fn fronts(&self) -> u64;
+    /// Returns the block that a front would fill, and its place in the order of erasure.
+    fn first(&self, front: u32) -> (u32, u32);
+}
+
+registry! {
+    /// A registered placement.
+    #[derive(Clone, Debug)]
+    pub enum Policy or AnyPlacement, for "ftl.placement";
+
+    One = one::One;
+    Vios = vios::Vios;
+}
+
+dispatch! {
+    /// A placement.
+    pub trait Placement: [Debug + Send + Sync], NEEDS: Needs = Needs::NOTHING;
+    for Policy or AnyPlacement (Clone by copy), which "ftl.placement" may name;
+
+    /// Makes the placement of these keys.
+    fn new(keys: &Own, space: Space);
+    /// Returns the fronts of a LUN, at most [`MOST_FRONTS`]; a constant, whatever the space. Placements by speed have
+    /// as many as there are speeds.
+    fn fronts(self: &Self) -> u32 = { 1 };
+    /// Returns the front of a page. By speed, `blocks` are those to choose among, and copies are asked for together.
+    fn front(self: &mut Self, page: Page, blocks: @Writable) -> u32;
+    /// Called when a version in this front becomes invalid after `age`: its page is trimmed, or written next.
+    fn invalidated(self: &mut Self, lpn: u32, front: u32, age: u64) = {};
+    /// Called when a block of this front is collected, which was opened `age` writes of the log ago.
+    fn collected(self: &mut Self, front: u32, age: u64) = {};
+    /// Returns what it must not forget when the device is saved.
+    fn save(self: &Self) -> Vec<u64> = { Vec::new() };
+    /// Takes back what was saved; returns whether that can be its own.
+    fn load(self: &mut Self, saved: &[u64]) -> bool = { saved.is_empty() };
+    /// Returns figures of its own; called when a report is drawn up.
+    fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
+}

@@ -1,0 +1,67 @@
+//! VIOS: which block takes a page goes by the speed of blocks.
+//!
+//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and erased
+//! ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the fastest, any
+//! other write and every copy of garbage collection one that `device.unhurried` says: the slowest, or the one next in
+//! order. A full block leaves the order, an erased one returns at its new place.
+//!
+//! **In order** is a block until it is full, then the writable one that was erased first. What hurried writes have
+//! begun is among them.
+//!
+//! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which have a block: the
+//! paper's red-black tree, with every operation in constant time. Among equally fast blocks a partly written one goes
+//! first, then the one erased first; so each speed has at most one partly written block on a LUN.
+//!
+//! Interpretation: the paper's unhurried write takes "a slower block", which need not be the slowest one.
+
+use super::{Needs, Own, Page, Placement, Space, Writable};
+use crate::config::section;
+use crate::ftl::blocks::by_speed::Unhurried;
+use crate::util::NONE;
+
+pub(super) const NAME: &str = "vios";
+pub(super) const DOC: &str =
+    "hurried writes on the fastest block, others as device.unhurried says (Cui et al., NPC 2016)";
+
+section! {
+    /// Keys of vios alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Keys {
+        /// Under vios, if blocks differ in speed: which block a write takes that nobody waits behind, and a
+        /// copy.
+        unhurried: Unhurried = "device.unhurried", "in-order" not in state;
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Vios {
+    unhurried: Unhurried,
+    /// By LUN, where blocks are taken in order: the front whose block is filled, that block and its place.
+    filled: Vec<(u32, (u32, u32))>,
+}
+
+impl Placement for Vios {
+    const NEEDS: Needs = Needs { speeds: true, ..Needs::NOTHING };
+
+    fn new(keys: &Own, space: Space) -> Vios {
+        Vios { unhurried: keys.vios.unhurried, filled: vec![(0, (NONE, 0)); space.luns as usize] }
+    }
+
+    fn front(&mut self, page: Page, blocks: &(impl Writable + ?Sized)) -> u32 {
+        let fronts = blocks.fronts();
+        if page.hurried {
+            return fronts.trailing_zeros();
+        }
+        if self.unhurried == Unhurried::Slowest {
+            return fronts.ilog2();
+        }
+        let filled = &mut self.filled[page.lun as usize];
+        if fronts >> filled.0 & 1 == 0 || blocks.first(filled.0) != filled.1 {
+            // Each front has at most one partly written block, which was erased before its others.
+            let writable = (0..u64::BITS).filter(|front| fronts >> front & 1 != 0);
+            let first = writable.min_by_key(|&front| blocks.first(front).1).expect("some front has a block");
+            *filled = (first, blocks.first(first));
+        }
+        filled.0
+    }
+}
