@@ -1,7 +1,6 @@
 //! Address ranges of the devices (disks, volumes, files) that one trace names.
 
-use crate::fields::shown;
-use crate::text::Trouble;
+use crate::fields::{Trouble, shown};
 use rustc_hash::FxHashMap;
 
 /// Bytes from the start of one device of a trace to the start of the next: 64 TiB.

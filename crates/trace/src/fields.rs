@@ -1,8 +1,16 @@
 //! Fields of a line, and their values; messages name the fields.
 
 use crate::number::{self, Fault};
-use crate::text::Trouble;
 use memchr::memchr;
+
+/// What is wrong with a line.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The line does not parse; `skip_bad` may allow that.
+    Line(String),
+    /// The trace cannot be read at all.
+    Input(String),
+}
 
 /// Bytes of a sector in every layout that counts sectors.
 pub(crate) const SECTOR: u64 = 512;

@@ -2,6 +2,7 @@
 
 use crate::depth::Depth;
 use crate::devices::Devices;
+pub(crate) use crate::fields::Trouble;
 use crate::formats::{Recognised, Stamps};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
@@ -65,15 +66,6 @@ impl Row {
             _ => Row::Flagged(Record { time_ns, op, offset, size, line: 0, flags }),
         }
     }
-}
-
-/// What is wrong with a line.
-#[derive(Debug)]
-pub(crate) enum Trouble {
-    /// The line does not parse; `skip_bad` may allow that.
-    Line(String),
-    /// The trace cannot be read at all.
-    Input(String),
 }
 
 /// A text layout.
