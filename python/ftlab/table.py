@@ -183,7 +183,7 @@ def _texts_of(
 
 
 def _footer(comparison: Side, labels: Labels, left_out: list[_Line]) -> list[str]:
-    """Says what the marks mean, and what is not shown."""
+    """Returns what the marks mean, and what is not shown."""
     lines = []
     if labels.policies and len(comparison) > 1:
         first = labels.policy(labels.groups[0].members[0])

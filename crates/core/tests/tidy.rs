@@ -51,7 +51,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("files/src/clients/dbench.rs", 6),
     ("live/src/engine/flights.rs", 4),
     ("live/src/media/mod.rs", 2),
-    ("trace/src/binary.rs", 5),
+    ("trace/src/binary.rs", 2),
 ];
 
 const LONGEST_FILE: usize = 400;

@@ -1,9 +1,9 @@
 //! What a binary layout provides (a [`Reader`]), and the rows made from its records.
 
-use crate::formats::{Format, Probe, Recognised, Stamps};
+use crate::formats::{Format, Probe};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
-use crate::text::{BEYOND, Dropped, Row, Rows, Trouble, bad_row};
+use crate::text::{BEYOND, Dropped, Recognised, Row, Rows, Stamps, Trouble, bad_row};
 use ftlab_core::workload::{Record, SourceError};
 
 /// A binary layout: records of a fixed length, each possibly followed by more bytes.

@@ -1,9 +1,9 @@
 //! Determines a file's layout: the named one, or one recognised from the file's beginning.
 
-use crate::formats::{self, Format, Probe, Recognised};
+use crate::formats::{self, Format, Probe};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
-use crate::text::is_blank;
+use crate::text::{Recognised, is_blank};
 use ftlab_core::workload::SourceError;
 
 /// Number of lines that are examined.

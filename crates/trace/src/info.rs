@@ -2,12 +2,12 @@
 
 use crate::depth::Depth;
 use crate::footprint::Footprint;
-use crate::formats::Stamps;
 use crate::input::Input;
 use crate::options::Options;
 use crate::pipeline::Pipeline;
 use crate::range::touch;
 use crate::sanity::Sanity;
+use crate::text::Stamps;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 use rustc_hash::FxHashMap;
 use serde::Serialize;

@@ -2,11 +2,10 @@
 
 use crate::chunks::{ChunkRows, MakeChunks};
 use crate::detect;
-use crate::formats::Stamps;
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
 use crate::parquet;
-use crate::text::Rows;
+use crate::text::{Rows, Stamps};
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::SourceError;
 

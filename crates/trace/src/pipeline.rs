@@ -2,13 +2,12 @@
 
 use crate::dedup::Dedup;
 use crate::depth::Depth;
-use crate::formats::Stamps;
 use crate::input::Input;
 use crate::lines::input_error;
 use crate::options::Options;
 use crate::order::Order;
 use crate::range::{Packer, Range};
-use crate::text::{Dropped, Rows};
+use crate::text::{Dropped, Rows, Stamps};
 use crate::times::{Clock, Spread};
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::{Op, Record, Source, SourceError, SourceSummary};

@@ -3,7 +3,6 @@
 use crate::depth::Depth;
 use crate::devices::Devices;
 pub(crate) use crate::fields::Trouble;
-use crate::formats::{Recognised, Stamps};
 use crate::lines::{Lines, input_error};
 use crate::options::Options;
 use ftlab_core::workload::{Op, Record, SourceError};
@@ -66,6 +65,32 @@ impl Row {
             _ => Row::Flagged(Record { time_ns, op, offset, size, line: 0, flags }),
         }
     }
+}
+
+/// The meaning of a layout's stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamps {
+    /// Simulation time already: stamps are kept as they are.
+    Own,
+    /// A clock of the trace's own: the first kept arrival becomes 0.
+    Clock,
+    /// The same in whole seconds: the requests of a second are spread evenly over it.
+    Seconds,
+    /// There are no stamps.
+    Absent,
+}
+
+/// How a layout is recognised.
+#[derive(Clone, Copy)]
+pub(crate) enum Recognised {
+    /// By its first line alone.
+    Header(fn(&[u8]) -> bool),
+    /// By its first line, or by its lines if the first was cut off.
+    HeaderOrLines(fn(&[u8]) -> bool),
+    /// By its lines.
+    Lines,
+    /// Not at all: it resembles others and has to be named.
+    Never,
 }
 
 /// A text layout.

@@ -1,7 +1,7 @@
 //! From recorded stamps to arrival times: order, spread seconds, gaps, passes, speed.
 
-use crate::formats::Stamps;
 use crate::options::Options;
+use crate::text::Stamps;
 use ftlab_core::workload::{Record, Source, SourceError, SourceSummary};
 use std::collections::VecDeque;
 

@@ -5,32 +5,7 @@ use crate::devices::Devices;
 use crate::lines::Lines;
 use crate::options::Options;
 use crate::text::{Parser, Row, Rows, TextRows, Trouble};
-
-/// The meaning of a layout's stamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stamps {
-    /// Simulation time already: stamps are kept as they are.
-    Own,
-    /// A clock of the trace's own: the first kept arrival becomes 0.
-    Clock,
-    /// The same in whole seconds: the requests of a second are spread evenly over it.
-    Seconds,
-    /// There are no stamps.
-    Absent,
-}
-
-/// How a layout is recognised.
-#[derive(Clone, Copy)]
-pub(crate) enum Recognised {
-    /// By its first line alone.
-    Header(fn(&[u8]) -> bool),
-    /// By its first line, or by its lines if the first was cut off.
-    HeaderOrLines(fn(&[u8]) -> bool),
-    /// By its lines.
-    Lines,
-    /// Not at all: it resembles others and has to be named.
-    Never,
-}
+pub(crate) use crate::text::{Recognised, Stamps};
 
 /// A text layout.
 pub(crate) struct Format {
