@@ -19,6 +19,7 @@ import ftlab
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 RESULTS = (ROOT / "docs" / "results.md").read_text()
+FIELDS = (ROOT / "docs" / "fields.md").read_text()
 FORMATS = (ROOT / "docs" / "trace-formats.md").read_text()
 
 
@@ -44,7 +45,7 @@ def test_every_field_of_a_result_is_documented(trace: Path) -> None:
     assert len(asked) == 4
     result = ftlab.run("map-plus", trace=str(trace), set=asked).to_dict()
     assert {"series", "erase_map", "miss_curve"} < set(result)
-    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", RESULTS))))
+    named = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", RESULTS + FIELDS))))
     assert sorted(set(fields(result)) - named) == []
 
 
