@@ -48,14 +48,14 @@ fn ranges_keep_streams_apart() {
     let page = |n| conformance::pages(n, Write, 4096, lpn(n), 1);
     let load: Vec<_> = (0..20 * half).map(page).collect();
     let one = conformance::checked(&settings, load.clone()).0;
-    assert!(one.flash.programs["gc"] > 0 && one.own.is_none());
+    assert!(one.flash.programs[Cause::Gc] > 0 && one.own.is_none());
     settings.ftl.placement = Some("ranges".into());
     let report = conformance::checked(&settings, load).0;
-    assert_eq!(report.flash.programs["gc"], 0);
-    assert_eq!(report.own.unwrap()["placement"]["copies"], 0.0);
+    assert_eq!(report.flash.programs[Cause::Gc], 0);
+    assert_eq!(report.own.unwrap()["placement"]["copies"], Some(0.0));
     settings.ftl.placements.ranges.ranges = 3;
     let report = conformance::checked(&settings, conformance::bursts(1, 3000, settings.user_pages())).0;
-    assert_eq!(report.own.unwrap()["placement"]["copies"], report.flash.programs["gc"] as f64);
+    assert_eq!(report.own.unwrap()["placement"]["copies"], Some(report.flash.programs[Cause::Gc] as f64));
 }
 
 #[test]
