@@ -36,6 +36,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(Any|ArrayLike|ConfigLike|Scalar|Frame|Mapping|Iterable|Progress|Preconditioning)"),
     ("py:class", "Completion"),
     ("py:class", r"(ftlab\.result\.)?(Digest|Column|Timeline)"),
+    ("py:class", r"(ftlab\.labels\.)?Shown"),
     ("py:class", r"ftlab\._core\..*"),
 ]
 
