@@ -12,6 +12,7 @@ use common::tiny;
 use ftlab_core::flash::parallel::{MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::ftl::settings::PartialWrite;
+use ftlab_core::settings::{Precondition, PreconditionKind};
 use ftlab_crash::CrashError;
 use hybrid_devices::device;
 use losses::cuts;
@@ -63,6 +64,23 @@ fn every_scheduler_by_flash_blocks() {
     }
 }
 
+/// Regression: a device that had been used before time 0 came onto its media block by block, in the order of their
+/// numbers. Recovery goes by the order of programs, and found the log blocks of FAST in another order than theirs.
+#[test]
+fn what_was_used_before_is_there() {
+    for kind in common::hybrids() {
+        let mut settings = tiny(kind);
+        settings.device.precondition =
+            Precondition { kind: PreconditionKind::Steady, ..Precondition::default() };
+        settings.device.precondition.rounds = 5;
+        for seed in 0..8 {
+            settings.seed = seed;
+            cuts(&settings, common::cuts() / 10, seed, Flaw::None)
+                .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        }
+    }
+}
+
 #[test]
 fn broken_recovery_is_noticed() {
     for flaw in [Flaw::SkipScan, Flaw::IgnoreOrder, Flaw::ForgetTrims, Flaw::TrustMerges] {
@@ -81,14 +99,14 @@ proptest! {
     })]
 
     /// Any geometry down to the smallest accepted number of blocks and log blocks, any scheduler of host and
-    /// device, blocks of different speed.
+    /// device, blocks of different speed, used before or not.
     #[test]
     fn any_device(
         mut settings in device(),
         scheduler in prop::sample::select([vec!["noop"], common::schedulers(true)].concat()),
         device_scheduler in prop::sample::select(common::device_schedulers()),
         (depth, queue, merge, rmw) in (1u32..20, 1u32..30, any::<bool>(), any::<bool>()),
-        seed in 0u64..1 << 32,
+        (seed, used) in (0u64..1 << 32, any::<bool>()),
     ) {
         settings.flash.dies_per_chip = 1;
         settings.flash.parallel.interleave = false;
@@ -98,6 +116,10 @@ proptest! {
         settings.host.merge_limit = merge.then_some(4096);
         settings.device.scheduler = device_scheduler.into();
         settings.device.queue_depth = depth;
+        if used {
+            settings.device.precondition.kind = PreconditionKind::Random(900_000);
+            settings.device.precondition.request_bytes = 512;
+        }
         settings.ftl.partial_write = if rmw { PartialWrite::Rmw } else { PartialWrite::Ignore };
         if let Err(fault) = cuts(&settings, common::cuts() / 10, seed, Flaw::None) {
             return Err(TestCaseError::fail(fault.to_string()));

@@ -54,21 +54,25 @@ impl Store {
     }
 
     /// Puts what was programmed on the media; returns the largest sequence number. Pages whose versions do
-    /// not count hold nothing.
+    /// not count hold nothing. Log blocks come last, in the order in which `logs` visits them: recovery goes by the
+    /// order of programs.
     ///
     /// # Panics
     /// If not in check mode.
-    pub(crate) fn write_media(&self, media: &mut Media) -> u64 {
+    pub(crate) fn write_media(&self, logs: impl Fn(&mut dyn FnMut(u32)), media: &mut Media) -> u64 {
         let medium = self.slots.medium().expect("in check mode");
         let owner = |page| self.slots.valid.get(page).then(|| self.slots.spare[page as usize]);
         let mut last = 0;
+        let mut write = |block, media: &mut Media| {
+            last = last.max(medium.write_media((block, self.block(block).kind()), owner, media));
+        };
         for block in 0..self.shape.blocks() {
             media.set_erases(block, self.pool.erase_count(block));
-            let at = self.block(block);
-            if at.role != Role::Free {
-                last = last.max(medium.write_media((block, at.kind()), owner, media));
+            if !matches!(self.block(block).role, Role::Free | Role::Log) {
+                write(block, media);
             }
         }
+        logs(&mut |block| write(block, media));
         last
     }
 }

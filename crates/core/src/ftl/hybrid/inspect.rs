@@ -69,7 +69,7 @@ impl<L: Logs> Follow for Hybrid<L> {
 
 impl<L: Logs> Survive for Hybrid<L> {
     fn write_media(&self, media: &mut Media) -> u64 {
-        self.store.write_media(media)
+        self.store.write_media(|visit| self.logs.each(visit), media)
     }
 
     fn record(&mut self, tape: &Tape, media: &Media) {
