@@ -85,6 +85,18 @@ const CASES: &[Case] = &[
         keys: &[("host.scheduler", "noop"), ("ftl.kind", "fast"), ("flash.blocks_per_plane", "4096")],
     },
     Case {
+        name: "vios",
+        doc: "as page, scheduler vios in the device, blocks of different speed, 25 ns a byte on the bus",
+        common: PAGE,
+        keys: &[
+            ("device.scheduler", "vios"),
+            ("flash.variation.model", "ispp"),
+            ("flash.transfer", "25ns"),
+            ("flash.chips_per_channel", "2"),
+            ("flash.blocks_per_plane", "256"),
+        ],
+    },
+    Case {
         name: "page-bus",
         doc: "as page, 8 channels x 1 chip, 25 ns a byte on the bus",
         common: PAGE,

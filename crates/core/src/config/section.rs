@@ -94,10 +94,8 @@ impl Natural for bool {
 
 impl Field for bool {
     fn of(value: Option<&Value>) -> Option<bool> {
-        match value? {
-            Value::Bool(flag) => Some(*flag),
-            _ => None,
-        }
+        let Value::Bool(flag) = value? else { return None };
+        Some(*flag)
     }
 }
 
@@ -126,19 +124,15 @@ impl Field for u32 {
 
 impl Field for f64 {
     fn of(value: Option<&Value>) -> Option<f64> {
-        match value? {
-            Value::Number(n) => Some(*n),
-            _ => None,
-        }
+        let Value::Number(n) = value? else { return None };
+        Some(*n)
     }
 }
 
 impl Field for String {
     fn of(value: Option<&Value>) -> Option<String> {
-        match value? {
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        }
+        let Value::Text(text) = value? else { return None };
+        Some(text.clone())
     }
 }
 

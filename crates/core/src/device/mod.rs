@@ -188,7 +188,8 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
-            self.begin(id, now_ns, pool, ftl, work, done);
+            // Opaque, or the compiler keeps addresses on the stack for a second round, which is rare.
+            std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
         }
         self.array.settle(now_ns);
     }

@@ -192,19 +192,24 @@ impl Work {
             [read_command_ns, program_command_ns].map(|command_ns| command_ns + page_transfer_ns);
         let [reads, pages] = take(&mut self.copied.pages);
         if self.joining.each || (read_bus_ns + program_bus_ns > 0 && !self.joining.fold) {
-            let (mut sources, mut targets) = (take(&mut self.copied.sources), take(&mut self.copied.targets));
-            let mut from = sources.drain(..);
-            let mut to = targets.drain(..).flat_map(|(first, pages)| first..first + pages);
+            let mut run = 0;
             for at in 0..reads.max(pages) {
                 if at < reads {
-                    self.read(lun, from.next().unwrap_or(NONE), cause);
+                    let page = self.copied.sources.get(at as usize).copied().unwrap_or(NONE);
+                    self.read(lun, page, cause);
                 }
                 if at < pages {
-                    self.program(lun, to.next().unwrap_or(NONE), cause);
+                    let mut page = NONE;
+                    if let Some((next, left)) = self.copied.targets.get_mut(run) {
+                        page = *next;
+                        (*next, *left) = (*next + 1, *left - 1);
+                        run += usize::from(*left == 0);
+                    }
+                    self.program(lun, page, cause);
                 }
             }
-            drop((from, to));
-            (self.copied.sources, self.copied.targets) = (sources, targets);
+            self.copied.sources.clear();
+            self.copied.targets.clear();
         } else if reads + pages > 0 {
             let cell_ns = self.copying_ns(reads, pages);
             let (reads, programs) = (u64::from(reads), u64::from(pages));

@@ -42,6 +42,8 @@ pub struct Host {
     /// Whether a regular dispatch has been made since the deadlines were last checked.
     deadlines_due: bool,
     merging: Option<Merging>,
+    /// Whether requests may merge or be cut.
+    reshapes: bool,
     /// For a scheduler by flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
 }
@@ -65,6 +67,7 @@ impl Host {
             ages: Ages::default(),
             chosen: Queue::default(),
             deadlines_due: false,
+            reshapes: needs.blocks || merging.is_some(),
             merging,
             blocks,
         }
@@ -127,10 +130,8 @@ impl Host {
             Some(id) => id,
             None => {
                 self.admit(now_ns, arrivals, device)?;
-                if std::mem::take(&mut self.deadlines_due) {
-                    self.collect_expired(now_ns);
-                }
-                let expired = self.chosen.pop(&mut self.pool);
+                let due = std::mem::take(&mut self.deadlines_due);
+                let expired = if due { self.collect_expired(now_ns) } else { None };
                 let Some(id) = expired.or_else(|| self.choose(now_ns, arrivals, device)) else {
                     return Ok(None);
                 };
@@ -139,13 +140,21 @@ impl Host {
         };
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
+        if self.needs.hits | self.needs.blocks {
+            self.note_handed_over(id);
+        }
+        Ok(Some(id))
+    }
+
+    /// Notes what the scheduler needs to know about a request that is handed over.
+    #[inline(never)] // keeps the path short for schedulers that need nothing
+    fn note_handed_over(&mut self, id: u32) {
         if self.needs.hits {
-            self.awareness.dispatched(request.pages);
+            self.awareness.dispatched(self.pool[id].pages);
         }
         if self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
-        Ok(Some(id))
     }
 
     /// Whether the next chosen request waits for the device; nothing is admitted meanwhile.
@@ -175,24 +184,31 @@ impl Host {
             && let Some(arrival_ns) = arrivals.next_ns().filter(|&at_ns| at_ns <= now_ns)
         {
             let id = arrivals.take(arrival_ns, &mut self.pool)?;
-            if self.needs.blocks && self.cut(id) {
-                continue;
+            if !(self.reshapes && self.reshape(id, arrivals)) {
+                self.enter(id, device);
             }
-            if let Some(merging) = &mut self.merging {
-                let taken = self.pool[id];
-                if let Some((pending, before)) = merging.join(&taken, &mut self.pool) {
-                    self.pool.release(id);
-                    if self.pool[pending].pages.pages > before {
-                        self.sched.grown(pending, before, &mut self.pool);
-                    }
-                    arrivals.merged(&mut self.pool[pending], &taken);
-                    continue;
-                }
-                merging.enter(id, &self.pool);
-            }
-            self.enter(id, device);
         }
         Ok(())
+    }
+
+    /// Cuts a request that has arrived, or lets it become part of a pending one; returns whether it did either.
+    #[inline(never)] // keeps the path short where requests stay as they are
+    fn reshape(&mut self, id: u32, arrivals: &mut impl Arrivals) -> bool {
+        if self.needs.blocks && self.cut(id) {
+            return true;
+        }
+        let Host { merging: Some(merging), pool, sched, .. } = self else { return false };
+        let taken = pool[id];
+        let Some((pending, before)) = merging.join(&taken, pool) else {
+            merging.enter(id, pool);
+            return false;
+        };
+        pool.release(id);
+        if pool[pending].pages.pages > before {
+            sched.grown(pending, before, pool);
+        }
+        arrivals.merged(&mut pool[pending], &taken);
+        true
     }
 
     /// Adds a request to the pending ones.
@@ -233,9 +249,9 @@ impl Host {
         })
     }
 
-    /// Takes every pending request that has waited for the deadline or longer, oldest first.
-    fn collect_expired(&mut self, now_ns: u64) {
-        let Some(deadline_ns) = self.deadline_ns else { return };
+    /// Chooses every pending request that has waited for the deadline or longer, oldest first; returns the first.
+    fn collect_expired(&mut self, now_ns: u64) -> Option<u32> {
+        let deadline_ns = self.deadline_ns?;
         while self.ages.head() != NONE && now_ns - self.pool[self.ages.head()].arrival_ns >= deadline_ns {
             let id = self.ages.head();
             self.leave(id);
@@ -243,6 +259,7 @@ impl Host {
             self.pool[id].host.expired = true;
             self.chosen.push(id, &mut self.pool);
         }
+        self.chosen.pop(&mut self.pool)
     }
 
     /// Makes a regular decision.

@@ -1,10 +1,10 @@
 //! One instant of a simulation.
 
+use std::hint::black_box;
+
 use super::{Completion, Feed, Observer, RunError, Simulation};
-use crate::device::Device;
-use crate::flash::Work;
-use crate::ftl::{Ftl, Inspect, Police, Running, with_ftl};
-use crate::host::{Arrivals, Host};
+use crate::ftl::{Ftl, Inspect, Police, with_ftl};
+use crate::host::Arrivals;
 use crate::metrics::Done;
 use crate::sim::Activity;
 use crate::util::NONE;
@@ -34,11 +34,20 @@ pub(super) struct Seen {
     pub reported_ns: Option<u64>,
     /// Completions are reported.
     pub completions: bool,
+    /// Requests that complete are more than counted.
+    pub attended: bool,
 }
 
 impl Default for Seen {
     fn default() -> Seen {
-        Seen { answered: 0, events: 0, looks: PROGRESS_INTERVAL, reported_ns: None, completions: true }
+        Seen {
+            answered: 0,
+            events: 0,
+            looks: PROGRESS_INTERVAL,
+            reported_ns: None,
+            completions: true,
+            attended: true,
+        }
     }
 }
 
@@ -97,14 +106,38 @@ impl Simulation<'_> {
 
     /// Hands over everything for which the device has room, then lets the device choose; returns whether
     /// requests completed at once, so that there may be room again at this instant.
+    #[inline(never)] // keeps its many addresses apart from those of the loop
     fn hand_over(&mut self) -> Result<bool, RunError> {
-        let Simulation { device, host, feed, ftl, work, done, now_ns, .. } = self;
-        // The type of the FTL is determined once for everything that happens here.
-        with_ftl!(ftl, ftl => hand_over(*now_ns, (host, feed), device, ftl, work, done))?;
+        // Opaque in each round, or the compiler keeps dozens of addresses on the stack for other rounds.
+        while self.device.has_room() && black_box(&mut *self).hand_over_one()? {}
+        self.issue();
         if self.check.is_some() {
             self.host.verify().map_err(|fault| self.broken(&fault))?;
         }
         Ok(!self.done.is_empty())
+    }
+
+    /// Hands over a request, if there is one; returns whether there was.
+    #[inline(always)] // for every request
+    fn hand_over_one(&mut self) -> Result<bool, SourceError> {
+        let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
+        with_ftl!(ftl, ftl => {
+            let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
+            if device.refuses(|| host.pool[id].op) {
+                host.pool[id].failed = true;
+                done.push(id);
+            } else {
+                device.accept(id, &mut host.pool, ftl);
+            }
+        });
+        Ok(true)
+    }
+
+    /// Lets the device choose.
+    #[inline(always)] // for every instant
+    fn issue(&mut self) {
+        let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
+        with_ftl!(ftl, ftl => device.issue(*now_ns, &mut host.pool, ftl, work, done));
     }
 
     /// Reports what has ended now, and the pending requests since the last report.
@@ -137,9 +170,6 @@ impl Simulation<'_> {
             }
         }
         self.done.clear();
-        if self.extent.outlasts {
-            self.note_last();
-        }
         Ok(())
     }
 
@@ -147,16 +177,27 @@ impl Simulation<'_> {
     #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
     fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) {
         self.recorder.complete(&self.host.pool[id], self.now_ns);
-        if self.seen.completions {
-            self.tell_completion(id, observer);
-        }
-        if self.check.is_some() {
-            self.tell_landed(id);
+        if self.seen.attended {
+            self.attend(id, observer);
         }
         self.feed.completed(self.now_ns, &self.host.pool[id]);
         self.host.pool.release(id);
         self.completed += 1;
         self.extent.last_ns = self.now_ns;
+    }
+
+    /// Does what only some runs do for a request that completes.
+    #[inline(never)] // keeps the path of all other runs short
+    fn attend(&mut self, id: u32, observer: &mut dyn Observer) {
+        if self.seen.completions {
+            self.tell_completion(id, observer);
+        }
+        if let (Feed::Above(above), Some(_)) = (&mut self.feed, &self.check) {
+            above.landed(&self.host.pool[id], &|lpn| self.ftl.version(lpn));
+        }
+        if self.extent.outlasts {
+            self.note_last();
+        }
     }
 
     /// Lets the observer stop the run now and then: timers may run for years without a completion.
@@ -169,14 +210,6 @@ impl Simulation<'_> {
         }
     }
 
-    #[cold]
-    fn tell_landed(&mut self, id: u32) {
-        if let Feed::Above(above) = &mut self.feed {
-            above.landed(&self.host.pool[id], &|lpn| self.ftl.version(lpn));
-        }
-    }
-
-    #[inline(never)] // keeps the path of runs that report no completions short
     fn tell_completion(&mut self, id: u32, observer: &mut dyn Observer) {
         let completion = self.completion(id);
         observer.complete(&completion);
@@ -235,26 +268,4 @@ impl Simulation<'_> {
     fn broken(&self, fault: &str) -> RunError {
         RunError::Check(format!("{fault} (after {} requests, at {} ns)", self.completed, self.now_ns))
     }
-}
-
-/// Does the same as [`Simulation::hand_over`], with the FTL's own type.
-fn hand_over(
-    now_ns: u64,
-    (host, feed): (&mut Host, &mut Feed),
-    device: &mut Device,
-    ftl: &mut impl Running,
-    work: &mut Work,
-    done: &mut Vec<u32>,
-) -> Result<(), SourceError> {
-    while device.has_room() {
-        let Some(id) = host.next(now_ns, feed, ftl)? else { break };
-        if device.refuses(|| host.pool[id].op) {
-            host.pool[id].failed = true;
-            done.push(id);
-            continue;
-        }
-        device.accept(id, &mut host.pool, ftl);
-    }
-    device.issue(now_ns, &mut host.pool, ftl, work, done);
-    Ok(())
 }

@@ -314,6 +314,7 @@ impl<'a> Simulation<'a> {
     /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.seen.completions = observer.wants_completions();
+        self.seen.attended = self.seen.completions || self.check.is_some() || self.extent.outlasts;
         let most = self.seen.answered.saturating_add(observer.room());
         let mut whole = true;
         loop {
@@ -322,30 +323,11 @@ impl<'a> Simulation<'a> {
                 break;
             }
             let mut next_ns = self.due_ns();
-            if self.device.tasks.any() {
-                let over = self.is_over();
-                if over && until_ns == NEVER {
-                    break;
-                }
-                // Everything that an instant brings is known only when time moves on.
-                if next_ns > self.now_ns
-                    && self.now_ns < until_ns
-                    && std::mem::take(&mut self.undecided)
-                    && !over
-                {
-                    self.begin_own();
-                    next_ns = self.due_ns();
-                }
-                // Tasks that go by the clock wait with the rest of the workload and do not keep a run alive.
-                if !over && (next_ns != NEVER || until_ns != NEVER) {
-                    next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
-                }
+            if self.extent.outlasts {
+                next_ns = self.due_with_own(next_ns, until_ns);
             }
             if next_ns > until_ns || next_ns == NEVER {
                 break;
-            }
-            if self.extent.outlasts && self.extent.used_before.is_none() {
-                self.note_first(next_ns);
             }
             self.now_ns = self.now_ns.max(next_ns);
             self.undecided = true;
@@ -355,6 +337,32 @@ impl<'a> Simulation<'a> {
             self.tell_activity(observer);
         }
         Ok(whole)
+    }
+
+    /// Lets the device's own work begin; returns when something happens next with that work, ns, or [`NEVER`]
+    /// if nothing will, and if time has no end and no request is left.
+    #[inline(never)] // keeps the path short where nothing outlasts the requests
+    fn due_with_own(&mut self, mut next_ns: u64, until_ns: u64) -> u64 {
+        if self.device.tasks.any() {
+            let over = self.is_over();
+            if over && until_ns == NEVER {
+                return NEVER;
+            }
+            // Everything that an instant brings is known only when time moves on.
+            if next_ns > self.now_ns && self.now_ns < until_ns && std::mem::take(&mut self.undecided) && !over
+            {
+                self.begin_own();
+                next_ns = self.due_ns();
+            }
+            // Tasks that go by the clock wait with the rest of the workload and do not keep a run alive.
+            if !over && (next_ns != NEVER || until_ns != NEVER) {
+                next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
+            }
+        }
+        if next_ns <= until_ns && next_ns != NEVER && self.extent.used_before.is_none() {
+            self.note_first(next_ns);
+        }
+        next_ns
     }
 
     /// Whether no request is left and none will come.

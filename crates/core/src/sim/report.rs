@@ -73,10 +73,9 @@ impl Simulation<'_> {
         self.extent.used_before = Some(self.extent.used.clone());
     }
 
-    /// Notes the same at a completion that may be the last.
-    #[cold]
+    /// Notes the same if no request but the one that completes now is under way.
     pub(super) fn note_last(&mut self) {
-        if self.extent.last_ns == self.now_ns && self.under_way() == 0 {
+        if self.under_way() == 1 {
             self.device.array().used(self.now_ns, &mut self.extent.used);
         }
     }

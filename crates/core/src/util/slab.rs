@@ -1,5 +1,6 @@
 //! Items under small numbers, and lists of them.
 
+use std::mem::replace;
 use std::ops::{Index, IndexMut};
 
 use super::NONE;
@@ -52,6 +53,12 @@ impl<T> Slab<T> {
         self.slots.get(id as usize)
     }
 
+    /// Returns all items by id, released ones too.
+    #[inline]
+    pub fn all(&mut self) -> &mut [T] {
+        &mut self.slots
+    }
+
     /// Returns the number of items.
     pub fn count(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -99,58 +106,71 @@ impl Default for Neighbours {
     }
 }
 
-/// An item that can be in one list at a time.
-pub trait Linked {
-    /// Returns its neighbours.
+/// An item that can be in one list of each kind at a time.
+pub trait Linked<const KIND: usize = 0> {
+    /// Returns its neighbours in the list of this kind.
     fn neighbours(&mut self) -> &mut Neighbours;
+}
+
+impl Linked for Neighbours {
+    #[inline]
+    fn neighbours(&mut self) -> &mut Neighbours {
+        self
+    }
 }
 
 /// The ends of a list of items that are stored elsewhere, by id.
 #[derive(Clone, Copy, Debug)]
-pub struct Chain {
+pub struct Chain<const KIND: usize = 0> {
     /// The first item, or [`NONE`].
     pub head: u32,
     /// The last item, or [`NONE`].
     pub tail: u32,
 }
 
-impl Default for Chain {
-    fn default() -> Chain {
+impl<const KIND: usize> Default for Chain<KIND> {
+    fn default() -> Self {
         Chain { head: NONE, tail: NONE }
     }
 }
 
-impl Chain {
+impl<const KIND: usize> Chain<KIND> {
     /// Adds an item that is in no list at the head.
-    pub fn push_head(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
-        *items[id].neighbours() = Neighbours { before: NONE, behind: self.head };
-        match self.head {
-            NONE => self.tail = id,
-            head => items[head].neighbours().before = id,
-        }
-        self.head = id;
+    pub fn push_head(&mut self, id: u32, items: &mut [impl Linked<KIND>]) {
+        self.insert(id, self.head, items);
     }
 
     /// Adds an item that is in no list at the tail.
-    pub fn push_tail(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
-        *items[id].neighbours() = Neighbours { before: self.tail, behind: NONE };
-        match self.tail {
+    #[inline]
+    pub fn push_tail(&mut self, id: u32, items: &mut [impl Linked<KIND>]) {
+        self.insert(id, NONE, items);
+    }
+
+    /// Adds an item that is in no list in front of another; at the tail, if that is [`NONE`].
+    #[inline]
+    pub fn insert(&mut self, id: u32, behind: u32, items: &mut [impl Linked<KIND>]) {
+        let before = match behind {
+            NONE => replace(&mut self.tail, id),
+            behind => replace(&mut items[behind as usize].neighbours().before, id),
+        };
+        match before {
             NONE => self.head = id,
-            tail => items[tail].neighbours().behind = id,
+            before => items[before as usize].neighbours().behind = id,
         }
-        self.tail = id;
+        *items[id as usize].neighbours() = Neighbours { before, behind };
     }
 
     /// Removes an item.
-    pub fn unlink(&mut self, id: u32, items: &mut impl IndexMut<u32, Output: Linked>) {
-        let Neighbours { before, behind } = *items[id].neighbours();
+    #[inline]
+    pub fn unlink(&mut self, id: u32, items: &mut [impl Linked<KIND>]) {
+        let Neighbours { before, behind } = *items[id as usize].neighbours();
         match before {
             NONE => self.head = behind,
-            before => items[before].neighbours().behind = behind,
+            before => items[before as usize].neighbours().behind = behind,
         }
         match behind {
             NONE => self.tail = before,
-            behind => items[behind].neighbours().before = before,
+            behind => items[behind as usize].neighbours().before = before,
         }
     }
 }
@@ -160,44 +180,36 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    struct Item(Neighbours);
-
-    impl Linked for Item {
-        fn neighbours(&mut self) -> &mut Neighbours {
-            &mut self.0
-        }
-    }
-
     proptest! {
-        /// Compares it with a vector of ids: pushed at either end, removed anywhere, ids reused.
+        /// Compares it with a vector of ids: inserted and removed anywhere, ids reused.
         #[test]
         fn a_chain_is_a_list(steps in proptest::collection::vec((0u8..3, any::<usize>()), 1..200)) {
-            let (mut items, mut chain, mut model) = (Slab::default(), Chain::default(), Vec::new());
+            let (mut items, mut chain, mut model) = (Slab::default(), Chain::<0>::default(), Vec::new());
             for (step, pick) in steps {
                 match step {
                     0 => {
-                        let id = items.insert(Item(Neighbours::NONE));
-                        chain.push_head(id, &mut items);
-                        model.insert(0, id);
+                        let (id, at) = (items.insert(Neighbours::NONE), pick % (model.len() + 1));
+                        chain.insert(id, model.get(at).copied().unwrap_or(NONE), items.all());
+                        model.insert(at, id);
                     }
                     1 => {
-                        let id = items.insert(Item(Neighbours::NONE));
-                        chain.push_tail(id, &mut items);
+                        let id = items.insert(Neighbours::NONE);
+                        chain.push_tail(id, items.all());
                         model.push(id);
                     }
                     _ if model.is_empty() => (),
                     _ => {
                         let id = model.remove(pick % model.len());
-                        chain.unlink(id, &mut items);
+                        chain.unlink(id, items.all());
                         items.release(id);
                     }
                 }
-                let follow = |id: u32| items.get(id).map(|item: &Item| item.0.behind);
+                let follow = |id: u32| items.get(id).map(|item: &Neighbours| item.behind);
                 let ahead: Vec<u32> =
                     std::iter::successors(Some(chain.head), |&id| follow(id)).filter(|&id| id != NONE).collect();
                 prop_assert_eq!(&ahead, &model);
                 prop_assert_eq!(chain.tail, model.last().copied().unwrap_or(NONE));
-                prop_assert!(model.windows(2).all(|pair| items[pair[1]].0.before == pair[0]));
+                prop_assert!(model.windows(2).all(|pair| items[pair[1]].before == pair[0]));
             }
         }
     }

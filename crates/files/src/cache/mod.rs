@@ -134,8 +134,8 @@ impl PageCache {
         let Some(file) = self.files.get(inode) else { return NONE };
         let id = file.tree.get(index, &self.nodes);
         if id != NONE && self.is_evictable(id) {
-            self.clean.unlink(id, &mut self.pages);
-            self.clean.push_head(id, &mut self.pages);
+            self.clean.unlink(id, self.pages.all());
+            self.clean.push_head(id, self.pages.all());
         }
         id
     }
@@ -162,7 +162,7 @@ impl PageCache {
         file.tree.insert(index, id, &mut self.nodes);
         self.file_nodes += u64::from(file.tree.nodes() - before);
         if present {
-            self.clean.push_head(id, &mut self.pages);
+            self.clean.push_head(id, self.pages.all());
         } else {
             file.busy += 1;
         }
@@ -176,7 +176,7 @@ impl PageCache {
         page.present = true;
         let inode = page.inode;
         self.files[inode].busy -= 1;
-        self.clean.push_head(id, &mut self.pages);
+        self.clean.push_head(id, self.pages.all());
     }
 
     /// Notes that a cached page has been changed.
@@ -190,7 +190,7 @@ impl PageCache {
         }
         page.dirty = true;
         if !page.writeback {
-            self.clean.unlink(id, &mut self.pages);
+            self.clean.unlink(id, self.pages.all());
         }
         self.dirty += 1;
         let file = &mut self.files[inode];
@@ -198,7 +198,7 @@ impl PageCache {
         file.dirty += 1;
         if file.dirty == 1 {
             file.dirtied_ns = now_ns;
-            self.dirty_files.push_tail(inode, &mut self.files);
+            self.dirty_files.push_tail(inode, self.files.all());
         }
         if let Some(global) = &mut self.global {
             global.insert(block, id, &mut self.nodes);
@@ -214,7 +214,7 @@ impl PageCache {
         file.tree.set_tag(index, false, &mut self.nodes);
         file.dirty -= 1;
         if file.dirty == 0 {
-            self.dirty_files.unlink(inode, &mut self.files);
+            self.dirty_files.unlink(inode, self.files.all());
         }
         if let Some(global) = &mut self.global {
             global.remove(block, &mut self.nodes);
@@ -241,7 +241,7 @@ impl PageCache {
         self.writeback -= 1;
         self.files[inode].busy -= 1;
         if !dirty {
-            self.clean.push_head(id, &mut self.pages);
+            self.clean.push_head(id, self.pages.all());
         }
     }
 
@@ -255,7 +255,7 @@ impl PageCache {
             if self.pages[id].dirty && dirty_too {
                 self.undirty(id);
                 if !self.pages[id].writeback {
-                    self.clean.push_head(id, &mut self.pages);
+                    self.clean.push_head(id, self.pages.all());
                 }
             }
             if self.is_evictable(id) {
@@ -297,7 +297,7 @@ impl PageCache {
     }
 
     fn drop_page(&mut self, id: u32) {
-        self.clean.unlink(id, &mut self.pages);
+        self.clean.unlink(id, self.pages.all());
         let Page { inode, index, .. } = self.pages[id];
         let file = &mut self.files[inode];
         let before = file.tree.nodes();

@@ -119,7 +119,7 @@ impl Overlap {
             if self.number(slot) >= wanted.before {
                 break;
             }
-            at[usize::from(slot != at[0])] = self.extras[slot as usize].links[kind][1];
+            at[usize::from(slot != at[0])] = self.extras[slot as usize].links[kind].behind;
             if !self.fits(frame, slot, wanted) {
                 continue;
             }
@@ -149,7 +149,7 @@ impl Overlap {
                 if *aside && self.fits(frame, slot, wanted) {
                     return true;
                 }
-                slot = links[LINE][1];
+                slot = links[LINE].behind;
             }
             false
         })
@@ -163,11 +163,15 @@ impl Overlap {
         }
     }
 
+    /// Returns the page number within its block, or [`NONE`] for no page.
+    fn offset(&self, page: u32) -> u32 {
+        if page == NONE { NONE } else { self.pages_per_block.rem(page) }
+    }
+
     fn fits(&self, frame: &Frame, slot: u32, wanted: Wanted) -> bool {
         let step = &frame.steps[slot].step;
-        let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
         wanted.operation.is_none_or(|operation| operation == step.operation)
-            && wanted.offset.is_none_or(|wanted| wanted != NONE && wanted == offset(step.page))
+            && wanted.offset.is_none_or(|wanted| wanted != NONE && wanted == self.offset(step.page))
             && wanted.interrupts.is_none_or(|group| self.interrupts(frame, &group, slot))
     }
 
@@ -215,7 +219,7 @@ impl Overlap {
         };
         let first = all[if self.passing { CHANGES } else { 0 }].head;
         let some = |slot: u32| (slot != NONE).then_some(slot);
-        let behind = |&slot: &u32| some(self.extras[slot as usize].links[LINE][1]);
+        let behind = |&slot: &u32| some(self.extras[slot as usize].links[LINE].behind);
         let waiting = std::iter::successors(some(first), behind);
         begun.into_iter().flat_map(|head| frame.steps.line(head)).chain(waiting).find(changes)
     }
@@ -267,10 +271,9 @@ impl Overlap {
         let step = frame.steps[slot].step;
         let package = self.luns[step.lun as usize].package;
         let same = self.options.multi_plane == MultiPlane::SameOffset && step.operation != Operation::Erase;
-        let offset = |page| if page == NONE { NONE } else { self.pages_per_block.rem(page) };
         let wanted = Wanted {
             operation: Some(step.operation),
-            offset: same.then(|| offset(step.page)),
+            offset: same.then(|| self.offset(step.page)),
             ..self.wanted(step.operation == Operation::Read, before)
         };
         let (first, end) = self.dies[die as usize].luns;
@@ -282,7 +285,7 @@ impl Overlap {
             }
             let found = self.candidate(frame, lun, wanted);
             if found != NONE {
-                self.unlink(frame, found);
+                self.list(frame, found, false);
                 frame.steps[last].behind = found;
                 last = found;
             }

@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::overlap::Overlap;
 use super::state::Extra;
 use crate::flash::Operation;
-use crate::util::NONE;
+use crate::util::{Chain, Linked, NONE, Neighbours};
 
 /// The line of a LUN that a step is in.
 pub(super) const LINE: usize = 0;
@@ -21,66 +21,37 @@ pub(super) const ALIKE: usize = 2;
 /// reads, one for other reads, and this one. Where reads may not pass, all steps are in the first.
 pub(super) const CHANGES: usize = 2;
 
-/// Steps in the order of their numbers, linked through [`Extra::links`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct List<const KIND: usize> {
-    pub head: u32,
-    tail: u32,
-}
-
-impl<const KIND: usize> Default for List<KIND> {
-    fn default() -> Self {
-        List { head: NONE, tail: NONE }
+impl<const KIND: usize> Linked<KIND> for Extra {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.links[KIND]
     }
 }
 
-impl<const KIND: usize> List<KIND> {
-    /// Puts a step where its number belongs, which is near one of the ends.
-    pub fn insert(&mut self, extras: &mut [Extra], slot: u32) {
-        let number = extras[slot as usize].number;
-        let (mut ahead, mut behind) = (self.tail, self.head);
-        loop {
-            if ahead == NONE || extras[ahead as usize].number < number {
-                behind = if ahead == NONE { self.head } else { extras[ahead as usize].links[KIND][1] };
-                break;
-            }
-            if extras[behind as usize].number > number {
-                ahead = extras[behind as usize].links[KIND][0];
-                break;
-            }
-            ahead = extras[ahead as usize].links[KIND][0];
-            behind = extras[behind as usize].links[KIND][1];
-        }
-        extras[slot as usize].links[KIND] = [ahead, behind];
-        self.join(extras, ahead, slot, slot, behind);
+/// Puts a step into a list where its number belongs, which is near one of the ends; or takes it out.
+fn set<const KIND: usize>(list: &mut Chain<KIND>, extras: &mut [Extra], slot: u32, waits: bool) {
+    if !waits {
+        return list.unlink(slot, extras);
     }
-
-    /// Takes a step out.
-    pub fn remove(&mut self, extras: &mut [Extra], slot: u32) {
-        let [ahead, behind] = extras[slot as usize].links[KIND];
-        self.join(extras, ahead, behind, ahead, behind);
-    }
-
-    /// Links `first` behind `ahead` and `last` ahead of `behind`.
-    fn join(&mut self, extras: &mut [Extra], ahead: u32, first: u32, last: u32, behind: u32) {
-        match ahead {
-            NONE => self.head = first,
-            ahead => extras[ahead as usize].links[KIND][1] = first,
+    let number = |slot: u32| extras[slot as usize].number;
+    let (mut ahead, mut behind) = (list.tail, list.head);
+    while ahead != NONE && number(ahead) > number(slot) {
+        if number(behind) > number(slot) {
+            return list.insert(slot, behind, extras);
         }
-        match behind {
-            NONE => self.tail = last,
-            behind => extras[behind as usize].links[KIND][0] = last,
-        }
+        ahead = extras[ahead as usize].links[KIND].before;
+        behind = extras[behind as usize].links[KIND].behind;
     }
+    let behind = if ahead == NONE { list.head } else { extras[ahead as usize].links[KIND].behind };
+    list.insert(slot, behind, extras);
 }
 
 /// The steps that wait at a LUN.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
     /// All steps that have not begun.
-    pub all: [List<LINE>; 3],
+    pub all: [Chain<LINE>; 3],
     /// The reads among them that are not put aside.
-    pub open: [List<OPEN>; 2],
+    pub open: [Chain<OPEN>; 2],
 }
 
 impl Lines {
@@ -106,29 +77,16 @@ impl Overlap {
         (page != NONE && !self.alike.is_empty()).then_some(at)
     }
 
-    /// Puts a step at the end of its line.
-    pub(super) fn enqueue(&mut self, frame: &Frame, slot: u32) {
+    /// Puts a step that begins to wait where its number belongs, or takes one that no longer waits out.
+    pub(super) fn list(&mut self, frame: &Frame, slot: u32, waits: bool) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
         let alike = self.alike_at(step.lun, step.page);
         let Overlap { luns, extras, alike: lists, .. } = self;
         let lines = &mut luns[step.lun as usize].lines;
-        lines.all[line].insert(extras, slot);
+        set(&mut lines.all[line], extras, slot, waits);
         if self.passing && line != CHANGES {
-            lines.open[line].insert(extras, slot);
-            alike.into_iter().for_each(|at| lists[at].insert(extras, slot));
-        }
-    }
-
-    /// Takes a step that begins out of its line.
-    pub(super) fn unlink(&mut self, frame: &Frame, slot: u32) {
-        let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
-        let alike = self.alike_at(step.lun, step.page);
-        let Overlap { luns, extras, alike: lists, .. } = self;
-        let lines = &mut luns[step.lun as usize].lines;
-        lines.all[line].remove(extras, slot);
-        if self.passing && line != CHANGES {
-            lines.open[line].remove(extras, slot);
-            alike.into_iter().for_each(|at| lists[at].remove(extras, slot));
+            set(&mut lines.open[line], extras, slot, waits);
+            alike.into_iter().for_each(|at| set(&mut lists[at], extras, slot, waits));
         }
     }
 
@@ -136,7 +94,7 @@ impl Overlap {
     pub(super) fn put_aside(&mut self, frame: &Frame, slot: u32, awaited: u32) {
         let line = self.line_of(frame, slot);
         let lun = frame.steps[slot].step.lun as usize;
-        self.luns[lun].lines.open[line].remove(&mut self.extras, slot);
+        set(&mut self.luns[lun].lines.open[line], &mut self.extras, slot, false);
         let next = std::mem::replace(&mut self.extras[awaited as usize].waiting, slot);
         (self.extras[slot as usize].aside, self.extras[slot as usize].next) = (true, next);
     }
@@ -148,7 +106,7 @@ impl Overlap {
             let line = self.line_of(frame, slot);
             let lun = frame.steps[slot].step.lun as usize;
             self.extras[slot as usize].aside = false;
-            self.luns[lun].lines.open[line].insert(&mut self.extras, slot);
+            set(&mut self.luns[lun].lines.open[line], &mut self.extras, slot, true);
             slot = self.extras[slot as usize].next;
         }
     }

@@ -21,13 +21,13 @@
 use std::collections::VecDeque;
 
 use super::frame::Frame;
-use super::lines::{ALIKE, List};
+use super::lines::ALIKE;
 use super::state::{Die, Extra, Group, Lun, NO_EXTRA, NO_GROUP, Overlaps, Phase};
 use super::steps::{NO_STEP, Queued, Reference, Stage};
 use crate::device::settings::Settings;
 use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Step};
-use crate::util::{Divider, NONE};
+use crate::util::{Chain, Divider, NONE};
 
 /// Dies with their operations, and what waits for them.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Overlap {
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
     /// Reads of each LUN by page number in their block, where reads may pass and such reads go together.
-    pub alike: Vec<List<ALIKE>>,
+    pub alike: Vec<Chain<ALIKE>>,
     /// The last program or erasure of each block, if reads may pass.
     changes: Vec<Reference>,
     emitted: u64,
@@ -88,7 +88,7 @@ impl Overlap {
             extras: Vec::with_capacity(1024),
             touched: Vec::with_capacity(1024),
             finished: VecDeque::with_capacity(64),
-            alike: vec![List::default(); offsets],
+            alike: vec![Chain::default(); offsets],
             changes: vec![NO_STEP; if passing { blocks as usize } else { 0 }],
             pages_per_block: Divider::new(flash.pages_per_block),
             luns,
@@ -126,7 +126,7 @@ impl Overlap {
             let lun = &mut self.luns[step.lun as usize];
             lun.held[usize::from(step.operation != Operation::Read)] += 1;
             self.touched.push(lun.die);
-            self.enqueue(frame, slot);
+            self.list(frame, slot, true);
         }
     }
 
@@ -193,7 +193,7 @@ impl Overlap {
         let before = self.dies[die as usize].suspended.map(|suspended| suspended.before);
         let operation = frame.steps[slot].step.operation;
         self.count_passed(frame, die, slot);
-        self.unlink(frame, slot);
+        self.list(frame, slot, false);
         if self.options.multi_plane != MultiPlane::Off && self.gather(frame, die, slot, before) {
             self.overlaps.multi_plane[operation as usize] += 1;
         }

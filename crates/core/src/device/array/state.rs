@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::steps::{NO_STEP, Reference};
 use crate::flash::Operation;
 use crate::flash::parallel::Place;
-use crate::util::NONE;
+use crate::util::{NONE, Neighbours};
 
 /// How often operations overlapped or passed each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct Extra {
     /// Its number, which grows with every step.
     pub number: u64,
     /// Neighbours in its lists: [`super::lines`].
-    pub links: [[u32; 2]; 3],
+    pub links: [Neighbours; 3],
     /// Whether it is a read that was put aside; if so, the next one that waits for the same step.
     pub aside: bool,
     pub next: u32,
@@ -41,7 +41,7 @@ pub(super) struct Extra {
 /// The extra state of a step that is in no list and waits for nothing.
 pub(super) const NO_EXTRA: Extra = Extra {
     number: 0,
-    links: [[NONE; 2]; 3],
+    links: [Neighbours::NONE; 3],
     aside: false,
     next: NONE,
     waiting: NONE,

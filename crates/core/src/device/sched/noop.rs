@@ -50,12 +50,9 @@ impl Scheduler for Noop {
 }
 
 impl Noop {
-    /// Whether a request may issue now, as far as its chips are concerned.
+    /// Whether a request may issue now, as far as its chips are concerned, while some chip is busy.
     #[inline(never)] // keeps the path of an idle device short
     pub(super) fn may_issue(&self, request: &Request, array: &Array, ftl: &(impl Locate + ?Sized)) -> bool {
-        if array.all_idle() {
-            return true;
-        }
         let first = request.pages.first;
         match request.op {
             Op::Read => each(request, |page| array.takes(ftl.read_lun(first + page), true)),

@@ -61,7 +61,7 @@ impl Scheduler for NoopBusy {
             let id = self.arrived;
             self.arrived = pool.younger(id);
             // If all chips were idle the oldest would have issued: a flush passes nothing here.
-            if self.flushes == 0 && self.queue.may_issue(&pool[id], array, ftl) {
+            if self.flushes == 0 && (array.all_idle() || self.queue.may_issue(&pool[id], array, ftl)) {
                 self.queue.waiting.unlink(id, pool);
                 return Some(id);
             }

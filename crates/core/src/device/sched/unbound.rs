@@ -11,7 +11,7 @@ use super::{Array, Part, Space};
 use crate::flash::Work;
 use crate::ftl::Locate;
 use crate::request::{Ages, Pages, Pool};
-use crate::util::{Bits, NONE, Slab};
+use crate::util::{Bits, Chain, Linked, NONE, Neighbours, Slab};
 use crate::workload::Op;
 
 /// A waiting page: of a write that waits for a die, or of another request that waits for a page of a write.
@@ -20,38 +20,15 @@ struct Page {
     request: u32,
     /// Its index in the request.
     at: u32,
-    /// The page behind it in its list.
-    behind: u32,
+    /// Its neighbours in its list.
+    order: Neighbours,
     /// The pages that wait for this one.
-    readers: List,
+    readers: Chain,
 }
 
-/// A first-in first-out list of waiting pages.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    head: u32,
-    tail: u32,
-}
-
-const EMPTY: List = List { head: NONE, tail: NONE };
-
-impl List {
-    fn push(&mut self, id: u32, pages: &mut Slab<Page>) {
-        match self.tail {
-            NONE => self.head = id,
-            tail => pages[tail].behind = id,
-        }
-        self.tail = id;
-    }
-
-    fn pop(&mut self, pages: &mut Slab<Page>) -> Page {
-        let page = pages[self.head];
-        pages.release(self.head);
-        self.head = page.behind;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        page
+impl Linked for Page {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.order
     }
 }
 
@@ -60,9 +37,9 @@ impl List {
 pub(super) struct Unbound {
     pages: Slab<Page>,
     /// Pages to be written that have no die.
-    writes: List,
+    writes: Chain,
     /// Pages of other requests whose writes have just been bound.
-    released: List,
+    released: Chain,
     /// For each LPN, the newest page in `writes` that writes it, or [`NONE`].
     newest: Vec<u32>,
     /// A request that is not a write, from its first page that neither has issued nor waits.
@@ -78,8 +55,8 @@ impl Unbound {
         let luns = space.chips();
         Unbound {
             pages: Slab::default(),
-            writes: EMPTY,
-            released: EMPTY,
+            writes: Chain::default(),
+            released: Chain::default(),
             newest: vec![NONE; space.pages as usize],
             divided: None,
             taken: Bits::new(luns as usize),
@@ -103,7 +80,7 @@ impl Unbound {
         pool: &mut Pool,
     ) -> Option<u32> {
         if self.released.head != NONE {
-            let Page { request, at, .. } = self.released.pop(&mut self.pages);
+            let Page { request, at, .. } = take(&mut self.released, &mut self.pages);
             return Some(self.hand_out(request, Part::Pages { at, count: 1 }));
         }
         if let Some(id) = self.divide(pool) {
@@ -137,19 +114,19 @@ impl Unbound {
     }
 
     fn wait(&mut self, request: u32, at: u32) -> u32 {
-        self.pages.insert(Page { request, at, behind: NONE, readers: EMPTY })
+        self.pages.insert(Page { request, at, order: Neighbours::NONE, readers: Chain::default() })
     }
 
     fn wait_for_die(&mut self, id: u32, at: u32, lpn: u32) {
         let page = self.wait(id, at);
-        self.writes.push(page, &mut self.pages);
+        self.writes.push_tail(page, self.pages.all());
         self.newest[lpn as usize] = page;
     }
 
     /// Takes the oldest page that waits for a die; pages that waited for it go next.
     fn bind(&mut self, pool: &Pool) -> u32 {
         let page = self.writes.head;
-        let Page { request, at, readers, .. } = self.writes.pop(&mut self.pages);
+        let Page { request, at, readers, .. } = take(&mut self.writes, &mut self.pages);
         let newest = &mut self.newest[(pool[request].pages.first + at) as usize];
         if *newest == page {
             *newest = NONE;
@@ -169,7 +146,7 @@ impl Unbound {
             }
             let page = self.wait(id, at);
             let mut readers = self.pages[write].readers;
-            readers.push(page, &mut self.pages);
+            readers.push_tail(page, self.pages.all());
             self.pages[write].readers = readers;
             at += 1;
         }
@@ -184,4 +161,12 @@ impl Unbound {
         array.taken(self.luns, &mut self.taken);
         ftl.finds_room(&self.taken)
     }
+}
+
+/// Takes the first page of a list.
+fn take(list: &mut Chain, pages: &mut Slab<Page>) -> Page {
+    let first = list.head;
+    list.unlink(first, pages.all());
+    pages.release(first);
+    pages[first]
 }

@@ -9,7 +9,7 @@
 //! become free, or something new waits there.
 
 use crate::request::Window;
-use crate::util::{Bits, NONE, Slab};
+use crate::util::{Bits, Chain, Linked, NONE, Neighbours, Slab};
 
 /// The waiting requests with the same chips, in order of arrival.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +20,22 @@ pub(super) struct Same {
     pub tail: u32,
     /// Every batch before this one has one of these chips, or is gone. Forgotten with the window.
     pub first_free: u64,
-    /// The next narrower and the next wider window with the same first chip, or [`NONE`].
-    narrower: u32,
-    wider: u32,
+    /// The next narrower and the next wider window with the same first chip.
+    order: Neighbours,
+}
+
+impl Linked for Same {
+    fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.order
+    }
 }
 
 /// The windows in which something waits.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     slots: Slab<Same>,
-    /// The narrowest window of each first chip; at the end, that of requests that touch no chip.
-    narrowest: Vec<u32>,
+    /// The windows of each first chip, narrowest first; at the end, that of requests that touch no chip.
+    rows: Vec<Chain>,
     /// First chips at which something waits, and which of them may be ready.
     starts: Bits,
     hopeful: Bits,
@@ -42,7 +47,7 @@ impl Windows {
     pub fn new(chips: u32) -> Windows {
         Windows {
             slots: Slab::with_capacity(256),
-            narrowest: vec![NONE; chips as usize + 1],
+            rows: vec![Chain::default(); chips as usize + 1],
             starts: Bits::new(chips as usize),
             hopeful: Bits::new(chips as usize),
             widest: 0,
@@ -51,7 +56,7 @@ impl Windows {
 
     /// Returns the number of chips, which is also the index of requests that touch none.
     fn chips(&self) -> u32 {
-        self.narrowest.len() as u32 - 1
+        self.rows.len() as u32 - 1
     }
 
     /// Returns the slot of a window, which gets a request at once.
@@ -62,36 +67,26 @@ impl Windows {
             self.hopeful.set(row);
             self.widest = self.widest.max(chips.width);
         }
-        let (mut narrower, mut wider) = (NONE, self.narrowest[row as usize]);
+        let mut wider = self.rows[row as usize].head;
         while wider != NONE && self.slots[wider].chips.width < chips.width {
-            (narrower, wider) = (wider, self.slots[wider].wider);
+            wider = self.slots[wider].order.behind;
         }
         if wider != NONE && self.slots[wider].chips.width == chips.width {
             return wider;
         }
         let chips = Window { first: row, ..chips };
-        let slot = self.slots.insert(Same { chips, head: NONE, tail: NONE, first_free: 0, narrower, wider });
-        match narrower {
-            NONE => self.narrowest[row as usize] = slot,
-            narrower => self.slots[narrower].wider = slot,
-        }
-        if wider != NONE {
-            self.slots[wider].narrower = slot;
-        }
+        let order = Neighbours::NONE;
+        let slot = self.slots.insert(Same { chips, head: NONE, tail: NONE, first_free: 0, order });
+        self.rows[row as usize].insert(slot, wider, self.slots.all());
         slot
     }
 
     /// Forgets a window in which nothing waits any more.
     pub fn remove(&mut self, slot: u32) {
-        let Same { chips, narrower, wider, .. } = self.slots[slot];
-        match narrower {
-            NONE => self.narrowest[chips.first as usize] = wider,
-            narrower => self.slots[narrower].wider = wider,
-        }
-        if wider != NONE {
-            self.slots[wider].narrower = narrower;
-        }
-        if narrower == NONE && wider == NONE && chips.width > 0 {
+        let chips = self.slots[slot].chips;
+        let row = &mut self.rows[chips.first as usize];
+        row.unlink(slot, self.slots.all());
+        if row.head == NONE && chips.width > 0 {
             self.starts.clear(chips.first);
             self.hopeful.clear(chips.first);
         }
@@ -117,7 +112,7 @@ impl Windows {
     #[inline]
     pub fn each_free(&mut self, taken: &Bits, mut found: impl FnMut(u32)) {
         let chips = self.chips();
-        if let Some(none) = self.slots.get(self.narrowest[chips as usize]) {
+        if let Some(none) = self.slots.get(self.rows[chips as usize].head) {
             found(none.head);
         }
         let mut from = 0;
@@ -126,7 +121,7 @@ impl Windows {
             let mut any = false;
             // Chips from `start` on that are known not to be taken.
             let mut reach = 1;
-            let mut slot = self.narrowest[start as usize];
+            let mut slot = self.rows[start as usize].head;
             while let Some(same) = self.slots.get(slot) {
                 while reach < same.chips.width && !taken.get(same.chips.member(reach, chips)) {
                     reach += 1;
@@ -136,7 +131,7 @@ impl Windows {
                 }
                 found(same.head);
                 any = true;
-                slot = same.wider;
+                slot = same.order.behind;
             }
             if !any {
                 self.hopeful.clear(start);

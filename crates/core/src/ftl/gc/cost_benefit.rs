@@ -12,7 +12,7 @@
 //! the oldest has the greatest value, and since every modification moves a block to the end of another list,
 //! it is at the head of its list.
 
-use super::lists::{Buckets, Links};
+use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};
 use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,7 +24,6 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct CostBenefit {
     space: Space,
-    links: Links,
     buckets: Buckets,
     /// When each block was last modified.
     modified: Vec<u64>,
@@ -32,24 +31,18 @@ pub(super) struct CostBenefit {
 
 impl Victims for CostBenefit {
     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> CostBenefit {
-        CostBenefit {
-            space,
-            links: Links::new(space.blocks()),
-            buckets: Buckets::new(&space),
-            modified: vec![0; space.blocks() as usize],
-        }
+        CostBenefit { space, buckets: Buckets::new(&space), modified: vec![0; space.blocks() as usize] }
     }
 
     fn close(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
         self.modified[block as usize] = now;
-        self.buckets.push(&mut self.links, lun, block, valid);
+        self.buckets.push(lun, block, valid);
     }
 
     #[inline]
     fn invalidate(&mut self, lun: u32, block: u32, valid: u32, now: u64) {
         self.modified[block as usize] = now;
-        self.buckets.unlink(&mut self.links, lun, block, valid + 1);
-        self.buckets.push(&mut self.links, lun, block, valid);
+        self.buckets.lower(lun, block, valid);
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
@@ -77,11 +70,11 @@ impl Victims for CostBenefit {
     }
 
     fn remove(&mut self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
-        self.buckets.unlink(&mut self.links, lun, block, valid(block));
+        self.buckets.unlink(lun, block, valid(block));
     }
 
     fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.buckets.each(&self.links, lun, visit);
+        self.buckets.each(lun, visit);
     }
 
     fn modified(&self, block: u32) -> u64 {

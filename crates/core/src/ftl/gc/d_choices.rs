@@ -24,15 +24,20 @@ section! {
     }
 }
 
+/// As many draws as the key says.
+pub(super) type DChoices = Drawn<true>;
+
+/// Blocks drawn at random: several, or one.
 #[derive(Clone, Debug)]
-pub(super) struct DChoices {
+pub(super) struct Drawn<const SEVERAL: bool> {
     draws: u32,
     closed: Closed,
 }
 
-impl Victims for DChoices {
-    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> DChoices {
-        DChoices { draws: keys.d_choices.draws, closed: Closed::new(space, rng) }
+impl<const SEVERAL: bool> Victims for Drawn<SEVERAL> {
+    fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus) -> Drawn<SEVERAL> {
+        let draws = if SEVERAL { keys.d_choices.draws } else { 1 };
+        Drawn { draws, closed: Closed::new(space, rng) }
     }
 
     fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {

@@ -4,9 +4,9 @@
 //! closed form assumes exactly that (Xiang and Kurkoski 2012; Desnoyers, SYSTOR 2012); skipping full blocks
 //! would make it another policy.
 
-use super::lists::{Ends, Links};
+use super::lists::{Links, each, links};
 use super::{Need, Own, Space, Victims};
-use crate::util::NONE;
+use crate::util::{Chain, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "fifo";
@@ -17,16 +17,16 @@ pub type Keys = ();
 pub(super) struct Fifo {
     links: Links,
     /// Closed blocks of each LUN, oldest first.
-    queues: Vec<Ends>,
+    queues: Vec<Chain>,
 }
 
 impl Victims for Fifo {
     fn new(_keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> Fifo {
-        Fifo { links: Links::new(space.blocks()), queues: vec![Ends::EMPTY; space.luns as usize] }
+        Fifo { links: links(&space), queues: vec![Chain::default(); space.luns as usize] }
     }
 
     fn close(&mut self, lun: u32, block: u32, _valid: u32, _now: u64) {
-        self.links.push_tail(&mut self.queues[lun as usize], block);
+        self.queues[lun as usize].push_tail(block, &mut self.links);
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
@@ -36,10 +36,10 @@ impl Victims for Fifo {
     }
 
     fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
-        self.links.unlink(&mut self.queues[lun as usize], block);
+        self.queues[lun as usize].unlink(block, &mut self.links);
     }
 
     fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.links.each(self.queues[lun as usize], &mut |block| visit(block, None));
+        each(&self.links, self.queues[lun as usize], &mut |block| visit(block, None));
     }
 }

@@ -1,72 +1,30 @@
 //! Lists of blocks: in order of age, and by the number of valid slots.
 
 use super::Space;
-use crate::util::NONE;
-
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    prev: u32,
-    next: u32,
-}
-
-/// Ends of a list.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
-    pub head: u32,
-    tail: u32,
-}
-
-impl Ends {
-    pub const EMPTY: Ends = Ends { head: NONE, tail: NONE };
-}
+use crate::util::{Chain, NONE, Neighbours};
 
 /// Links of lists that have no block in common.
-#[derive(Clone, Debug)]
-pub(super) struct Links(Vec<Link>);
+pub(super) type Links = Vec<Neighbours>;
 
-impl Links {
-    pub(crate) fn new(blocks: u32) -> Links {
-        Links(vec![Link { prev: NONE, next: NONE }; blocks as usize])
-    }
+/// Makes the links of blocks that are in no list.
+pub(super) fn links(space: &Space) -> Links {
+    vec![Neighbours::NONE; space.blocks() as usize]
+}
 
-    #[inline]
-    pub(crate) fn push_tail(&mut self, ends: &mut Ends, block: u32) {
-        let tail = ends.tail;
-        ends.tail = block;
-        if tail == NONE {
-            ends.head = block;
-        } else {
-            self.0[tail as usize].next = block;
-        }
-        self.0[block as usize] = Link { prev: tail, next: NONE };
-    }
-
-    #[inline]
-    pub(crate) fn unlink(&mut self, ends: &mut Ends, block: u32) {
-        let Link { prev, next } = self.0[block as usize];
-        match prev {
-            NONE => ends.head = next,
-            prev => self.0[prev as usize].next = next,
-        }
-        match next {
-            NONE => ends.tail = prev,
-            next => self.0[next as usize].prev = prev,
-        }
-    }
-
-    pub(crate) fn each(&self, ends: Ends, visit: &mut dyn FnMut(u32)) {
-        let mut block = ends.head;
-        while block != NONE {
-            visit(block);
-            block = self.0[block as usize].next;
-        }
+/// Visits the blocks of a list, the oldest first.
+pub(super) fn each(links: &[Neighbours], list: Chain, visit: &mut dyn FnMut(u32)) {
+    let mut block = list.head;
+    while block != NONE {
+        visit(block);
+        block = links[block as usize].behind;
     }
 }
 
 /// Blocks by LUN and number of valid slots, in the order in which they reached that number.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
-    ends: Vec<Ends>,
+    lists: Vec<Chain>,
+    pub links: Links,
     /// A lower bound for each LUN: no block of it has fewer valid slots.
     least: Vec<u32>,
     slots_per_block: u32,
@@ -75,7 +33,8 @@ pub(super) struct Buckets {
 impl Buckets {
     pub(crate) fn new(space: &Space) -> Buckets {
         Buckets {
-            ends: vec![Ends::EMPTY; (space.luns * (space.slots_per_block + 1)) as usize],
+            lists: vec![Chain::default(); (space.luns * (space.slots_per_block + 1)) as usize],
+            links: links(space),
             least: vec![space.slots_per_block; space.luns as usize],
             slots_per_block: space.slots_per_block,
         }
@@ -87,23 +46,37 @@ impl Buckets {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, links: &mut Links, lun: u32, block: u32, valid: u32) {
+    pub(crate) fn push(&mut self, lun: u32, block: u32, valid: u32) {
         let at = self.at(lun, valid);
-        links.push_tail(&mut self.ends[at], block);
+        self.lists[at].push_tail(block, &mut self.links);
         let least = &mut self.least[lun as usize];
         *least = (*least).min(valid);
     }
 
     #[inline]
-    pub(crate) fn unlink(&mut self, links: &mut Links, lun: u32, block: u32, valid: u32) {
+    pub(crate) fn unlink(&mut self, lun: u32, block: u32, valid: u32) {
         let at = self.at(lun, valid);
-        links.unlink(&mut self.ends[at], block);
+        self.lists[at].unlink(block, &mut self.links);
+    }
+
+    /// Moves a block that has lost a valid slot, and has this many left.
+    #[inline]
+    pub(crate) fn lower(&mut self, lun: u32, block: u32, valid: u32) {
+        self.unlink(lun, block, valid + 1);
+        self.push(lun, block, valid);
     }
 
     /// Returns the block that first reached a number of valid slots, or [`NONE`].
     #[inline]
     pub(crate) fn head(&self, lun: u32, valid: u32) -> u32 {
-        self.ends[self.at(lun, valid)].head
+        self.lists[self.at(lun, valid)].head
+    }
+
+    /// Returns the block that first reached the fewest valid slots of a LUN's blocks.
+    #[inline]
+    pub(crate) fn first(&mut self, lun: u32) -> u32 {
+        let least = self.least(lun);
+        self.head(lun, least)
     }
 
     /// Returns the fewest valid slots that a block of the LUN has.
@@ -118,9 +91,9 @@ impl Buckets {
         valid
     }
 
-    pub(crate) fn each(&self, links: &Links, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
+    pub(crate) fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
         for valid in 0..=self.slots_per_block {
-            links.each(self.ends[self.at(lun, valid)], &mut |block| visit(block, Some(valid)));
+            each(&self.links, self.lists[self.at(lun, valid)], &mut |block| visit(block, Some(valid)));
         }
     }
 }

@@ -5,11 +5,11 @@
 //! Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy. Constant time: the window
 //! is kept in lists by valid slots, younger blocks wait in a queue.
 
-use super::lists::{Buckets, Ends, Links};
+use super::lists::{Buckets, each};
 use super::{Need, Own, Space, Victims};
 use crate::config::section;
 use crate::config::section::count;
-use crate::util::{Bits, NONE};
+use crate::util::{Bits, Chain, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "windowed-greedy";
@@ -28,18 +28,17 @@ section! {
 #[derive(Clone, Debug)]
 pub(super) struct WindowedGreedy {
     window: u32,
-    links: Links,
     buckets: Buckets,
     /// Blocks in the window, by LUN, and whether a block is in it.
     len: Vec<u32>,
     inside: Bits,
     /// Blocks of each LUN that are younger than the window, oldest first.
-    younger: Vec<Ends>,
+    younger: Vec<Chain>,
 }
 
 impl WindowedGreedy {
     fn enter(&mut self, lun: u32, block: u32, valid: u32) {
-        self.buckets.push(&mut self.links, lun, block, valid);
+        self.buckets.push(lun, block, valid);
         self.inside.set(block);
         self.len[lun as usize] += 1;
     }
@@ -49,11 +48,10 @@ impl Victims for WindowedGreedy {
     fn new(keys: &Own, space: Space, _rng: Xoshiro256PlusPlus) -> WindowedGreedy {
         WindowedGreedy {
             window: keys.windowed_greedy.window,
-            links: Links::new(space.blocks()),
             buckets: Buckets::new(&space),
             len: vec![0; space.luns as usize],
             inside: Bits::new(space.blocks() as usize),
-            younger: vec![Ends::EMPTY; space.luns as usize],
+            younger: vec![Chain::default(); space.luns as usize],
         }
     }
 
@@ -62,41 +60,39 @@ impl Victims for WindowedGreedy {
         if self.len[lun as usize] < self.window {
             self.enter(lun, block, valid);
         } else {
-            self.links.push_tail(&mut self.younger[lun as usize], block);
+            self.younger[lun as usize].push_tail(block, &mut self.buckets.links);
         }
     }
 
     #[inline]
     fn invalidate(&mut self, lun: u32, block: u32, valid: u32, _now: u64) {
         if self.inside.get(block) {
-            self.buckets.unlink(&mut self.links, lun, block, valid + 1);
-            self.buckets.push(&mut self.links, lun, block, valid);
+            self.buckets.lower(lun, block, valid);
         }
     }
 
     fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
-        let least = self.buckets.least(need.lun);
-        self.buckets.head(need.lun, least)
+        self.buckets.first(need.lun)
     }
 
     fn remove(&mut self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32) {
         let younger = &mut self.younger[lun as usize];
         if !self.inside.get(block) {
-            self.links.unlink(younger, block);
+            younger.unlink(block, &mut self.buckets.links);
             return;
         }
-        self.buckets.unlink(&mut self.links, lun, block, valid(block));
+        self.buckets.unlink(lun, block, valid(block));
         self.inside.clear(block);
         self.len[lun as usize] -= 1;
         let next = younger.head;
         if next != NONE {
-            self.links.unlink(younger, next);
+            younger.unlink(next, &mut self.buckets.links);
             self.enter(lun, next, valid(next));
         }
     }
 
     fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        self.buckets.each(&self.links, lun, visit);
-        self.links.each(self.younger[lun as usize], &mut |block| visit(block, None));
+        self.buckets.each(lun, visit);
+        each(&self.buckets.links, self.younger[lun as usize], &mut |block| visit(block, None));
     }
 }

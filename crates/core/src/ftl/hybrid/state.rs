@@ -40,20 +40,14 @@ impl Store {
             return Damage::impossible("it holds a device of another size");
         }
         for (logical, (block, next)) in (0..).zip(data).filter(|(_, (block, _))| *block != NONE) {
-            store.take_up(
-                block,
-                Block { role: Role::Data, owner: logical, next, ..Block::FREE },
-                &mut claims,
-            )?;
+            let at = Block { role: Role::Data, owner: logical, next, ..Block::FREE };
+            store.take_up(block, at, &mut claims)?;
             store.data[logical as usize] = block;
         }
         let mut found = Vec::with_capacity(logs.len());
         for (born, (block, owner, next, in_order)) in (0..).zip(logs) {
-            store.take_up(
-                block,
-                Block { role: Role::Log, owner, next, in_order, ..Block::FREE },
-                &mut claims,
-            )?;
+            let at = Block { role: Role::Log, owner, next, in_order, ..Block::FREE };
+            store.take_up(block, at, &mut claims)?;
             found.push(FoundLog { block, born });
         }
         store.pool.retire(&claims)?;

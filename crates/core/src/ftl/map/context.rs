@@ -1,5 +1,8 @@
 //! What a mapping cache does on flash: reads and programs of translation pages.
 
+use std::iter::Rev;
+use std::ops::Range;
+
 use super::pages::TranslationPages;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
@@ -23,6 +26,12 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Returns the LPNs after this one that the request needs of the same translation page, the last one first.
+    pub(super) fn ahead_of(&self, lpn: u32) -> Rev<Range<u32>> {
+        let (_, end) = self.pages.range(self.pages.of(lpn));
+        (lpn + 1..(lpn + 1 + self.ahead).min(end)).rev()
+    }
+
     /// Reads a translation page.
     #[inline(always)] // saves half a percent of all instructions
     pub(super) fn read(&mut self, page: u32) {

@@ -20,8 +20,6 @@
 //! larger than the cache; the first one that has already left misses again and loads the rest.
 
 use std::fmt::Debug;
-use std::iter::Rev;
-use std::ops::Range;
 
 use super::context::Context;
 use super::entries::Entries;
@@ -56,16 +54,6 @@ choice! {
         Entry = "entry",
         /// it, and those the rest of its request needs of the same translation page
         Request = "request",
-    }
-}
-
-impl Load {
-    /// Returns the LPNs whose mappings come in along with that of an LPN that misses, the last one first.
-    #[inline]
-    pub(super) fn along(self, lpn: u32, context: &Context) -> Rev<Range<u32>> {
-        let ahead = if self == Load::Request { context.ahead } else { 0 };
-        let (_, end) = context.pages.range(context.pages.of(lpn));
-        (lpn + 1..(lpn + 1 + ahead).min(end)).rev()
     }
 }
 
@@ -136,6 +124,17 @@ impl Segmented {
         if entries.is_dirty(id) {
             self.dirty_in[usize::from(!protected)] -= 1;
             self.dirty_in[usize::from(protected)] += 1;
+        }
+    }
+
+    /// Brings in what the rest of the request needs of the translation page that a load reads for an LPN.
+    #[inline(never)] // keeps the path of `ftl.load = "entry"` short
+    fn fetch_ahead(&mut self, entries: &mut Entries<bool>, (lpn, load): (u32, u32), context: &mut Context) {
+        for other in context.ahead_of(lpn) {
+            if entries.slab.find(other) == NONE {
+                entries.insert(self, other, load);
+                entries.make_room(self, context);
+            }
         }
     }
 }
@@ -233,11 +232,8 @@ impl Policy for Segmented {
     fn fetch(&mut self, entries: &mut Entries<bool>, lpn: u32, context: &mut Context) -> (u32, bool) {
         entries.make_room(self, context);
         let load = context.load(context.pages.of(lpn));
-        for other in self.load.along(lpn, context) {
-            if entries.slab.find(other) == NONE {
-                entries.insert(self, other, load);
-                entries.make_room(self, context);
-            }
+        if self.load == Load::Request {
+            self.fetch_ahead(entries, (lpn, load), context);
         }
         (entries.insert(self, lpn, load), false)
     }

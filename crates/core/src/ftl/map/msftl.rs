@@ -265,10 +265,12 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         } else if !hit {
             self.make_room(context);
             let load = context.load_unit(context.pages.of(lpn));
-            for other in self.load.along(lpn, context) {
-                if !self.cached(other, context.pages) {
-                    self.insert(other, load);
-                    self.make_room(context);
+            if self.load == Load::Request {
+                for other in context.ahead_of(lpn) {
+                    if !self.cached(other, context.pages) {
+                        self.insert(other, load);
+                        self.make_room(context);
+                    }
                 }
             }
             self.insert(lpn, load);
@@ -319,13 +321,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
 
     fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32)) {
         match &self.held {
-            Held::Flat(flat) => {
-                let mut from = 0;
-                while let Some(lpn) = flat.cached.next_set(from, pages.lpns()) {
-                    visit(lpn);
-                    from = lpn + 1;
-                }
-            }
+            Held::Flat(flat) => flat.cached.members(0, pages.lpns()).for_each(visit),
             Held::Bounded(cache) => cache.each_cached(pages, visit),
         }
     }

@@ -116,7 +116,7 @@ impl Batches {
         let number = self.created;
         let batch = Batch { number, queue: Queue::default(), pages: 0, half, key, order: Neighbours::NONE };
         let slot = self.slots.insert(batch);
-        self.order[half as usize].push_tail(slot, &mut self.slots);
+        self.order[half as usize].push_tail(slot, self.slots.all());
         if let Some(key) = key {
             self.index.set(key, slot);
         }
@@ -197,7 +197,7 @@ impl Batches {
 
     fn delete(&mut self, slot: u32) {
         let Batch { half, key, .. } = self.slots[slot];
-        self.order[half as usize].unlink(slot, &mut self.slots);
+        self.order[half as usize].unlink(slot, self.slots.all());
         if let Some(key) = key {
             self.index.set(key, NONE);
         }

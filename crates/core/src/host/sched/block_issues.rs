@@ -13,19 +13,23 @@ pub(super) trait BlockIssue: Default {
     /// As [`Scheduler::NEEDS`].
     const NEEDS: Needs = BY_BLOCKS;
 
-    /// Appends block issues to `batch`, among them `writes`, all queued writes of a logical block; by default
-    /// them alone.
-    fn issue(
-        &mut self,
-        _block: u32,
-        writes: &mut Vec<u32>,
-        bundles: &mut Bundles,
-        pool: &mut Pool,
-        _around: &mut dyn Around,
-        batch: &mut Queue,
-    ) {
+    /// Appends block issues to the batch, among them the writes; by default them alone.
+    fn issue(&mut self, Issue { writes, bundles, pool, batch, .. }: &mut Issue) {
         bundles.issue(writes, pool, batch);
     }
+}
+
+/// A choice of the oldest writes, and what it works on.
+pub(super) struct Issue<'a> {
+    /// Their logical block.
+    pub block: u32,
+    /// All queued writes of that block.
+    pub writes: &'a mut Vec<u32>,
+    pub bundles: &'a mut Bundles,
+    pub pool: &'a mut Pool,
+    pub around: &'a mut dyn Around,
+    /// What goes, in this order.
+    pub batch: Queue,
 }
 
 /// What all of them need of the host.
@@ -57,9 +61,10 @@ impl<I: BlockIssue> Scheduler for ByBlocks<I> {
             None => Decision::Nothing,
             Some(NONE) => Decision::One(taken[0]),
             Some(block) => {
-                let mut batch = Queue::default();
-                how.issue(block, taken, bundles, pool, around, &mut batch);
-                Decision::Batch(batch)
+                let batch = Queue::default();
+                let mut issue = Issue { block, writes: taken, bundles, pool, around, batch };
+                how.issue(&mut issue);
+                Decision::Batch(issue.batch)
             }
         }
     }

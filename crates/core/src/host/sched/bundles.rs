@@ -98,7 +98,7 @@ impl Bundles {
         self.numbered += 1;
         let (number, order) = (self.numbered, Neighbours::NONE);
         let slot = self.places.insert(Position { number, block, queue: Queue::default(), order });
-        self.order.push_tail(slot, &mut self.places);
+        self.order.push_tail(slot, self.places.all());
         if block != NONE {
             self.open.set(block, slot);
         }
@@ -106,7 +106,7 @@ impl Bundles {
     }
 
     fn delete(&mut self, slot: u32) {
-        self.order.unlink(slot, &mut self.places);
+        self.order.unlink(slot, self.places.all());
         let block = self.places[slot].block;
         if block != NONE && self.open.get(block) == slot {
             self.open.set(block, NONE);

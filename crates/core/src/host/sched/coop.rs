@@ -12,10 +12,8 @@
 //! `coop` (`request::Mark`). If the FTL merges nothing, the query returns the empty set, and without a page
 //! cache nothing joins: what remains is IRBW.
 
-use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
-use super::bundles::Bundles;
-use super::{Around, Needs};
-use crate::request::{Pool, Queue};
+use super::Needs;
+use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks, Issue};
 use crate::util::NONE;
 
 pub(super) const NAME: &str = "coop";
@@ -38,29 +36,21 @@ pub(super) struct Preferential {
 impl BlockIssue for Preferential {
     const NEEDS: Needs = Needs { cooperation: true, ..BY_BLOCKS };
 
-    fn issue(
-        &mut self,
-        block: u32,
-        writes: &mut Vec<u32>,
-        bundles: &mut Bundles,
-        pool: &mut Pool,
-        around: &mut dyn Around,
-        batch: &mut Queue,
-    ) {
+    fn issue(&mut self, Issue { block, writes, bundles, pool, around, batch }: &mut Issue) {
         let Preferential { merged, preferred } = self;
         let first = writes.iter().map(|&id| pool[id].pages.first).min().expect("a bundle holds requests");
         let pages = writes.iter().map(|&id| pool[id].pages.pages).sum();
         around.query(first, pages, merged);
         for &merge_block in merged.iter() {
             preferred.clear();
-            if merge_block == block {
-                std::mem::swap(preferred, writes);
+            if merge_block == *block {
+                std::mem::swap(preferred, *writes);
             } else {
                 bundles.take_block(merge_block, pool, preferred);
             }
             around.join(merge_block, pool, preferred);
             let Some(&eldest) = preferred.first() else { continue };
-            pool[eldest].host.prioritized |= merge_block != block;
+            pool[eldest].host.prioritized |= merge_block != *block;
             bundles.issue(preferred, pool, batch);
             pool[preferred[0]].mark.begin = true;
             pool[preferred[preferred.len() - 1]].mark.end = true;
@@ -80,9 +70,8 @@ impl BlockIssue for Preferential {
 mod tests {
     use std::ops::Range;
 
-    use super::super::{Decision, Sched};
-    use super::*;
-    use crate::request::Request;
+    use super::super::{Around, Decision, Sched};
+    use crate::request::{Pool, Request};
     use crate::workload::Op;
 
     /// An FTL that gives prepared answers, below a page cache with these dirty pages.

@@ -10,10 +10,8 @@
 //! writes wait for the padding reads, which wait for writes of the block that the device holds. Padding is
 //! not a request of the host: it appears in no latency, and completes nothing.
 
-use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks};
-use super::bundles::Bundles;
-use super::{Around, Needs};
-use crate::request::{Pool, Queue};
+use super::Needs;
+use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks, Issue};
 use crate::workload::Op;
 
 pub(super) const NAME: &str = "padding";
@@ -34,16 +32,8 @@ pub(super) struct Padded {
 impl BlockIssue for Padded {
     const NEEDS: Needs = Needs { merges: true, ..BY_BLOCKS };
 
-    fn issue(
-        &mut self,
-        block: u32,
-        writes: &mut Vec<u32>,
-        bundles: &mut Bundles,
-        pool: &mut Pool,
-        around: &mut dyn Around,
-        batch: &mut Queue,
-    ) {
-        let pages = around.pages_of(block);
+    fn issue(&mut self, Issue { block, writes, bundles, pool, around, batch }: &mut Issue) {
+        let pages = around.pages_of(*block);
         self.covered.clear();
         self.covered.resize(pages.len(), false);
         for &id in writes.iter() {
