@@ -12,8 +12,8 @@ use ftlab_core::workload::{Op, SourceError};
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {
-    fn next_ns(&self) -> Option<u64> {
-        self.outbox.front().map(|&(bio, _)| self.bios[bio].submitted_ns.max(self.moved_ns))
+    fn next_ns(&self) -> u64 {
+        self.outbox.front().map_or(NEVER, |&(bio, _)| self.bios[bio].submitted_ns.max(self.moved_ns))
     }
 
     fn holds(&self, now_ns: u64) -> bool {

@@ -9,8 +9,9 @@ pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
-    /// Returns when the next request arrives; `None` if none will, or only after a completion or a timer.
-    fn next_ns(&self) -> Option<u64>;
+    /// Returns when the next request arrives, ns; [`NEVER`](crate::clock::NEVER) if none will, or only after a
+    /// completion or a timer.
+    fn next_ns(&self) -> u64;
 
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;

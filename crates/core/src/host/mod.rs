@@ -140,21 +140,13 @@ impl Host {
         };
         let request = &mut self.pool[id];
         request.dispatch_ns = now_ns;
-        if self.needs.hits | self.needs.blocks {
-            self.note_handed_over(id);
-        }
-        Ok(Some(id))
-    }
-
-    /// Notes what the scheduler needs to know about a request that is handed over.
-    #[inline(never)] // keeps the path short for schedulers that need nothing
-    fn note_handed_over(&mut self, id: u32) {
         if self.needs.hits {
-            self.awareness.dispatched(self.pool[id].pages);
+            self.awareness.dispatched(request.pages);
         }
         if self.needs.blocks {
             self.blocks.handed_over(id, &mut self.pool);
         }
+        Ok(Some(id))
     }
 
     /// Whether the next chosen request waits for the device; nothing is admitted meanwhile.
@@ -180,10 +172,8 @@ impl Host {
     ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but that is known only after it has
         // been let in: as with a full request queue, the rest waits outside.
-        while self.pending < self.depth
-            && let Some(arrival_ns) = arrivals.next_ns().filter(|&at_ns| at_ns <= now_ns)
-        {
-            let id = arrivals.take(arrival_ns, &mut self.pool)?;
+        while self.pending < self.depth && arrivals.next_ns() <= now_ns {
+            let id = arrivals.take(arrivals.next_ns(), &mut self.pool)?;
             if !(self.reshapes && self.reshape(id, arrivals)) {
                 self.enter(id, device);
             }

@@ -1,6 +1,7 @@
 //! Requests of a source as they arrive: a trace or a generator.
 
 use super::Arrivals;
+use crate::clock::NEVER;
 use crate::host::settings::Settings;
 use crate::request::{Pages, Paging, Pool, Request};
 use crate::util::Ring;
@@ -31,7 +32,10 @@ impl Intake {
         let pages = if op == Op::Flush {
             Pages::NONE
         } else {
-            let end = offset.checked_add(size).filter(|&end| end <= self.user_bytes && size > 0)?;
+            let end = offset.checked_add(size)?;
+            if end > self.user_bytes || size == 0 {
+                return None;
+            }
             self.paging.pages(op, offset, end)
         };
         let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
@@ -46,11 +50,13 @@ pub struct Replayed<'a> {
     next: Record,
     /// Whether there is no next one: the source has ended or failed.
     ended: bool,
+    /// When the next one arrives, ns.
+    due_ns: u64,
     arrived: u64,
     /// Requests that became part of another.
     merged: u64,
-    /// In closed replay: requests that may still arrive at time 0, and the completions that each let another
-    /// one arrive. `None` in open replay.
+    /// In closed replay: requests that may still arrive at time 0 after the next one, and the completions that
+    /// each let another one arrive. `None` in open replay.
     closed: Option<(u32, Ring)>,
     intake: Intake,
 }
@@ -68,6 +74,7 @@ impl<'a> Replayed<'a> {
             source,
             next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 },
             ended: false,
+            due_ns: NEVER,
             arrived: 0,
             merged: 0,
             closed: (settings.workload.replay == Replay::Closed).then(|| {
@@ -83,14 +90,20 @@ impl<'a> Replayed<'a> {
     /// Reads the next record.
     #[inline]
     fn fetch(&mut self) -> Result<(), SourceError> {
-        self.ended = true;
+        (self.ended, self.due_ns) = (true, NEVER);
         if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
             // Field by field: reading it as a whole would wait for the stores.
             (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
-            if time_ns > LATEST_NS && self.closed.is_none() {
-                return Err(self.late());
-            }
+            self.due_ns = match &mut self.closed {
+                None if time_ns > LATEST_NS => return Err(self.late()),
+                None => time_ns,
+                Some((0, completions)) => completions.pop().unwrap_or(NEVER),
+                Some((at_start, _)) => {
+                    *at_start -= 1;
+                    0
+                }
+            };
             self.ended = false;
         }
         Ok(())
@@ -125,13 +138,8 @@ impl Arrivals for Replayed<'_> {
     }
 
     #[inline]
-    fn next_ns(&self) -> Option<u64> {
-        match &self.closed {
-            _ if self.ended => None,
-            None => Some(self.next.time_ns),
-            Some((0, completions)) => completions.front(),
-            Some(_) => Some(0),
-        }
+    fn next_ns(&self) -> u64 {
+        self.due_ns
     }
 
     fn ended(&self) -> bool {
@@ -145,11 +153,6 @@ impl Arrivals for Replayed<'_> {
         let request = self.intake.request(number, arrival_ns, &self.next).ok_or_else(|| self.beyond())?;
         let id = pool.insert(request);
         self.fetch()?;
-        match &mut self.closed {
-            None => (),
-            Some((0, completions)) => completions.pop(),
-            Some((at_start, _)) => *at_start -= 1,
-        }
         self.arrived += 1;
         Ok(id)
     }
@@ -163,11 +166,14 @@ impl Arrivals for Replayed<'_> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            completions.push(now_ns);
             // Another one arrives for each request that became part of it.
-            for _ in 0..request.tag {
-                completions.push(now_ns);
+            let mut others = request.tag;
+            if self.due_ns == NEVER && !self.ended {
+                self.due_ns = now_ns;
+            } else {
+                others += 1;
             }
+            (0..others).for_each(|_| completions.push(now_ns));
         }
     }
 }

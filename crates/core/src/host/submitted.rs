@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Arrivals, Intake, LATEST_NS};
+use crate::clock::NEVER;
 use crate::flash::moves::{Move, Moves};
 use crate::host::settings::Settings;
 use crate::request::{Pool, Request};
@@ -156,8 +157,8 @@ impl Submitted {
 
 impl Arrivals for Submitted {
     #[inline]
-    fn next_ns(&self) -> Option<u64> {
-        self.waiting.front().map(|record| record.time_ns)
+    fn next_ns(&self) -> u64 {
+        self.waiting.front().map_or(NEVER, |record| record.time_ns)
     }
 
     fn ended(&self) -> bool {

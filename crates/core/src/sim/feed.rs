@@ -43,7 +43,7 @@ impl Feed<'_> {
 
 impl Arrivals for Feed<'_> {
     #[inline]
-    fn next_ns(&self) -> Option<u64> {
+    fn next_ns(&self) -> u64 {
         on!(self, it => it.next_ns())
     }
 

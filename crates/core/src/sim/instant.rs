@@ -87,7 +87,7 @@ impl Simulation<'_> {
     /// Lets the device begin work of its own.
     pub(super) fn begin_own(&mut self) {
         let Simulation { device, host, feed, ftl, work, now_ns, .. } = self;
-        let lull = !feed.ended() && feed.next_ns().is_none_or(|at_ns| at_ns > *now_ns);
+        let lull = !feed.ended() && feed.next_ns() > *now_ns;
         device.begin_own((*now_ns, lull), &mut host.pool, ftl, work);
     }
 

@@ -146,7 +146,9 @@ impl<'a> Simulation<'a> {
         }
         let first_ns = match &feed {
             Feed::Submitted(_) => None,
-            Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns().unwrap_or(0)),
+            Feed::Replayed(_) | Feed::Above(_) => {
+                Some(Some(feed.next_ns()).filter(|&at_ns| at_ns != NEVER).unwrap_or(0))
+            }
         };
         let mut used = Used::default();
         device.array().used(0, &mut used);
@@ -306,8 +308,8 @@ impl<'a> Simulation<'a> {
     #[inline(always)] // for every instant
     fn due_ns(&self) -> u64 {
         let admits = self.device.has_room() && !self.host.is_held();
-        let arrival_ns = if admits { self.feed.next_ns() } else { None };
-        self.device.next_ns().min(arrival_ns.unwrap_or(NEVER)).min(self.feed.timer_ns())
+        let arrival_ns = if admits { self.feed.next_ns() } else { NEVER };
+        self.device.next_ns().min(arrival_ns).min(self.feed.timer_ns())
     }
 
     /// Lets instants pass up to `until_ns`, or until every request has completed; returns false if the

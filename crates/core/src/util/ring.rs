@@ -26,17 +26,14 @@ impl Ring {
         self.pushed += 1;
     }
 
-    /// Returns the first time, if any.
+    /// Removes the first time and returns it, if there is one.
     #[inline]
-    pub fn front(&self) -> Option<u64> {
-        (self.pushed != self.popped).then(|| self.times[self.popped & (self.times.len() - 1)])
-    }
-
-    /// Removes the first time.
-    #[inline]
-    pub fn pop(&mut self) {
-        debug_assert!(self.pushed != self.popped, "a time is there");
-        self.popped += 1;
+    pub fn pop(&mut self) -> Option<u64> {
+        (self.pushed != self.popped).then(|| {
+            let first = self.times[self.popped & (self.times.len() - 1)];
+            self.popped += 1;
+            first
+        })
     }
 
     #[cold]
@@ -65,10 +62,11 @@ mod tests {
                         ring.push(time);
                         model.push_back(time);
                     }
-                    None if model.pop_front().is_some() => ring.pop(),
-                    None => (),
+                    None => prop_assert_eq!(ring.pop(), model.pop_front()),
                 }
-                prop_assert_eq!(ring.front(), model.front().copied());
+            }
+            while let Some(time) = model.pop_front() {
+                prop_assert_eq!(ring.pop(), Some(time));
             }
         }
     }
