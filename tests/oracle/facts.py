@@ -292,7 +292,7 @@ def bast_facts() -> list[Fact]:
 
 
 def kept_facts() -> list[Fact]:
-    """Returns facts of whose measurement too little was kept."""
+    """Returns the facts about whose measurement too little was kept."""
 
     def fact(name: str, simulator: str, settings: str, trace: str, metric: str, **rest: Any) -> Fact:
         return Fact(name, simulator, settings, ours="", trace=trace, metric=metric, **rest)

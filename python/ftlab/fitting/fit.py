@@ -155,7 +155,7 @@ class Fitter:
         return self._config
 
     def report_to(self, progress: Progress | None) -> None:
-        """Sends the progress that follows there, counted from 0."""
+        """Sends the progress made from now on to ``progress``, counted from 0."""
         self._progress, self._simulated = progress, 0
 
     def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:

@@ -26,7 +26,7 @@ class Table:
         self._known: set[str] = set()
 
     def wrong(self, key: str, why: str) -> UserError:
-        """Makes the error of a key."""
+        """Makes the error about a key."""
         return UserError(f"{self.place(key)}: {why}")
 
     def place(self, key: str) -> str:

@@ -165,7 +165,7 @@ faces! {
         fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
         /// Returns the merges so far.
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
-        /// Returns the figures that its parts report themselves, by part.
+        /// Returns its parts' own figures, by part.
         fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
         /// Returns the logical pages that the host wrote.
         fn host_slots(self: &Self) -> u64;

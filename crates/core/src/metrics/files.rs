@@ -99,7 +99,7 @@ pub struct PageCache {
     pub misses: u64,
     /// hits / (hits + misses).
     pub hit_ratio: Option<f64>,
-    /// Dirty pages written, by why.
+    /// Dirty pages written, by reason.
     pub pages_written: BTreeMap<&'static str, u64>,
     /// Greatest number of bytes dirty or being written.
     pub peak_dirty_bytes: u64,

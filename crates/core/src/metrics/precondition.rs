@@ -27,7 +27,7 @@ pub struct Preconditioning {
 pub enum Outcome {
     /// Write amplification is steady.
     Reached,
-    /// It was still not steady after the most rounds.
+    /// It was still not steady after the last round allowed.
     Capped,
 }
 

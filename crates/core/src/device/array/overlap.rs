@@ -333,7 +333,7 @@ impl Overlap {
         }
     }
 
-    /// Sends the data of the next step of an operation out; ends steps that have none.
+    /// Sends out the data of an operation's next step that has any; ends the steps before it.
     fn go_out(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let mut at = self.dies[die as usize].groups[index].at;
         while at != NONE && frame.steps[at].step.out_ns == 0 {

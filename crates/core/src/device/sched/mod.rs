@@ -57,7 +57,7 @@ pub enum Part {
     },
 }
 
-/// What a scheduler orders requests for.
+/// The chips and pages for which a scheduler orders requests.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// Channel of each chip (die, plane).

@@ -215,8 +215,8 @@ impl Log {
         }
     }
 
-    /// Takes an erased block, of a LUN or of all if they count as one, if there is one and the log may have
-    /// another.
+    /// Takes an erased block of a LUN (of any LUN, if they count as one), if there is one and the log may
+    /// have another.
     pub(super) fn take_block(&mut self, lun: u32, pool: &mut BlockPool) -> Option<u32> {
         if self.luns[lun as usize].held >= self.shape.limit {
             return None;

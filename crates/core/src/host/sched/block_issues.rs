@@ -13,7 +13,7 @@ pub(super) trait BlockIssue: Default {
     /// As [`Scheduler::NEEDS`].
     const NEEDS: Needs = BY_BLOCKS;
 
-    /// Appends block issues to the batch, among them the writes; by default them alone.
+    /// Appends block issues to the batch, among them the writes; by default the writes alone.
     fn issue(&mut self, Issue { writes, bundles, pool, batch, .. }: &mut Issue) {
         bundles.issue(writes, pool, batch);
     }
