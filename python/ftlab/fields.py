@@ -159,7 +159,7 @@ class SeriesReport(Section):
     """Points over time."""
 
     from_ns: int
-    """Begin of the first point."""
+    """Start of the first point."""
     width_ns: int
     """Width of each point."""
     count: list[int]
@@ -198,7 +198,7 @@ class Benchmark(Section):
     failed_ns: int | None
     """When a read-only device refused a write, which ended the clients; null if none did."""
     latency: Mapping[str, Mapping[str, Any]]
-    """End - begin of the operations of each kind."""
+    """End - start of the operations of each kind."""
     write_latency: SeriesReport
     """(c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point."""
     write_latency_mean_ns: float | None
