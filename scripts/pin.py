@@ -282,7 +282,7 @@ class Pins:
     """The cases and what runs them."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes it; ``folder`` takes inputs and outputs."""
+        """Makes the pins; ``folder`` takes inputs and outputs."""
         write_inputs(folder)
         self.folder = folder
         self.axes = axes(folder)

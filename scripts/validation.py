@@ -56,7 +56,7 @@ AGAINST = """
 Figures that SSDSim, MQSim and FlashSim gave once for the same question. Their commits were not recorded, nor
 were all traces. Where ftlab's side can be run again as the note of the measurement describes it, the row says
 "again" and its bound is checked; where it cannot, the row says what was not kept, and ftlab's figure is the
-one of that time. The difference is ftlab's from theirs. One row again:
+one that it gave then. The difference is ftlab's from theirs. One row again:
 `python scripts/validation.py --only NAME`; all, in CI: `python -m pytest tests/python/test_validation.py`.
 
 """

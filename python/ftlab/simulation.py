@@ -200,7 +200,7 @@ class Simulation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes it."""
+        """Closes the object."""
         self.close()
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 Each is a row of docs/validation.md. If the note of a measurement preserves enough of it, ``rerun`` measures
 ftlab's side again; a figure out of ``bound`` fails `make validation`. If not, ``missing`` says what is not
-known, and the row shows ftlab's figure of that time.
+known, and the row shows the figure that ftlab gave then.
 """
 
 from __future__ import annotations

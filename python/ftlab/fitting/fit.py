@@ -136,7 +136,7 @@ class Fitter:
         progress: Progress | None = None,
         load_state: str | None = None,
     ) -> None:
-        """Makes it; ``config`` is the device whose conflicts are targets; None: there are none.
+        """Makes the fitter; ``config`` is the device whose conflicts are targets; None: there are none.
 
         ``load_state`` is a saved state of the device.
         """

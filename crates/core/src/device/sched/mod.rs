@@ -71,7 +71,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Makes it from these settings.
+    /// Makes the space of these settings.
     pub fn new(settings: &Settings) -> Space {
         let channels = settings.spread().places().iter().map(|place| place.channel).collect();
         Space {

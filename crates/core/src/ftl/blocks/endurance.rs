@@ -54,7 +54,7 @@ pub struct Life {
 }
 
 impl Lives {
-    /// Makes one without limit and spare blocks.
+    /// Makes the lives of blocks without a limit, none of them spare.
     pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: u32::MAX,

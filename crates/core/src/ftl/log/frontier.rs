@@ -250,14 +250,15 @@ impl Log {
         }
     }
 
-    /// Makes an open block that waits, and that any data may fill, the frontier; returns whether there is one.
+    /// Turns an open block that waits, and that any data may fill, into the frontier; returns whether there
+    /// is one.
     pub(super) fn resume(&mut self, lun: u32) -> bool {
         let Some(front) = self.fronts.anyones(lun) else { return false };
         self.go_on(lun, front);
         true
     }
 
-    /// Makes the waiting open block of a front the frontier.
+    /// Makes a front's waiting open block the frontier.
     pub(super) fn go_on(&mut self, lun: u32, front: u32) {
         let next = self.fronts.take(lun, front);
         let at = &mut self.luns[lun as usize];

@@ -1,4 +1,5 @@
-//! The frame of schedulers by flash blocks: requests in the order of arrival, writes as block issues.
+//! The frame of schedulers that work by flash blocks: requests in the order of arrival, writes as block
+//! issues.
 //!
 //! The oldest request goes next. A read, trim or flush goes alone; a write takes along all queued writes of
 //! its logical block ([`super::bundles`]), and whatever a [`BlockIssue`] adds to them.
@@ -35,7 +36,7 @@ pub(super) struct Issue<'a> {
 /// What all of them need of the host.
 pub(super) const BY_BLOCKS: Needs = Needs { blocks: true, ..Needs::NOTHING };
 
-/// A scheduler by flash blocks.
+/// A scheduler that works by flash blocks.
 #[derive(Clone, Debug)]
 pub(super) struct ByBlocks<I> {
     bundles: Bundles,
