@@ -62,7 +62,7 @@ impl Overlap {
         let flash = &settings.flash;
         let options = flash.parallel;
         let passing = options.out_of_order || options.suspend != Suspend::Off;
-        // Dies are numbered in the order of their LUNs, which decides between events that fall together.
+        // Dies are numbered in the order of their LUNs, which decides between events that coincide.
         let mut dies: Vec<Die> = Vec::new();
         let mut luns = Vec::with_capacity(places.len());
         for place in places {
