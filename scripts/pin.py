@@ -282,7 +282,7 @@ class Pins:
     """The cases and what runs them."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes it; ``folder`` takes inputs and outputs."""
+        """Makes the pins; ``folder`` takes inputs and outputs."""
         write_inputs(folder)
         self.folder = folder
         self.axes = axes(folder)
@@ -293,7 +293,7 @@ class Pins:
         return tuple((axis, value) for axis, value in named.items() if value != next(iter(self.axes[axis])))
 
     def parse(self, text: str) -> Case:
-        """Returns the case of a name."""
+        """Returns the case with this name."""
         return self.case(dict(part.split("=", 1) for part in text.split()))
 
     def settings(self, case: Case) -> Settings:
@@ -440,7 +440,7 @@ def name_of(case: Case) -> str:
 
 
 def stripped(result: dict[str, Any]) -> dict[str, Any]:
-    """Returns a result without how it was computed and from which files."""
+    """Returns a result without what says how it was computed and from which files."""
     return {key: value for key, value in result.items() if key not in ("engine", "config")}
 
 

@@ -56,7 +56,7 @@ AGAINST = """
 Figures that SSDSim, MQSim and FlashSim gave once for the same question. Their commits were not recorded, nor
 were all traces. Where ftlab's side can be run again as the note of the measurement describes it, the row says
 "again" and its bound is checked; where it cannot, the row says what was not kept, and ftlab's figure is the
-one of that time. The difference is ftlab's from theirs. One row again:
+one that it gave then. The difference is ftlab's from theirs. One row again:
 `python scripts/validation.py --only NAME`; all, in CI: `python -m pytest tests/python/test_validation.py`.
 
 """
@@ -79,10 +79,10 @@ As the sources of SSDSim 2.1 (`flash.c`) and MQSim (`NVM_PHY_ONFI_NVDDR2.cpp` an
 - **Order on the bus.** First come, first served, commands among transfers; with
   `flash.bus = "commands-first"` waiting commands of reads and erases go before transfers. SSDSim serves reads
   before writes, and the data of the lowest chip first; MQSim sends the data of reads that wait, in their
-  order, then asks its scheduler. The event model has `commands-first` and `reads-first` beside `fcfs`: below
+  order, then asks its scheduler. The event model has `commands-first` and `reads-first` besides `fcfs`: below
   is what the order alone changes.
-- **Whole-page transfers.** Every touched logical page crosses the bus whole. With both others a transfer is
-  as long as the sectors are many. Requests of whole aligned pages are not concerned.
+- **Whole-page transfers.** Every touched logical page crosses the bus whole. In both others a transfer takes
+  as long as its sectors need. Requests of whole aligned pages are not concerned.
 
 With `flash.out_of_order` a die's reads go before its programs and erasures that wait, as in the queues of
 SSDSim and MQSim. "As in SSDSim and MQSim" holds only with `device.scheduler = "direct"`,

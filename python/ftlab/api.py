@@ -63,7 +63,7 @@ def run(
         skip_bad: lines of the trace that may fail to parse.
         out_of_range: addresses beyond the device: ``"error"``, ``"wrap"`` or ``"compact"``.
         speed: divide arrival times by this.
-        repeat: replay the trace this often.
+        repeat: replay the trace this many times.
         replay: ``"open"`` (recorded times) or ``"closed"`` (queue kept full).
         seed: of every random stream.
         set: overrides by dotted key, ``{"host.scheduler": "map+"}``. Sizes are text (``"16KiB"``) or a

@@ -42,7 +42,7 @@ class Plan:
     """Checked variants, not yet run."""
 
     def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[Run]) -> None:
-        """Makes it; see `prepare`."""
+        """Makes the plan; see `prepare`."""
         self.base = base
         self.vary = vary
         self.variants = variants

@@ -138,7 +138,7 @@ class PageCache(Section):
     hit_ratio: float | None
     """hits / (hits + misses)."""
     pages_written: Mapping[str, int]
-    """Dirty pages written, by why."""
+    """Dirty pages written, by reason."""
     peak_dirty_bytes: int
     """Greatest number of bytes dirty or being written."""
     cached_bytes: SeriesReport
@@ -159,7 +159,7 @@ class SeriesReport(Section):
     """Points over time."""
 
     from_ns: int
-    """Begin of the first point."""
+    """Start of the first point."""
     width_ns: int
     """Width of each point."""
     count: list[int]
@@ -198,7 +198,7 @@ class Benchmark(Section):
     failed_ns: int | None
     """When a read-only device refused a write, which ended the clients; null if none did."""
     latency: Mapping[str, Mapping[str, Any]]
-    """End - begin of the operations of each kind."""
+    """End - start of the operations of each kind."""
     write_latency: SeriesReport
     """(c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point."""
     write_latency_mean_ns: float | None
@@ -240,13 +240,14 @@ class Bottleneck(Section):
     """`chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
     number."""
     utilization: float
-    """Its share: near 1 it holds the run back, far below the requests came no faster."""
+    """Its share: near 1, it holds the run back; far below 1, the requests came no faster."""
     mean: float
     """Mean share of all of its kind: near its own where the load is even."""
 
 
 class Utilization(Section):
-    """How busy chips, dies and channels were; of what is under way at the end, what had passed."""
+    """How busy chips, dies and channels were; of what is under way at the end, only the time that has
+    passed counts."""
 
     chip_busy_ns: list[int]
     """Time each chip was busy: cells and bus."""
@@ -500,8 +501,8 @@ class MappingCache(Section):
     flushes: int
     """Flushes of all updated mappings: by amount (`ftl.flush`), and the host's."""
     unit_bytes: int
-    """Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the map in RAM
-    whole."""
+    """Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the whole map
+    in RAM."""
     directory_bytes: int
     """Size of the directory (GTD, MSD) in RAM: translation units x `ftl.entry`."""
 
@@ -515,7 +516,7 @@ class Bins(Section):
 
 
 class Summary(Section):
-    """A distribution of times t(i), over a set of n requests (or of what else the field names)."""
+    """A distribution of times t(i), over a set of n requests (or of whatever else the field names)."""
 
     count: int
     """n."""
@@ -598,7 +599,7 @@ class Fields(Section):
     flash: Flash
     """Flash operations by cause."""
     merges: Merges
-    """Merges of hybrid FTLs; zeros of a page-mapped FTL."""
+    """Merges of hybrid FTLs; zeros for a page-mapped FTL."""
     waf: Waf
     """Write amplification."""
     wear: Wear
@@ -616,11 +617,11 @@ class Fields(Section):
     throughput_bytes_per_s: float
     """(bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns."""
     benchmark: Benchmark | None
-    """What clients of a benchmark or a fio job saw; of runs with them."""
+    """What clients of a benchmark or a fio job saw, in runs with them."""
     page_cache: PageCache | None
-    """The host's page cache, of runs with one."""
+    """The host's page cache, in runs with one."""
     file_system: FileSystem | None
-    """The host's file system, of runs with one."""
+    """The host's file system, in runs with one."""
     series: IntervalsReport | None
     """What happened in each interval of simulated time, with `results.series`."""
     erase_map: EraseMap | None
@@ -628,7 +629,7 @@ class Fields(Section):
     miss_curve: MissCurves | None
     """The mapping cache's misses at every size, with `results.miss_curve`."""
     own: Mapping[str, Mapping[str, float | None]] | None
-    """Figures of parts' own, by part and name, where parts report any; null for what is not a number."""
+    """The parts' own figures, by part and name, where parts report any; null for what is not a number."""
     own_legend: list[dict[str, str]] | None
     """What each figure of `own` is."""
     engine: Engine

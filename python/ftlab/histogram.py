@@ -153,7 +153,7 @@ class Histogram:
     __hash__ = None  # type: ignore[assignment]
 
     def to_dict(self, percentiles: Iterable[float] = PERCENTILES) -> dict[str, Any]:
-        """Returns it as a part of a result with ``results.histograms``."""
+        """Returns the histogram as a part of a result with ``results.histograms``."""
         points = percentiles if self.count else ()
         return {
             "count": self.count,

@@ -45,7 +45,7 @@ class Labels:
     """The names of a comparison's variants, as tables and pictures show them."""
 
     def __init__(self, vary: Mapping[str, Sequence[str]], sets: Iterable[Mapping[str, str]]) -> None:
-        """Makes them; ``vary`` has the values of each key, ``sets`` those of each variant."""
+        """Makes the labels; ``vary`` has the values of each key, ``sets`` those of each variant."""
         self.keys = list(vary)
         files = {key: short_names(vary[key]) for key in self.keys if key in FILES}
         self.shown = [[files.get(key, {}).get(value, value) for key, value in own.items()] for own in sets]
@@ -155,7 +155,7 @@ class Side:
     """Results side by side, as tables and pictures show them."""
 
     def __init__(self, config: dict[str, Any], vary: dict[str, list[str]], variants: Sequence[Shown]) -> None:
-        """Makes it; ``config`` is the resolved base, before any key was varied."""
+        """Makes the comparison; ``config`` is the resolved base, before any key was varied."""
         self.config = config
         self.vary = vary
         self.variants = variants

@@ -76,7 +76,7 @@ class Campaign:
     """Cuts of one device and program."""
 
     def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
-        """Makes it; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
+        """Makes the campaign; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
         self._config = config
         self._programs = programs
         self._ended = ended

@@ -113,7 +113,7 @@ METRICS = (
 
 
 def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """Returns the figures that parts of these results report themselves, in their order."""
+    """Returns the parts' own figures in these results, in the order in which they first occur."""
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }

@@ -105,7 +105,7 @@ class Output:
     """A file that an option names; its directories are created."""
 
     def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
-        """Makes it; ``option`` is what messages name, such as ``--json``; empty for an argument.
+        """Makes the output; ``option`` is what messages name, such as ``--json``; empty for an argument.
 
         ``links``: the target of a symbolic link is replaced, and the link stays; else the link is replaced.
         """

@@ -118,7 +118,7 @@ class Candidates:
 
     @classmethod
     def of_bytes(cls, *columns: bytes) -> Candidates:
-        """Makes it from columns of 64-bit numbers."""
+        """Makes the candidates from columns of 64-bit numbers."""
         import numpy as np
 
         return cls(*(np.frombuffer(column, dtype=np.int64) for column in columns))

@@ -41,7 +41,8 @@ class Reporter:
         unit: str = "requests",
         runs: bool = False,
     ) -> None:
-        """Makes it; ``tasks``: their number; ``quiet`` shows nothing; ``stream``: standard error by default.
+        """Makes the reporter; ``tasks``: their number; ``quiet`` shows nothing; ``stream``: standard error by
+        default.
 
         ``runs``: tasks are many and short, so the display counts them per second.
         """

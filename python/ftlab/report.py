@@ -221,7 +221,7 @@ def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:
 
 
 def _own(data: dict[str, Any]) -> list[str]:
-    """Returns what parts report besides what every result holds."""
+    """Returns the parts' own figures."""
     figures = [
         f"    {line['part']} {line['name']}: {amount(data['own'][line['part']][line['name']])}"
         f"{line['unit'] and ' ' + line['unit']} ({line['doc']})"

@@ -91,7 +91,7 @@ class Result(Fields):
         prepare_s: float = 0.0,
         behind: tuple[int, int] = (0, 0),
     ) -> None:
-        """Makes it; ``columns`` are the per-request columns, if they were collected."""
+        """Makes the result; ``columns`` are the per-request columns, if they were collected."""
         super().__init__(data)
         self._columns = columns
         self._timeline = timeline

@@ -18,7 +18,7 @@ class Section(Mapping[str, Any]):
     """A JSON object whose fields are attributes too: ``result.latency.read.mean_ns``."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        """Makes it; ``data`` is shared, not copied."""
+        """Makes the section; ``data`` is shared, not copied."""
         self._data: Final = data
 
     def __getitem__(self, name: str) -> Any:

@@ -36,9 +36,10 @@ class Simulation:
                 print(done.id, done.complete_ns - done.arrival_ns)
             print(device.result())
 
-    Times are nanoseconds, offsets and sizes bytes. Several objects share nothing. An object takes one
-    call at a time; calls that move time release the GIL. Where ``host.merge_limit`` merges requests, every
-    submission has its own completion, and ``mapping_misses`` counts at the first of the merged ones.
+    Times are nanoseconds, offsets and sizes bytes. Objects are independent of one another. An object takes
+    one call at a time; calls that move time release the GIL. Where ``host.merge_limit`` merges requests,
+    every submission has its own completion, and ``mapping_misses`` is counted for the first of the merged
+    ones.
     """
 
     def __init__(
@@ -199,7 +200,7 @@ class Simulation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes it."""
+        """Closes the object."""
         self.close()
 
     def __repr__(self) -> str:

@@ -146,7 +146,10 @@ def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[st
 
 
 def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> Config:
-    """Makes the configuration of a generator from the short names of its keys; ``flags``: given as such."""
+    """Makes the configuration of a generator from the short names of its keys.
+
+    ``flags`` says whether messages name them as flags of the command line or as arguments of a function.
+    """
     overrides = []
     for name, value in {**GENERATOR_DEFAULTS, **options}.items():
         key = name if name == "seed" else f"workload.synthetic.{name}"

@@ -45,7 +45,7 @@ def significant(value: float | None, digits: int = 4) -> str:
 
 
 def amount(value: float | None) -> str:
-    """Formats a number of anything: whole ones as they are, others with four digits; a dash for none."""
+    """Formats a number without a unit: a whole one as it is, others with four digits; a dash for none."""
     return significant(value) if value is None or value % 1 else f"{value:,.0f}"
 
 

@@ -2,7 +2,7 @@
 
 Each is a row of docs/validation.md. If the note of a measurement preserves enough of it, ``rerun`` measures
 ftlab's side again; a figure out of ``bound`` fails `make validation`. If not, ``missing`` says what is not
-known, and the row shows ftlab's figure of that time.
+known, and the row shows the figure that ftlab gave then.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def bast_facts() -> list[Fact]:
 
 
 def kept_facts() -> list[Fact]:
-    """Returns facts of whose measurement too little was kept."""
+    """Returns the facts about whose measurement too little was kept."""
 
     def fact(name: str, simulator: str, settings: str, trace: str, metric: str, **rest: Any) -> Fact:
         return Fact(name, simulator, settings, ours="", trace=trace, metric=metric, **rest)

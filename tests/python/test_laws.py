@@ -155,7 +155,7 @@ def test_larger_lru_cache_never_hits_less_under_noop(pattern: str) -> None:
 @pytest.mark.parametrize("channels", [1, 4])
 @pytest.mark.parametrize("transfer_ns", [0, 1, 50])
 def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, transfer_ns: int) -> None:
-    """And near the bound: 512 single pages outstanding keep every chip busy."""
+    """Throughput is near the bound, too: 512 single pages outstanding keep every chip busy."""
     chips = 2
     page, cell_ns = 4096, 35_000 if op == "read" else 350_000
     settings = {

@@ -1,4 +1,4 @@
-//! What is between C and an object: one call at a time, and no panic unwinds into C.
+//! The layer between C and an object: it allows one call at a time, and no panic unwinds into C.
 
 use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CStr, CString, c_char, c_int};

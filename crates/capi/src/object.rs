@@ -16,7 +16,7 @@ use crate::ftlab_code::{self, *};
 use crate::handle::c_string;
 use crate::{FTLAB_NOW, ftlab_completion, ftlab_cut_report, ftlab_recovery, ftlab_request};
 
-/// What one call at a time may use.
+/// The part of an object that one call at a time may use.
 pub struct Object {
     pub simulation: Simulation<'static>,
     resolved: Resolved,

@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
-/// The most lines of a message.
+/// The largest number of lines in a message.
 const MAX_LINES: usize = 12;
 /// Notes are wrapped at this many characters.
 const WIDTH: usize = 100;

@@ -6,7 +6,7 @@ use crate::suggest::nearest;
 use crate::{Base, presets};
 use std::io::{ErrorKind, Read};
 
-/// The largest text that is read as a whole, bytes. This keeps a trace given by mistake, or a device that
+/// The largest text that is read as a whole, in bytes. This keeps a trace given by mistake, or a device that
 /// never ends, from being read.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -25,7 +25,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Returns the same for [`crate::resolve()`].
+    /// Returns it in the form that [`crate::resolve()`] takes.
     pub fn base(&self) -> Base<'_> {
         match self {
             Input::Preset(name) => Base::Preset(name),

@@ -21,7 +21,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     best.map(|(_, candidate)| candidate)
 }
 
-/// What is known about an unknown key, for its message.
+/// Advice about an unknown key, for the message.
 pub(crate) struct Advice {
     /// The keys that may be meant, best first; several if the same name occurs in several tables.
     pub keys: Vec<&'static str>,

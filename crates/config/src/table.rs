@@ -13,7 +13,7 @@ use toml_parser::lexer::TokenKind;
 
 /// The deepest nesting of brackets.
 const MOST_NESTING: usize = 80;
-/// The most characters of a key and of a string: messages quote them.
+/// The largest number of characters in a key, and in a string: messages quote them.
 const MOST_KEY: usize = 200;
 const MOST_TEXT: usize = 10_000;
 

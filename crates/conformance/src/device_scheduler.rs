@@ -1,4 +1,4 @@
-//! What every scheduler of the device's queue must hold.
+//! What every scheduler of the device's queue must guarantee.
 
 use crate::registered::all_ftls;
 use crate::stack::{bursts, every_request_completes_once, small};

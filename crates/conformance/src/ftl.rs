@@ -1,4 +1,4 @@
-//! What every FTL must hold.
+//! What every FTL must guarantee.
 
 use std::collections::BTreeSet;
 
@@ -151,8 +151,8 @@ impl<F: FlashTranslation> Suite<F> {
         settings
     }
 
-    /// A page that is partly covered is read before it is written if `ftl.partial_write` says so; pages
-    /// without data are not, and no others are.
+    /// A page with data that is covered in part is read before it is written if `ftl.partial_write` says so;
+    /// no other page is.
     fn reads_what_is_covered_in_part(kind: &str) {
         let host_reads = |work: &Work| work.counts().reads[Cause::Host];
         for rmw in [false, true] {
@@ -197,7 +197,7 @@ impl<F: FlashTranslation> Suite<F> {
     }
 
     /// The list of cached LPNs equals what is reported one by one, and is no longer than the cache allows:
-    /// what schedulers know of the mapping cache (polled, lru, full) is the same.
+    /// what schedulers know about the mapping cache (polled, lru, full) is the same.
     fn lists_what_is_cached(settings: &Settings) {
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
         let mut most = 0;

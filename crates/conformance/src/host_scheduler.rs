@@ -1,4 +1,4 @@
-//! What every I/O scheduler of the host must hold.
+//! What every I/O scheduler of the host must guarantee.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub fn host_scheduler(name: &str) {
         let left = Run::of(name, seed);
         assert_eq!(left, Run::of(name, seed), "seed {seed}: other choices for the same requests");
     }
-    // Schedulers by flash blocks cut requests, which then complete in parts.
+    // Schedulers that work by flash blocks cut requests, which then complete in parts.
     if sched::needs(name).blocks {
         return;
     }

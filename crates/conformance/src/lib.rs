@@ -1,4 +1,4 @@
-//! What every part must hold, as suites: one line tests a part.
+//! What every part must guarantee, as suites of tests: one line tests a part.
 //!
 //! | part | suite |
 //! |---|---|
@@ -13,8 +13,7 @@
 //! Each is a plain function that panics with the seed of whatever does not hold. `tests/registered.rs` calls
 //! them for everything that the registries list, so a part added there is tested without another line.
 //! Another crate registers its part under a name (with the `register` of its registry) and tests it by that
-//! name. What a part is, and what it is excused from, it declares itself: `Needs`, and the constants of its
-//! trait.
+//! name. A part declares what it is and what it is excused from: `Needs`, and the constants of its trait.
 //!
 //! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and
 //! others), small devices and loads.

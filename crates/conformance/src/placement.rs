@@ -1,4 +1,4 @@
-//! What every placement must hold.
+//! What every placement must guarantee.
 
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::flash::{Cause, Work};
@@ -66,7 +66,7 @@ pub fn placement(name: &str) {
     }
 }
 
-/// Blocks of which some fronts have one.
+/// Open blocks, which only some fronts have.
 struct Blocks(u64, u32);
 
 impl Writable for Blocks {

@@ -18,8 +18,7 @@ pub fn set_ftl(settings: &mut Settings, kind: &str) {
     settings.ftl.flush_bytes = (kind.starts_with("base-") || gathers(settings)).then_some(64 << 10);
 }
 
-/// Returns the registered FTLs that satisfy this with their defaults. A new one is tested without being
-/// named.
+/// Returns the registered FTLs whose default settings satisfy `is`. A new one is tested without being named.
 pub fn ftls(is: impl Fn(&Settings) -> bool) -> Vec<&'static str> {
     names(ftl::choices()).into_iter().filter(|kind| is(&with_ftl(kind))).collect()
 }

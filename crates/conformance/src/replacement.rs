@@ -1,4 +1,4 @@
-//! What every replacement policy of a mapping cache must hold.
+//! What every replacement policy of a mapping cache must guarantee.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What every victim policy of garbage collection must hold.
+//! What every victim policy of garbage collection must guarantee.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct Known {
     pub valid: u32,
     /// Order of closing.
     pub closed: u64,
-    /// When, in order, it reached its number of valid slots.
+    /// Its place in the order in which blocks reached their present numbers of valid slots.
     pub came: u64,
     /// When it was last modified.
     pub modified: u64,
@@ -59,7 +59,7 @@ impl Model {
         self.due[lun as usize]
     }
 
-    /// Returns this many blocks of a LUN, those closed first.
+    /// Returns the `count` blocks of a LUN that were closed first.
     pub fn oldest(&self, lun: u32, count: usize) -> Vec<(u32, Known)> {
         let mut all: Vec<_> = self.of(lun).collect();
         all.sort_by_key(|(_, known)| known.closed);
@@ -245,7 +245,7 @@ impl Run {
         }
     }
 
-    /// Checks that a policy comes to the one block that gains something: a victim without gain is rewritten
+    /// Checks that a policy gets to the one block that gains something: a victim without gain is rewritten
     /// completely, into another block.
     fn comes_to_a_gainful_block(&mut self) {
         let full = SPACE.slots_per_block;

@@ -136,11 +136,11 @@ fn a_block_that_stays() {
 #[derive(Clone, Debug)]
 struct Turns {
     writes: u64,
-    /// Copies go to a front that there is not.
+    /// Copies go to a front that does not exist.
     beyond: bool,
     /// It forgets whose turn it is when the device is saved.
     forgets: bool,
-    /// Of a real space it has more fronts than it says without one.
+    /// It has more fronts for a real space than it says it has without one.
     grows: Option<u32>,
 }
 

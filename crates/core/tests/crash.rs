@@ -21,7 +21,7 @@ use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use losses::cuts;
 use proptest::prelude::*;
 
-/// Does as [`cuts`], with FUA on some writes.
+/// Does the same as [`cuts`], with FUA on some writes.
 fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
     let requests = || Requests::new(settings, seed).with_fua(seed);

@@ -271,7 +271,7 @@ fn query_of_fast() {
     assert_eq!(driver.query(77, 2), []);
 }
 
-/// Issues of the victim's blocks make its reclaiming free, and give back its log block.
+/// Issues of the victim's blocks make reclaiming it free, and give back its log block.
 #[test]
 fn cooperative_merges_clear_a_victim() {
     let mut driver = laid("fast", 2);

@@ -36,7 +36,7 @@ struct Pair {
     driver: Driver,
     model: Model,
     block_pages: u32,
-    /// How often each page was written or trimmed; `None` since a trim.
+    /// How often each page was written or trimmed, and whether it has data.
     versions: HashMap<u32, (u32, bool)>,
     /// Whether the model is asked. (Pages of trims are padding that is charged to no merge.)
     modelled: bool,

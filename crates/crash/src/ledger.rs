@@ -36,9 +36,9 @@ pub struct Ledger {
 pub struct Verdict {
     /// Pages compared.
     pub pages: u64,
-    /// Pages that had to have a write made since the previous cut, or a newer version.
+    /// Pages that had to hold a write made since the previous cut, or a newer version.
     pub durable_writes: u64,
-    /// Pages that had to have a trim made since the previous cut, or a newer version.
+    /// Pages that had to show a trim made since the previous cut, or a newer version.
     pub durable_trims: u64,
 }
 

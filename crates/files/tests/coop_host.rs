@@ -1,5 +1,5 @@
-//! The schedulers by flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim et al.,
-//! TC 2014; whatever happens, no data is lost or stale.
+//! The schedulers that work by flash blocks (irbw, padding, coop) through the whole stack: exact cases of
+//! Shim et al., TC 2014; whatever happens, no data is lost or stale.
 
 mod clients;
 use ftlab_conformance as common;
@@ -15,7 +15,7 @@ use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Returns the schedulers by flash blocks, and one that is not.
+/// Returns the schedulers that work by flash blocks, and one that does not.
 fn policies() -> Vec<&'static str> {
     [vec!["noop"], common::schedulers(true)].concat()
 }

@@ -169,7 +169,7 @@ fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
     assert_eq!(second[4].3, begun + 7 * 240_000);
 }
 
-/// An overwrite changes only the inode's time: descriptor, inode, commit block.
+/// After an overwrite, which changes only the inode's time, an fsync logs descriptor, inode and commit block.
 #[test]
 fn an_fsync_after_an_overwrite_logs_the_inode() {
     let script = vec![CREATE, write(0, 4), FSYNC, Step::Until(SECOND_NS), write(1, 1), write(3, 1), FSYNC];
@@ -274,8 +274,8 @@ fn a_deleted_file_is_discarded_after_the_commit() {
     assert!(requests(&settings, script).iter().all(|request| request.0 != Op::Trim));
 }
 
-/// Clean pages that have left are read again; read-ahead makes few requests of sequential reads; a page that
-/// is written in part is read first.
+/// Clean pages that have left are read again; read-ahead turns sequential reads into few requests; a page
+/// that is written in part is read first.
 #[test]
 fn reads_come_from_the_cache_or_the_device() {
     let mut settings = phone(256);

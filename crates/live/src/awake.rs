@@ -28,7 +28,7 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Makes it with nobody awake.
+    /// Makes the keeper of processors, with none kept awake.
     pub fn new() -> Awake {
         let (until_ns, ended) = (AtomicU64::new(0), AtomicBool::new(false));
         Awake { start: Instant::now(), until_ns, threads: OnceLock::new(), ended }

@@ -36,7 +36,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes it with nothing due.
+    /// Makes a clock with nothing due.
     pub fn new() -> Clock {
         let (wakes_ns, kept_ns) = (AtomicU64::new(0), AtomicU64::new(NOBODY));
         Clock { start: Instant::now(), changed: Condvar::new(), wakes_ns, kept_ns }

@@ -202,7 +202,7 @@ impl Scrape {
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
     }
 
-    /// Writes what parts report themselves.
+    /// Writes the parts' own figures.
     fn own(&self, page: &mut Page) -> fmt::Result {
         let (own, legend) = (self.report.own.as_ref(), self.report.own_legend.iter().flatten());
         for line in legend {

@@ -22,7 +22,7 @@ pub(crate) struct Dedup {
 }
 
 impl Dedup {
-    /// Makes it with a window of `window_ns`, not 0.
+    /// Makes a memory of requests with a window of `window_ns`, not 0.
     pub(crate) fn new(window_ns: u64) -> Dedup {
         Dedup { window_ns, latest_ns: 0, kept: FxHashMap::default(), order: VecDeque::new(), serial: 0 }
     }

@@ -41,7 +41,7 @@ pub struct Options {
 pub struct GoOn(pub Arc<dyn Fn(bool) -> bool + Send + Sync>);
 
 impl Default for GoOn {
-    /// Makes one that always continues.
+    /// Makes a callback that always continues.
     fn default() -> GoOn {
         GoOn(Arc::new(|_| true))
     }

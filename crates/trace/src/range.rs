@@ -104,7 +104,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// Makes it for the pages and the capacity of `options`.
+    /// Makes an empty packer for the pages and the capacity of `options`.
     pub(crate) fn new(options: &Options) -> Packer {
         Packer {
             footprint: Footprint::default(),

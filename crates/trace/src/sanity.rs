@@ -28,7 +28,7 @@ const REPEATED: f64 = 0.05;
 /// `closed`: its times will not be used.
 ///
 /// # Errors
-/// The doubts of `source`.
+/// The error of `source`.
 pub fn doubts(source: &mut dyn Source, closed: bool) -> Result<Vec<String>, SourceError> {
     let mut sanity = Sanity::default();
     while let Some(record) = source.next()? {

@@ -28,7 +28,7 @@ pub struct Paced<S> {
 }
 
 impl<S: Source> Paced<S> {
-    /// Makes it with this speed, above 0.
+    /// Makes a source with this speed, above 0.
     pub fn new(source: S, speed: f64) -> Paced<S> {
         Paced { source, speed }
     }
@@ -76,7 +76,7 @@ struct Pass {
 }
 
 impl Clock {
-    /// Makes it for stamps of this kind.
+    /// Makes a clock for stamps of this kind.
     pub(crate) fn new(stamps: Stamps, options: &Options) -> Clock {
         Clock {
             keeps_stamps: stamps == Stamps::Own,

@@ -74,8 +74,8 @@ def run(
 ) -> None:
     """Run one configuration and report what it measured.
 
-    CONFIG is a preset's name (see `ftlab presets`) or a TOML file; write ./NAME for a file that is
-    called like a preset.
+    CONFIG is a preset's name (see `ftlab presets`) or a TOML file; write ./NAME for a file that has the name
+    of a preset.
     """
     resolved = load(config, [*options.measured_for(html_path), *options.overrides(settings, flags)])
     options.say_notes(resolved)

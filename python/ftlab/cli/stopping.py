@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop, for one that has something to leave in order."""
+"""Signals that ask a command to stop, for one that must leave something in order."""
 
 from __future__ import annotations
 

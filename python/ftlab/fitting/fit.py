@@ -136,7 +136,7 @@ class Fitter:
         progress: Progress | None = None,
         load_state: str | None = None,
     ) -> None:
-        """Makes it; ``config`` is the device whose conflicts are targets; None: there are none.
+        """Makes the fitter; ``config`` is the device whose conflicts are targets; None: there are none.
 
         ``load_state`` is a saved state of the device.
         """
@@ -155,7 +155,7 @@ class Fitter:
         return self._config
 
     def report_to(self, progress: Progress | None) -> None:
-        """Sends the progress that follows there, counted from 0."""
+        """Sends the progress made from now on to ``progress``, counted from 0."""
         self._progress, self._simulated = progress, 0
 
     def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:

@@ -13,7 +13,7 @@ def parse(text: str) -> float:
 
 
 def share_of(text: str) -> float:
-    """Returns the share of a percentage."""
+    """Returns a percentage as a share."""
     return float(text.removesuffix("%")) / 100
 
 

@@ -60,7 +60,7 @@ class Search:
     def __init__(
         self, function: Callable[[Pair], Pair], low: Pair, high: Pair, within: float, most: int
     ) -> None:
-        """Makes it; ``function`` gives the residuals, between ``low`` and ``high``.
+        """Makes the search; ``function`` gives the residuals, between ``low`` and ``high``.
 
         A point at which both are at most ``within`` ends the search; so do ``most`` evaluations.
         """

@@ -249,7 +249,7 @@ def _quantity(place: str, key: str, value: Any) -> float:
 
 
 def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | None = None) -> Targets:
-    """Describes a trace in the terms of the generator.
+    """Describes a trace in the generator's terms.
 
     ``conflicts`` are those of its reads and writes on the device of interest.
     """

@@ -196,8 +196,8 @@ def counts(judged: Sequence[Judged]) -> dict[str, int]:
 
 
 def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns how many of all that count have the published sign, and how many of the published numbers,
-    those too small to be judged apart, are within the band.
+    """Returns how many of all verdicts that count have the published sign, and how many of the published
+    numbers are within the band, without those too small to be judged.
     """
     counted = [each for each in judged if each.verdict != CONSTRUCTED]
     numbers = [each for each in counted if each.claim.published is not None and not each.claim.small]

@@ -33,7 +33,7 @@ class Cache:
     def __init__(
         self, folder: Path, *, fresh: bool = False, say: Callable[[str], None] | None = None
     ) -> None:
-        """Makes it; ``fresh``: earlier results are ignored. ``say`` takes notes for the user."""
+        """Makes the cache; ``fresh``: earlier results are ignored. ``say`` takes notes for the user."""
         self.folder = folder
         self._fresh = fresh
         self._say = say or (lambda text: None)

@@ -1,4 +1,4 @@
-"""A study's values by its labels, and what a panel draws of them."""
+"""A study's values by label, and those that a panel draws."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[AxisLabels,
 
 
 def _points(found: Any) -> list[dict[str, Any]]:
-    """Returns what an expression found in a result, as points: a list of them, or courses over time
+    """Returns what an expression found in a result, as points: a list of them, or series over time
     (time_ns, and count, mean and max of the first, mean_2 of the second, which is 0 without one).
     """
     if isinstance(found, list) and not any("width_ns" in each for each in found):
@@ -126,7 +126,7 @@ def relative(panel: Panel, value: Number, baseline: Number) -> Number:
 
 @dataclass(frozen=True)
 class Bar:
-    """What is drawn of one cell."""
+    """What is drawn for one cell."""
 
     labels: Mapping[str, str]
     value: str

@@ -65,7 +65,9 @@ class Threads:
     def __init__(
         self, jobs: int | None = None, budget: Budget | None = None, work: Work | None = None
     ) -> None:
-        """Makes it for ``jobs`` at a time (default: one per core); ``work`` does a group (`measured`)."""
+        """Makes the executor for ``jobs`` at a time (default: one per core); ``work`` does a group
+        (`measured`).
+        """
         self.jobs = jobs or cores()
         self._work = work or measured
         self._budget = budget or Budget(free_memory())
@@ -125,7 +127,7 @@ class Budget:
     """Memory that runs share: a run waits until there is room for its device."""
 
     def __init__(self, total: int) -> None:
-        """Makes it of ``total`` bytes; a run that needs more is done alone."""
+        """Makes a budget of ``total`` bytes; a run that needs more is done alone."""
         self.total = total
         self._used = 0
         self._changed = threading.Condition()

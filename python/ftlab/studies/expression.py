@@ -199,7 +199,7 @@ class Expression:
     """A parsed expression."""
 
     def __init__(self, text: str, where: str) -> None:
-        """Parses it; ``where`` is what messages name.
+        """Parses the expression; ``where`` is what messages name.
 
         Raises:
             UserError: it does not parse, or is too long or too deep.
@@ -216,7 +216,7 @@ class Expression:
             raise self._fail(f"nested more than {MOST_NESTING} deep")
 
     def __call__(self, names: Mapping[str, Any]) -> Any:
-        """Evaluates it with these ``names``.
+        """Evaluates the expression with these ``names``.
 
         Raises:
             UserError: a name is unknown, or a part has no meaning here.

@@ -154,7 +154,7 @@ def _bytes(text: str) -> int:
 
 
 class _Lru:
-    """Least recently used, of entries."""
+    """An LRU cache of entries."""
 
     def __init__(self, capacity: int) -> None:
         self.entries: OrderedDict[int, None] = OrderedDict()

@@ -79,7 +79,9 @@ class Planner:
     """Resolves figures to runs."""
 
     def __init__(self, base: Path, traces: Mapping[str, Trace], folder: Path | None, quick: bool) -> None:
-        """Makes it; ``base``: where papers/ and workloads/ are; ``folder``: where recorded traces may be."""
+        """Makes the planner; ``base``: where papers/ and workloads/ are; ``folder``: where recorded traces
+        may be.
+        """
         self.base = base
         self._traces = traces
         self._folder = folder

@@ -35,7 +35,7 @@ class Rows:
     """Collects results as rows; parts of them appear in ``DIR/parts``."""
 
     def __init__(self, figure: Figure, runs: Sequence[Run], folder: Path) -> None:
-        """Makes it; ``folder`` takes runs.parquet, failures.parquet and, temporarily, parts/."""
+        """Makes the rows; ``folder`` takes runs.parquet, failures.parquet and, temporarily, parts/."""
         self._figure = figure
         self._folder = folder
         self._parts = folder / "parts"

@@ -58,9 +58,10 @@ def write(
     picture: str = "",
     report: bool = False,
 ) -> None:
-    """Writes ``index.html``; there is none if no run succeeded.
+    """Writes ``index.html``, or removes it if no run succeeded.
 
-    ``rows`` are those of the table with their ``labels``; ``report``: `write_report_of` has made one.
+    ``rows`` are those of the table with their ``labels``; ``report`` says whether `write_report_of` has
+    written a report to link to.
 
     Raises:
         UserError: it cannot be written.

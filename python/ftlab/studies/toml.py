@@ -16,7 +16,7 @@ class Table:
     """A TOML table in which every key must be asked for, once."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
-        """Makes it; ``values``: those of the file, or of a part of it that messages call ``where``."""
+        """Makes the table; ``values``: those of the file, or of a part of it that messages call ``where``."""
         self.path = path
         self.where = where
         if values is None:
@@ -26,7 +26,7 @@ class Table:
         self._known: set[str] = set()
 
     def wrong(self, key: str, why: str) -> UserError:
-        """Makes the error of a key."""
+        """Makes the error about a key."""
         return UserError(f"{self.place(key)}: {why}")
 
     def place(self, key: str) -> str:

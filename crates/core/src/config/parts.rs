@@ -13,8 +13,9 @@ pub type Itself<T> = T;
 /// module::Type;`. A module declares `NAME`, `DOC` and `Keys`. Where parts are in folders, each folder has a
 /// block of lines, which says `in` which frame they are, and `over` which modules.
 ///
-/// Two macros evaluate an expression on whichever part it is: `with_part!` on a value of the enum, `with_kind!`
-/// with the type of a name and with what makes the enum of it; `else` on one from outside.
+/// Two macros evaluate an expression on whichever part it is: `with_part!` on a value of the enum,
+/// `with_kind!` with the type that a name stands for and a function that wraps it in the enum; `else` on one
+/// from outside.
 macro_rules! registry {
     (
         $(#[$about:meta])*
@@ -109,7 +110,7 @@ macro_rules! registry {
     };
 }
 
-/// Declares once what the parts of a registry do: makes the trait of a part, with what makes one; a trait of
+/// Declares once what the parts of a registry do: makes the trait of a part, with its constructor; a trait of
 /// its methods alone, for parts from outside; the enum's methods, which pass each call on; and the function
 /// that names a part from outside. An argument of `@Trait` is a reference to whatever has that trait.
 macro_rules! dispatch {

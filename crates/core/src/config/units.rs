@@ -12,7 +12,7 @@ pub struct Unit {
     pub names: &'static [(&'static str, u64)],
     /// Ambiguous names that people write, with the two meanings.
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
-    /// An accepted text for a bare number `n`, as suffixes: "write 16B, 16kB or 16KiB".
+    /// Units that a message suggests for a number without one: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],
     /// Names used for printing, a subset of `names`. The first prints any number of
     /// steps within four decimals.

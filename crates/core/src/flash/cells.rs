@@ -19,7 +19,8 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Makes the cells of `flash`, each block erased `flash.pe_cycles` times; `seed` is of random numbers.
+    /// Makes the cells of `flash`, each block erased `flash.pe_cycles` times; `seed` is that of the random
+    /// numbers.
     pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
         Cells {
             read_ns: flash.read_ns,

@@ -6,8 +6,8 @@ use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {
-    /// Reads a page whose content later requests may need, but not before it has arrived; returns the number
-    /// to wait for ([`Work::need`]), 0 if no request can be too early.
+    /// Reads a page whose content later requests may need and must wait for; returns the number that they
+    /// wait for ([`Work::need`]), or 0 if no request can come too early.
     #[inline]
     pub fn load(&mut self, lun: u32, page: u32, cause: Cause) -> u32 {
         self.read(lun, page, cause);

@@ -35,7 +35,7 @@ pub(crate) struct Medium {
     stamps: Vec<u32>,
     /// Newest version of each owner; it grows with every write and trim.
     newest: Vec<u32>,
-    /// Owners that have data: written, and not trimmed since.
+    /// The follower of the data of owners below a number.
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,

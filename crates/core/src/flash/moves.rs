@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// If requests may merge: a submission arrives as the request of this number. An earlier request that
+    /// If requests may merge: a submission arrives as the request with this number. An earlier request that
     /// became part of another may have had the same number.
     Arrive {
         /// The request's number.

@@ -4,9 +4,9 @@
 //! it is idle, in steps ([`super::log`]); when only `ftl.gc_free_blocks` are left, the write that needs a
 //! block collects in the foreground, at once and completely, and first ends the victim that was begun.
 //!
-//! User data is collected when it is that near to its limit. Translation pages borrow erased blocks; they are
-//! collected when the LUN has that few left and they have more than their share. Together this keeps the
-//! threshold: if both stay within their shares, there are enough erased blocks.
+//! User data is collected when its log is that close to its limit. Translation pages borrow erased blocks;
+//! they are collected when the LUN has that few left and they have more than their share. Together this keeps
+//! the threshold: if both stay within their shares, there are enough erased blocks.
 //!
 //! A step that moves data ends with the mappings it changed: those that are not cached are written to flash,
 //! one read and program for each translation page concerned. Small steps therefore write more of them than

@@ -165,7 +165,7 @@ faces! {
         fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
         /// Returns the merges so far.
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
-        /// Returns the figures that its parts report themselves, by part.
+        /// Returns its parts' own figures, by part.
         fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
         /// Returns the logical pages that the host wrote.
         fn host_slots(self: &Self) -> u64;
@@ -219,7 +219,7 @@ faces! {
         /// Returns the sequence number of the version on the media that an LPN resolves to.
         ///
         /// # Errors
-        /// In words, if it resolves to a page that does not hold it.
+        /// A message, if it resolves to a page that does not hold it.
         fn version_on(self: &Self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
     }
 
@@ -230,12 +230,12 @@ faces! {
         /// Verifies the invariants that a request's pages take part in.
         ///
         /// # Errors
-        /// The first broken one, in words.
+        /// A message about the first broken one.
         fn verify_request(self: &Self, request: Pages) -> Result<(), String> = { self.verify() };
         /// Verifies all invariants.
         ///
         /// # Errors
-        /// The first broken one, in words.
+        /// A message about the first broken one.
         fn verify(self: &Self) -> Result<(), String>;
     }
 }

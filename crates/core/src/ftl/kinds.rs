@@ -29,7 +29,7 @@ pub trait FlashTranslation:
     /// changes of the media on the tape; those of later requests too.
     ///
     /// # Errors
-    /// In words, if it cannot be recovered: a bug in ftlab.
+    /// A message, if it cannot be recovered: a bug in ftlab.
     fn recover(
         settings: &Settings,
         media: &Media,
@@ -84,7 +84,7 @@ impl Ftl {
     /// what that took. Its steps go into `work`, the changes of the media on the tape.
     ///
     /// # Errors
-    /// In words, if it cannot be recovered: a bug in ftlab.
+    /// A message, if it cannot be recovered: a bug in ftlab.
     pub fn recover(
         settings: &Settings,
         media: &Media,

@@ -1,5 +1,5 @@
-//! The host's part in schedulers by flash blocks: their access to device and page cache, and the requests
-//! that the workload did not send: parts of writes cut at the ends of blocks, and padding.
+//! The host's part in scheduling by flash blocks: the schedulers' access to device and page cache, and the
+//! requests that the workload did not send: parts of writes cut at the ends of blocks, and padding.
 //!
 //! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
 //! FAST 2008 (padding). A part is issued like any request; the write completes with its last part.
@@ -25,7 +25,7 @@ pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     device.block_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
 }
 
-/// What the host keeps for a scheduler by flash blocks.
+/// What the host keeps for a scheduler that works by flash blocks.
 pub struct Blocks {
     /// Logical pages of a block.
     pub pages: u32,
@@ -42,7 +42,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Makes it for the blocks of this device.
+    /// Makes what is kept, for the blocks of this device.
     pub fn new(settings: &Settings, device: &impl DeviceView) -> Blocks {
         Blocks {
             pages: block_pages(settings, device),
@@ -141,7 +141,7 @@ impl Blocks {
     }
 }
 
-/// What a scheduler by flash blocks can reach while it chooses.
+/// What a scheduler that works by flash blocks can reach while it chooses.
 pub struct Surroundings<'a, A, D> {
     /// What the host keeps.
     pub blocks: &'a mut Blocks,

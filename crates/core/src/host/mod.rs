@@ -44,7 +44,7 @@ pub struct Host {
     merging: Option<Merging>,
     /// Whether requests may merge or be cut.
     reshapes: bool,
-    /// For a scheduler by flash blocks ([`Needs::blocks`]).
+    /// For a scheduler that works by flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
 }
 

@@ -20,7 +20,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Makes it for the device of `settings`.
+    /// Makes the intake for the device of `settings`.
     pub fn new(settings: &Settings) -> Intake {
         Intake { paging: Paging::new(settings.ftl.logical_page_bytes), user_bytes: settings.user_bytes() }
     }
@@ -62,7 +62,7 @@ pub struct Replayed<'a> {
 }
 
 impl<'a> Replayed<'a> {
-    /// Makes it and reads the first record.
+    /// Makes the feed and reads the first record.
     ///
     /// # Errors
     /// The source's error.

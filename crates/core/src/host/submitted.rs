@@ -83,7 +83,7 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// Makes an empty one; `merges`: requests may become part of others.
+    /// Makes an empty queue of submissions; `merges`: requests may become part of others.
     pub fn new(settings: &Settings, merges: bool) -> Submitted {
         Submitted {
             waiting: VecDeque::new(),

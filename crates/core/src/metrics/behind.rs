@@ -3,7 +3,7 @@
 /// Waits below this time, ns, occur even if a device keeps up.
 const LONG_NS: u64 = 1_000_000_000;
 
-/// The time in which a backlog had reads or writes wait for more than a second.
+/// The time in which a backlog made reads or writes wait for more than a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
     /// All of it, ns.

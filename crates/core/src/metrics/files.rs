@@ -47,7 +47,7 @@ pub struct Benchmark {
     pub elapsed_ns: u64,
     /// When a read-only device refused a write, which ended the clients; null if none did.
     pub failed_ns: Option<u64>,
-    /// End - begin of the operations of each kind.
+    /// End - start of the operations of each kind.
     pub latency: BTreeMap<&'static str, Summary>,
     /// (c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point.
     pub write_latency: SeriesReport,
@@ -62,7 +62,7 @@ pub struct Benchmark {
 /// One measured run.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Run {
-    /// Begin.
+    /// Start.
     pub from_ns: u64,
     /// Simulated time.
     pub elapsed_ns: u64,
@@ -99,7 +99,7 @@ pub struct PageCache {
     pub misses: u64,
     /// hits / (hits + misses).
     pub hit_ratio: Option<f64>,
-    /// Dirty pages written, by why.
+    /// Dirty pages written, by reason.
     pub pages_written: BTreeMap<&'static str, u64>,
     /// Greatest number of bytes dirty or being written.
     pub peak_dirty_bytes: u64,

@@ -27,7 +27,7 @@ pub struct Preconditioning {
 pub enum Outcome {
     /// Write amplification is steady.
     Reached,
-    /// It was still not steady after the most rounds.
+    /// It was still not steady after the last round allowed.
     Capped,
 }
 
@@ -35,7 +35,7 @@ pub enum Outcome {
 pub const WINDOW: usize = 5;
 
 impl Preconditioning {
-    /// Makes it with nothing done yet.
+    /// Makes the record of a preconditioning that has done nothing yet.
     pub fn new(kind: &str) -> Preconditioning {
         Preconditioning {
             kind: kind.to_owned(),

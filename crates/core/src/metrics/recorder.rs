@@ -23,7 +23,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes it for `lpns` logical pages.
+    /// Makes a recorder for `lpns` logical pages.
     pub fn new(lpns: u32) -> Recorder {
         Recorder {
             times: Default::default(),

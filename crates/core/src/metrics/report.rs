@@ -36,7 +36,7 @@ pub struct Report {
     pub conflicts: Conflicts,
     /// Flash operations by cause.
     pub flash: Flash,
-    /// Merges of hybrid FTLs; zeros of a page-mapped FTL.
+    /// Merges of hybrid FTLs; zeros for a page-mapped FTL.
     pub merges: Merges,
     /// Write amplification.
     pub waf: Waf,
@@ -57,13 +57,13 @@ pub struct Report {
     pub behind: super::Behind,
     /// (bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
-    /// What clients of a benchmark or a fio job saw; of runs with them.
+    /// What clients of a benchmark or a fio job saw, in runs with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<super::Benchmark>,
-    /// The host's page cache, of runs with one.
+    /// The host's page cache, in runs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_cache: Option<super::PageCache>,
-    /// The host's file system, of runs with one.
+    /// The host's file system, in runs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<super::FileSystem>,
     /// What happened in each interval of simulated time, with `results.series`.
@@ -75,7 +75,7 @@ pub struct Report {
     /// The mapping cache's misses at every size, with `results.miss_curve`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss_curve: Option<super::MissCurves>,
-    /// Figures of parts' own, by part and name, where parts report any; null for what is not a number.
+    /// The parts' own figures, by part and name, where parts report any; null for what is not a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<BTreeMap<&'static str, BTreeMap<String, Option<f64>>>>,
     /// What each figure of `own` is.
@@ -146,8 +146,8 @@ pub struct MappingCache {
     pub updated_ratio: Option<f64>,
     /// Flushes of all updated mappings: by amount (`ftl.flush`), and the host's.
     pub flushes: u64,
-    /// Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the map in RAM
-    /// whole.
+    /// Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the whole map in
+    /// RAM.
     pub unit_bytes: u64,
     /// Size of the directory (GTD, MSD) in RAM: translation units x `ftl.entry`.
     pub directory_bytes: u64,
@@ -308,7 +308,7 @@ pub struct Sources<'a> {
 }
 
 impl Report {
-    /// Adds figures that parts report themselves.
+    /// Adds the parts' own figures.
     pub fn add_own(&mut self, parts: impl IntoIterator<Item = (&'static str, Vec<Stat>)>) {
         for (part, stats) in parts {
             for stat in stats {

@@ -26,7 +26,7 @@ pub struct Series {
 /// Points over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeriesReport {
-    /// Begin of the first point.
+    /// Start of the first point.
     pub from_ns: u64,
     /// Width of each point.
     pub width_ns: u64,

@@ -19,7 +19,7 @@ pub struct Parts {
     pub all: Summary,
 }
 
-/// A distribution of times t(i), over a set of n requests (or of what else the field names).
+/// A distribution of times t(i), over a set of n requests (or of whatever else the field names).
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// n.

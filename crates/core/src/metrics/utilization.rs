@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::flash::ratio;
 use crate::device::{Overlaps, Used};
 
-/// How busy chips, dies and channels were; of what is under way at the end, what had passed.
+/// How busy chips, dies and channels were; of what is under way at the end, only the time that has passed
+/// counts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Utilization {
     /// Time each chip was busy: cells and bus.
@@ -31,7 +32,7 @@ pub struct Bottleneck {
     /// `chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
     /// number.
     pub name: String,
-    /// Its share: near 1 it holds the run back, far below the requests came no faster.
+    /// Its share: near 1, it holds the run back; far below 1, the requests came no faster.
     pub utilization: f64,
     /// Mean share of all of its kind: near its own where the load is even.
     pub mean: f64,

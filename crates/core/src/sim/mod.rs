@@ -342,7 +342,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Lets the device's own work begin; returns when something happens next with that work, ns, or [`NEVER`]
-    /// if nothing will, and if time has no end and no request is left.
+    /// if nothing will, or if time has no end and no request is left.
     #[inline(never)] // keeps the path short where nothing outlasts the requests
     fn due_with_own(&mut self, mut next_ns: u64, until_ns: u64) -> u64 {
         if self.device.tasks.any() {

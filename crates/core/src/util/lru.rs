@@ -175,7 +175,7 @@ impl<T: Copy + Default> Lru<T> {
         &self.entries[id as usize].value
     }
 
-    /// Returns the value of an entry, mutable.
+    /// Returns the value of an entry, to be changed.
     #[inline]
     pub fn value_mut(&mut self, id: u32) -> &mut T {
         &mut self.entries[id as usize].value

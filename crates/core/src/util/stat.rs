@@ -1,4 +1,4 @@
-//! Figures that parts report themselves.
+//! Parts' own figures.
 
 use std::borrow::Cow;
 

@@ -79,7 +79,7 @@ pub struct SourceSummary {
     pub out_of_order: u64,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,
-    /// How many requests those had under way who were recorded, if they waited for answers.
+    /// How many requests the recorded clients had under way, if they waited for answers.
     pub waited: Option<u64>,
 }
 

@@ -194,7 +194,7 @@ impl House {
         Some(from)
     }
 
-    /// Splits names into the module, as far as modules go, and what is named of it.
+    /// Splits a path into its longest prefix that is a module, and the rest.
     fn split<'a>(&self, names: &'a [String]) -> (&'a [String], &'a [String]) {
         let known = (0..=names.len()).rev().find(|&len| self.is_module(&names[..len])).unwrap_or(0);
         names.split_at(known)

@@ -41,7 +41,7 @@ pub struct Struct {
 /// The declarations of some files.
 #[derive(Default)]
 pub struct Declared {
-    /// Those that were read, by name in the source; of a generic one each that is used.
+    /// Those that were read, by name in the source; of a generic one, each form that is used.
     pub structs: BTreeMap<String, Struct>,
     items: BTreeMap<String, Item>,
 }
@@ -129,7 +129,7 @@ impl Declared {
         declared
     }
 
-    /// Returns a struct and all that its fields hold, each before what it is the first to hold.
+    /// Returns a struct and all that its fields hold, each before the structs that it is the first to hold.
     pub fn below(&mut self, name: &str) -> Vec<Struct> {
         self.enter(name, name, &[]);
         let (mut found, mut at) = (vec![name.to_owned()], 0);

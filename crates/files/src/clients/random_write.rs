@@ -55,7 +55,7 @@ impl RandomWrite {
         }
     }
 
-    /// Returns a write at random, or the fsync that is due.
+    /// Returns a random write, or the fsync that is due.
     fn load(&mut self) -> (FileOp, bool) {
         if self.unsynced >= self.of.sync_every {
             self.unsynced = 0;

@@ -84,7 +84,7 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// Makes it for a device that was stored, or that is being made for a file.
+    /// Makes the supply of a device that was stored, or that is being made for a file.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();

@@ -43,7 +43,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Makes it for a device whose translation pages hold up to this many units.
+    /// Makes the shape for a device whose translation pages hold up to this many units.
     pub fn new(settings: &Settings, units_per_page: u32) -> Shape {
         let flash = &settings.flash;
         let slots = (flash.page_bytes / settings.ftl.logical_page_bytes).max(units_per_page) as usize;
@@ -106,7 +106,7 @@ impl Left {
         seal([self.bytes.to_le_bytes(), self.sum.to_le_bytes()].concat())
     }
 
-    /// Parses it; `None` if it is damaged.
+    /// Parses the record; `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Left> {
         let mut from = Fields(open(bytes)?);
         Some(Left { bytes: from.u64(), sum: from.u64() })
@@ -134,7 +134,7 @@ impl BlockRecord {
         seal(out)
     }
 
-    /// Parses it; `None` if it is damaged. Zeroes mean a block that was never erased.
+    /// Parses the record; `None` if it is damaged. Zeroes mean a block that was never erased.
     pub fn decode(bytes: &[u8]) -> Option<BlockRecord> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Some(BlockRecord::default());
@@ -187,7 +187,7 @@ impl Page {
         seal(out)
     }
 
-    /// Parses it from a place that is not all zeroes; `None` if it is damaged.
+    /// Parses the record from a place that is not all zeroes; `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Page> {
         let count = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
         let length = count.checked_mul(SLOT)?.checked_add(SPARE + 8)?;

@@ -48,7 +48,7 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
             // At the edges of what a field holds, where sums overflow.
             0 => (offset, length) = (u64::MAX - random.random_range(0..3), random.random_range(0..5)),
             1 if command != 1 => (offset, length) = (random.random_range(0..5), u32::MAX),
-            // As a flush should be.
+            // A flush as it should be, without a range.
             _ if command == 3 && random.random_bool(0.5) => (offset, length) = (0, 0),
             _ => {}
         }

@@ -47,7 +47,7 @@ pub(crate) fn is_one(path: &str) -> bool {
         && magic == *MAGIC
 }
 
-/// Opens a Parquet file; returns what reads its rows, from the start at each call.
+/// Opens a Parquet file; returns a function that reads its rows, from the start at each call.
 ///
 /// # Errors
 /// [`SourceError::Input`] if it is not one, or lacks a column.

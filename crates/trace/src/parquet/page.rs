@@ -50,7 +50,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Makes it without a page; [`Pages::start`] comes first.
+    /// Makes a reader that has no page yet; [`Pages::start`] comes first.
     pub(super) fn new(file: Arc<File>) -> Pages {
         Pages {
             file,

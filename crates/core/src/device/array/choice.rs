@@ -37,7 +37,8 @@ struct Wanted {
 }
 
 impl Overlap {
-    /// Wants any reads, or other steps. With `before` they are reads while an operation is suspended.
+    /// Makes a wish for any reads, or for any other steps. With `before`, they are reads while an operation
+    /// is suspended.
     fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
         let passing = self.options.out_of_order || before.is_some();
         let before = before.unwrap_or(u64::MAX);

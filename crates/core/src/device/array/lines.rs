@@ -77,7 +77,7 @@ impl Overlap {
         (page != NONE && !self.alike.is_empty()).then_some(at)
     }
 
-    /// Puts a step that begins to wait where its number belongs, or takes one that no longer waits out.
+    /// Puts a step that begins to wait where its number belongs, or takes out one that no longer waits.
     pub(super) fn list(&mut self, frame: &Frame, slot: u32, waits: bool) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
         let alike = self.alike_at(step.lun, step.page);

@@ -26,7 +26,7 @@ impl Array {
         self.is_idle(lun) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(lun))
     }
 
-    /// Whether a LUN is idle, or can accept a read, or else a write, all the same.
+    /// Whether a LUN is idle or, although it is not, can accept a read (if `read`) or a write.
     #[inline]
     pub fn takes(&self, lun: u32, read: bool) -> bool {
         match &self.overlap {

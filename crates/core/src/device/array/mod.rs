@@ -199,7 +199,7 @@ impl Array {
         let state = &mut self.luns[lun as usize];
         state.phase = Phase::Cell;
         state.busy_ns += cell_ns;
-        // Events that fall together end in the order of their resources.
+        // Events that coincide end in the order of their resources.
         let resource = if ends_on_bus { self.frame.bus(channel) } else { lun };
         self.frame.clock.add(resource, now_ns + cell_ns);
     }

@@ -62,7 +62,7 @@ impl Overlap {
         let flash = &settings.flash;
         let options = flash.parallel;
         let passing = options.out_of_order || options.suspend != Suspend::Off;
-        // Dies are numbered in the order of their LUNs, which decides between events that fall together.
+        // Dies are numbered in the order of their LUNs, which decides between events that coincide.
         let mut dies: Vec<Die> = Vec::new();
         let mut luns = Vec::with_capacity(places.len());
         for place in places {
@@ -333,7 +333,7 @@ impl Overlap {
         }
     }
 
-    /// Sends the data of the next step of an operation out; ends steps that have none.
+    /// Sends out the data of an operation's next step that has any; ends the steps before it.
     fn go_out(&mut self, frame: &mut Frame, die: u32, index: usize, now_ns: u64) {
         let mut at = self.dies[die as usize].groups[index].at;
         while at != NONE && frame.steps[at].step.out_ns == 0 {

@@ -47,7 +47,7 @@ impl Steps {
         }
     }
 
-    /// Begins another work's steps.
+    /// Begins the steps of another `Work`.
     #[inline]
     pub fn begin(&mut self) {
         self.started.clear();

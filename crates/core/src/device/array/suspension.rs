@@ -34,7 +34,7 @@ impl Overlap {
             && lines.are_empty()
     }
 
-    /// Whether a LUN can accept a read, or else a write, before it has run out of other work.
+    /// Whether a LUN can accept a read (if `read`) or a write before it has run out of other work.
     #[cold]
     pub(super) fn takes(&self, lun: u32, read: bool) -> bool {
         let Lun { held: [reads, others], die, .. } = self.luns[lun as usize];

@@ -57,7 +57,7 @@ impl Array {
         }
     }
 
-    /// Returns how much is left of what a LUN does.
+    /// Returns the time that a LUN still needs for what it is doing.
     fn left_ns(&self, lun: u32, now_ns: u64) -> u64 {
         let Lun { phase, channel, head, .. } = self.luns[lun as usize];
         let bus = self.frame.bus(channel);
@@ -72,7 +72,7 @@ impl Array {
     }
 
     /// Does the same for a bus. When a folded step uses the bus within its time is not known; a report in the
-    /// middle of requests assumes that it is at once. Steps that outlast all requests are not folded.
+    /// middle of requests assumes that it does so at once. Steps that outlast all requests are not folded.
     fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
         if !self.frame.channels[channel as usize].is_free() {
             let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));

@@ -11,9 +11,9 @@
 //!   read batch issues: within it one from the first channel batch (VIOS), and then the oldest; a write
 //!   issues when no read can.
 //! - Starvation is bounded: when `device.max_passed` requests have issued since the oldest waiting request,
-//!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So a
-//!   request at place n waits for at most n times the bound issues, and for that many times the longest work
-//!   of a chip.
+//!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So the
+//!   request at place n waits for at most n times `device.max_passed` issues, and for at most that many times
+//!   the longest work of a chip.
 //! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can be behind
 //!   it: when all chips are idle, any older write issues first.
 //!

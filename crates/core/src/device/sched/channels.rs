@@ -20,7 +20,7 @@ pub(super) struct ChannelBatches {
 }
 
 impl ChannelBatches {
-    /// Makes it for chips with these channels.
+    /// Makes empty channel batches for chips with these channels.
     pub fn new(channel_of: &[u32]) -> ChannelBatches {
         let channels = channel_of.iter().max().expect("there are chips") + 1;
         let words = channels.div_ceil(64) as usize;

@@ -57,7 +57,7 @@ pub enum Part {
     },
 }
 
-/// What a scheduler orders requests for.
+/// The chips and pages for which a scheduler orders requests.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// Channel of each chip (die, plane).
@@ -71,7 +71,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Makes it from these settings.
+    /// Makes the space of these settings.
     pub fn new(settings: &Settings) -> Space {
         let channels = settings.spread().places().iter().map(|place| place.channel).collect();
         Space {

@@ -42,7 +42,7 @@ pub(super) struct Unbound {
     released: Chain,
     /// For each LPN, the newest page in `writes` that writes it, or [`NONE`].
     newest: Vec<u32>,
-    /// A request that is not a write, from its first page that neither has issued nor waits.
+    /// A request that is not a write, and its first page that has neither issued nor begun to wait.
     divided: Option<(u32, u32)>,
     /// LUNs that were not free when last checked.
     taken: Bits,

@@ -48,12 +48,13 @@ pub struct Life {
     pub spares: (u64, u64),
     /// Spare blocks that each LUN had, and those left on the LUN with the fewest.
     pub fewest: (u32, u32),
-    /// Erases of all blocks over their endurance; from 1 on they are worn out. `None` without a limit.
+    /// Erases of all blocks, as a share of their endurance; from 1 on they are worn out. `None` without a
+    /// limit.
     pub used: Option<f64>,
 }
 
 impl Lives {
-    /// Makes one without limit and spare blocks.
+    /// Makes the lives of blocks without a limit, none of them spare.
     pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: u32::MAX,

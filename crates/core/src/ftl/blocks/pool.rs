@@ -90,7 +90,7 @@ impl BlockPool {
         &self.lives
     }
 
-    /// Returns the spare and retired blocks, mutable.
+    /// Returns the spare and retired blocks, to be changed.
     pub(super) fn lives_mut(&mut self) -> &mut Lives {
         &mut self.lives
     }

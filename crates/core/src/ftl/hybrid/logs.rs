@@ -23,7 +23,7 @@ pub trait Logs: Sized + Clone {
     /// The least number of log blocks that a LUN needs.
     const LEAST: u64;
 
-    /// Makes it with no log block in use.
+    /// Makes the log blocks, none of them in use.
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page.
     fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool;

@@ -53,7 +53,7 @@ impl MergeStats {
         since
     }
 
-    /// Returns the merges of one kind, mutable.
+    /// Returns the merges of one kind, to be changed.
     pub(crate) fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]
     }

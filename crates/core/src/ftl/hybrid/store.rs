@@ -166,7 +166,7 @@ impl Store {
         block
     }
 
-    /// Returns a block to the pool in which nothing was programmed.
+    /// Gives a block in which nothing was programmed back to the pool.
     pub(crate) fn give_back(&mut self, block: u32) {
         self.slots.tell(|medium| medium.rewind(block, 0));
         self.blocks[block as usize] = Block::FREE;

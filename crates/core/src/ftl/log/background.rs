@@ -7,8 +7,8 @@
 //!
 //! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it
 //! is erased its slots stay readable, and the host may invalidate them; those are then not copied. Copies go
-//! where a foreground collection puts them, then, as there may be some, to an erased block of the pool, and
-//! only then to the reserve; from there on all copies of the victim go into that block.
+//! where a foreground collection puts them, then to an erased block of the pool, if there is one, and only
+//! then to the reserve; from there on all copies of the victim go into that block.
 //!
 //! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a
 //! victim's copies fill that block: so a log whose reserve is short ends the victim before anything

@@ -215,8 +215,8 @@ impl Log {
         }
     }
 
-    /// Takes an erased block, of a LUN or of all if they count as one, if there is one and the log may have
-    /// another.
+    /// Takes an erased block of a LUN (of any LUN, if they count as one), if there is one and the log may
+    /// have another.
     pub(super) fn take_block(&mut self, lun: u32, pool: &mut BlockPool) -> Option<u32> {
         if self.luns[lun as usize].held >= self.shape.limit {
             return None;
@@ -250,14 +250,15 @@ impl Log {
         }
     }
 
-    /// Makes an open block that waits, and that any data may fill, the frontier; returns whether there is one.
+    /// Turns an open block that waits, and that any data may fill, into the frontier; returns whether there
+    /// is one.
     pub(super) fn resume(&mut self, lun: u32) -> bool {
         let Some(front) = self.fronts.anyones(lun) else { return false };
         self.go_on(lun, front);
         true
     }
 
-    /// Makes the waiting open block of a front the frontier.
+    /// Makes a front's waiting open block the frontier.
     pub(super) fn go_on(&mut self, lun: u32, front: u32) {
         let next = self.fronts.take(lun, front);
         let at = &mut self.luns[lun as usize];

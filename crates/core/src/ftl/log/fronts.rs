@@ -1,7 +1,8 @@
 //! The fronts of a log: by LUN and key, the open blocks that wait while another of their LUN is the frontier.
 //!
-//! A front is an open block of a class of data, or of blocks of a speed (`placed.rs`). The one that is written is the
-//! frontier of its LUN. What wears evenly sets one block aside, after all other fronts, until some frontier is full.
+//! A front is an open block of a class of data, or of blocks of a speed (`placed.rs`). The one that is
+//! written is the frontier of its LUN. Wear levelling sets one block aside, after all other fronts, until
+//! some frontier is full.
 
 use crate::util::NONE;
 
@@ -18,8 +19,8 @@ pub(super) struct Fronts {
 }
 
 impl Fronts {
-    /// No block waits. Each LUN may have this many fronts: `any` data may fill their blocks, or the data of each
-    /// front alone, and there may be one block aside.
+    /// Makes fronts of which no block waits. Each LUN may have this many; if `any`, any data may fill their
+    /// blocks, otherwise only the data of each front. There may also be one block aside.
     pub(crate) fn new(luns: u32, fronts: u32, any: bool) -> Fronts {
         let per_lun = fronts + u32::from(!any);
         let anyones = if any { u64::MAX } else { 1 << fronts };

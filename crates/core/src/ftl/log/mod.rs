@@ -5,24 +5,25 @@
 //! erased blocks from one [`BlockPool`]. A slot is the unit of the mapping: the
 //! NAND page, or a logical page where that is smaller.
 //!
-//! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one a front
-//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at least
-//! one). The front that is written is the frontier. When its block is full it takes one from the pool; if the log has
-//! as many as its `limit`, or the pool is empty, it collects: the live slots of a victim, chosen by a policy
-//! ([`super::gc`]), go into the open blocks of their fronts. All that find no room there follow together, into one
-//! block of the reserve, which they do not fill beyond its end, as they are at most a block's; the erased victim
-//! refills the reserve or goes to the pool. All blocks but the open ones and the reserve are closed and full. When a
-//! log collects, the block of the frontier is full, so at most `n - 1` are open, and the closed ones are more than the
-//! live slots need ([`blocks_at_least`]): one of them fills fewer pages with its live slots than it has, and
-//! collecting that one gains a page. Every policy takes such a victim after finitely many others, and those lose
-//! nothing: a victim's live slots never fill more pages than the victim had. Collecting one log never writes into
-//! another, so collections do not nest. Check mode verifies the premise before every collection, and after every
-//! request that no LUN has more open blocks than fronts. By speed, a front takes whatever block is open before
-//! anything is collected, so that then all are full, as with one front.
+//! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one for each front
+//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own
+//! (at least one). The front that is written is the frontier. When its block is full it takes one from the
+//! pool; if the log has as many as its `limit`, or the pool is empty, it collects: the live slots of a
+//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. All that find no room
+//! there follow together, into one block of the reserve, which they do not fill beyond its end, as they are
+//! at most a block's; the erased victim refills the reserve or goes to the pool. All blocks but the open ones
+//! and the reserve are closed and full. When a log collects, the block of the frontier is full, so at most `n
+//! - 1` are open, and the closed ones are more than the live slots need ([`blocks_at_least`]): one of them
+//! fills fewer pages with its live slots than it has, and collecting that one gains a page. Every policy
+//! takes such a victim after finitely many others, and those lose nothing: a victim's live slots never fill
+//! more pages than the victim had. Collecting one log never writes into another, so collections do not nest.
+//! Check mode verifies the premise before every collection, and after every request that no LUN has more open
+//! blocks than fronts. By speed, a front takes whatever block is open before anything is collected, so that
+//! then all are full, as with one front.
 //!
-//! That a log has blocks enough is the owner's to see to: `limit` keeps the data from taking what the translation
-//! pages need, and the data may have the translation pages collected to get back what they borrowed
-//! ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
+//! The owner must see to it that a log has enough blocks: `limit` keeps the data from taking what the
+//! translation pages need, and the data may have the translation pages collected to get back what they
+//! borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
 //! `slots_per_page - 1` slots of each block count as lost, and there is one front.)
 //!
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
@@ -106,7 +107,7 @@ struct Lun {
 }
 
 impl Lun {
-    /// Whether there is no frontier: its last slot is written.
+    /// Whether the frontier is full, or there is none.
     #[inline]
     fn is_full(&self) -> bool {
         self.next == self.end
@@ -115,7 +116,7 @@ impl Lun {
 
 /// What lies under a log, and what several may share.
 pub(crate) struct Under<'a> {
-    /// What is where.
+    /// Which slot holds what.
     pub(crate) slots: &'a mut Slots,
     /// The erased blocks.
     pub(crate) pool: &'a mut BlockPool,

@@ -73,8 +73,8 @@ impl Writable for Any {
 }
 
 impl Log {
-    /// Lets the placement of this name say where pages go. If that goes by speed, the pool must keep its erased
-    /// blocks by the speed of these cells already.
+    /// Lets the placement of this name say where pages go. If that goes by speed, the pool must already keep
+    /// its erased blocks sorted by the speed of these cells.
     pub(crate) fn place_by(&mut self, name: &str, settings: &Settings, cells: Option<&Cells>) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let (luns, pages, needs) = (self.shape.luns, self.pages(), needs(name));
@@ -131,7 +131,7 @@ impl Log {
         }
     }
 
-    /// Returns the front of an owner's next version or copy; of trim pages it is the first.
+    /// Returns the front of an owner's next version or copy; for trim pages it is the first front.
     fn front_of(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, hurried: bool) -> u32 {
         let old = slots.of(owner);
         if owner >= self.pages() {

@@ -41,7 +41,7 @@ struct KeptPlacement {
     active: Vec<u32>,
     written: Vec<u64>,
     opened: Vec<(u32, u64)>,
-    /// The policy's own.
+    /// The placement's own state.
     own: Vec<u64>,
 }
 
@@ -189,7 +189,7 @@ impl Log {
         Ok(())
     }
 
-    /// Goes on with the placement.
+    /// Takes over what was saved of the placement.
     fn take_placement(&mut self, kept: KeptPlacement, claims: &mut Claims) -> Result<(), Damage> {
         let KeptPlacement { waiting, active, written, opened, own } = kept;
         let Some(placed) = &mut self.placed else { return Ok(()) };

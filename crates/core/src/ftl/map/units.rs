@@ -83,7 +83,7 @@ pub struct Due {
 }
 
 impl Due {
-    /// Makes it from `settings`.
+    /// Makes the schedule of mapping flushes from `settings`.
     pub(crate) fn new(settings: &Settings) -> Due {
         let page = u64::from(settings.flash.page_bytes);
         Due {
@@ -144,7 +144,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Makes an empty one, for this many units.
+    /// Makes an empty gathering for this many units.
     pub(crate) fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }

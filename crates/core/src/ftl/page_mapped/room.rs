@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination
-    /// of a collection that is undone. It may hold trim pages that do not count only the last time.
+    /// of a collection that is undone. Only the last time may it hold trim pages that do not count.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);

@@ -1,12 +1,12 @@
 //! VIOS: which block takes a page goes by the speed of blocks.
 //!
-//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and erased
-//! ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the fastest, any
-//! other write and every copy of garbage collection one that `device.unhurried` says: the slowest, or the one next in
-//! order. A full block leaves the order, an erased one returns at its new place.
+//! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and
+//! erased ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the
+//! fastest, any other write and every copy of garbage collection takes what `device.unhurried` says: the
+//! slowest, or the one next in order. A full block leaves the order, an erased one returns at its new place.
 //!
-//! **In order** is a block until it is full, then the writable one that was erased first. What hurried writes have
-//! begun is among them.
+//! **In order** means: a block until it is full, then the writable one that was erased first. What hurried
+//! writes have begun is among them.
 //!
 //! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which have a block: the
 //! paper's red-black tree, with every operation in constant time. Among equally fast blocks a partly written one goes

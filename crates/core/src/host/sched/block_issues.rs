@@ -1,4 +1,5 @@
-//! The frame of schedulers by flash blocks: requests in the order of arrival, writes as block issues.
+//! The frame of schedulers that work by flash blocks: requests in the order of arrival, writes as block
+//! issues.
 //!
 //! The oldest request goes next. A read, trim or flush goes alone; a write takes along all queued writes of
 //! its logical block ([`super::bundles`]), and whatever a [`BlockIssue`] adds to them.
@@ -13,7 +14,7 @@ pub(super) trait BlockIssue: Default {
     /// As [`Scheduler::NEEDS`].
     const NEEDS: Needs = BY_BLOCKS;
 
-    /// Appends block issues to the batch, among them the writes; by default them alone.
+    /// Appends block issues to the batch, among them the writes; by default the writes alone.
     fn issue(&mut self, Issue { writes, bundles, pool, batch, .. }: &mut Issue) {
         bundles.issue(writes, pool, batch);
     }
@@ -35,7 +36,7 @@ pub(super) struct Issue<'a> {
 /// What all of them need of the host.
 pub(super) const BY_BLOCKS: Needs = Needs { blocks: true, ..Needs::NOTHING };
 
-/// A scheduler by flash blocks.
+/// A scheduler that works by flash blocks.
 #[derive(Clone, Debug)]
 pub(super) struct ByBlocks<I> {
     bundles: Bundles,

@@ -49,7 +49,7 @@ pub(super) struct Bundles {
 }
 
 impl Bundles {
-    /// Makes one for blocks of this many logical pages (COOP_GetSize).
+    /// Makes empty bundles for blocks of this many logical pages (COOP_GetSize).
     pub fn new(block_pages: u32) -> Bundles {
         Bundles {
             block_pages,

@@ -15,7 +15,7 @@ pub struct JobError {
     pub message: String,
 }
 
-/// The most characters of a message.
+/// The largest number of characters in a message.
 const MOST_MESSAGE: usize = 300;
 
 /// The options that are understood, as messages list them.
