@@ -146,9 +146,8 @@ impl<'a> Simulation<'a> {
         }
         let first_ns = match &feed {
             Feed::Submitted(_) => None,
-            Feed::Replayed(_) | Feed::Above(_) => {
-                Some(Some(feed.next_ns()).filter(|&at_ns| at_ns != NEVER).unwrap_or(0))
-            }
+            Feed::Replayed(_) | Feed::Above(_) if feed.next_ns() == NEVER => Some(0),
+            Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns()),
         };
         let mut used = Used::default();
         device.array().used(0, &mut used);
