@@ -71,13 +71,13 @@ impl Log {
             State::Closed if self.blocks[block as usize].unwritten => Some(0),
             State::Open => {
                 let lun = self.by_group.div(first);
-                let end = first + self.slots_per_block;
+                let end = self.end_of(block);
                 let at = &self.luns[lun as usize];
                 let frontier = (at.end == end).then_some(at.next);
                 let waits = self.fronts.find(lun, first, end).map(|(_, next)| next);
                 waits.or(frontier).map(|next| next - first)
             }
-            State::Closed | State::Begun => Some(self.slots_per_block),
+            State::Closed | State::Begun => Some(self.space.slots(block)),
         }
     }
 

@@ -17,7 +17,6 @@
 //! victim is begun in the background only where some closed block gains a page, so that policies that
 //! take any block (`fifo`, `random`) do not turn a full log over and over.
 
-use super::shape::sure_slots;
 use super::{Log, State, Under};
 use crate::flash::Work;
 use crate::ftl::blocks::pool::BlockPool;
@@ -71,7 +70,7 @@ impl Log {
         let at = &self.luns[lun as usize];
         let begun = u32::from(self.is_collecting(lun));
         let closed = u64::from(at.held - at.reserve_len - self.open_blocks(lun) - begun);
-        closed * sure_slots(self.shape.pages_per_block, self.shape.slots_per_page) > u64::from(at.live)
+        closed * self.space.sure() > u64::from(at.live)
     }
 
     /// Ends the collection that was begun in the background; returns whether there was one.
@@ -138,7 +137,7 @@ impl Log {
         mut pages: u32,
         moved: &mut dyn FnMut(u32),
     ) {
-        let end = (victim + 1) * self.slots_per_block;
+        let end = self.end_of(victim);
         let mut slot = victim * self.slots_per_block;
         let mut last_page = NONE;
         let hosts = self.fills_page_of_host(lun);

@@ -54,7 +54,7 @@ impl Log {
         let need = Need { lun, now: self.writes, gainless: *gainless };
         let valid = |block: u32| blocks[block as usize].valid;
         let victim = self.victims.choose(need, &valid, &|block| pool.erase_count(block));
-        let gains = self.space.gainful(blocks[victim as usize].valid);
+        let gains = self.space.gainful(victim, blocks[victim as usize].valid);
         *gainless = if gains { 0 } else { *gainless + 1 };
         if let Some(placed) = &mut self.placed {
             let (front, opened) = placed.opened[victim as usize];
@@ -126,7 +126,7 @@ impl Log {
     /// Takes the live slots of a block, with their owners, whose map entries begin to load.
     fn take_live(&mut self, slots: &mut Slots, victim: u32) -> Vec<(u32, u32)> {
         let first = victim * self.slots_per_block;
-        let end = first + self.slots_per_block;
+        let end = self.end_of(victim);
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
         slots.valid.members(first, end).for_each(|live| {
@@ -260,7 +260,7 @@ impl Log {
         let (mut next, end) = (at.next, at.end);
         if self.blocks[from as usize].state == State::Open {
             let first = from * self.slots_per_block;
-            match self.fronts.find(lun, first, first + self.slots_per_block) {
+            match self.fronts.find(lun, first, self.end_of(from)) {
                 Some((front, _)) => _ = self.fronts.take(lun, front),
                 None => next = end,
             }

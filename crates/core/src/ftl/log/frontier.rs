@@ -1,6 +1,6 @@
 //! The frontier: which LUN and which block take the next slot, and the erased blocks of the reserve.
 
-use super::{Block, Log, Lun, Shape, State, Under, shape::sure_slots};
+use super::{Block, Log, Lun, Shape, State, Under};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
@@ -119,10 +119,9 @@ impl Log {
     /// Returns how many slots of data a LUN can have and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let Shape { limit, reserve, fronts, pages_per_block, slots_per_page, .. } = self.shape;
-        let sure = sure_slots(pages_per_block, slots_per_page);
+        let Shape { limit, reserve, fronts, slots_per_page, .. } = self.shape;
         let trim_pages = if self.trims.is_some() { self.shape.trim_pages } else { 0 };
-        u64::from(limit - reserve - (fronts - 1)) * sure - u64::from(slots_per_page + trim_pages)
+        u64::from(limit - reserve - (fronts - 1)) * self.space.sure() - u64::from(slots_per_page + trim_pages)
     }
 
     /// Moves the cursor to the next LUN that can take data and still collect its garbage.
@@ -260,14 +259,15 @@ impl Log {
     /// Makes the waiting open block of a front the frontier.
     pub(super) fn go_on(&mut self, lun: u32, front: u32) {
         let next = self.fronts.take(lun, front);
+        let end = self.end_of(self.by_block.div(next));
         let at = &mut self.luns[lun as usize];
-        (at.next, at.end) = (next, (self.by_block.div(next) + 1) * self.slots_per_block);
+        (at.next, at.end) = (next, end);
     }
 
     pub(super) fn open(&mut self, lun: u32, block: u32) {
+        let end = self.end_of(block);
         let at = &mut self.luns[lun as usize];
-        at.next = block * self.slots_per_block;
-        at.end = at.next + self.slots_per_block;
+        (at.next, at.end) = (block * self.slots_per_block, end);
         self.blocks[block as usize] = Block::new(State::Open);
         if let Some(placed) = &mut self.placed {
             placed.opened[block as usize] = (placed.active[lun as usize], self.writes);

@@ -25,6 +25,9 @@
 //! ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
 //! `slots_per_page - 1` slots of each block count as lost, and there is one front.)
 //!
+//! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest
+//! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
+//!
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
 //!
 //! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
@@ -252,6 +255,12 @@ impl Log {
     #[inline]
     pub(crate) fn slot_lun(&self, slot: u32) -> u32 {
         self.by_lun.div(slot)
+    }
+
+    /// Returns one past the last slot of a block, which may have fewer than the numbers up to the next block's.
+    #[inline]
+    fn end_of(&self, block: u32) -> u32 {
+        block * self.slots_per_block + self.space.slots(block)
     }
 
     /// Returns the NAND page of a slot.

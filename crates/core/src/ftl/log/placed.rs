@@ -196,7 +196,7 @@ impl Log {
         for front in 0..self.fronts.of_lun() {
             let next = self.fronts.next(lun, front);
             if next != NONE && front < MOST_FRONTS {
-                room[front as usize] = self.slots_per_block - next % self.slots_per_block;
+                room[front as usize] = self.end_of(self.by_block.div(next)) - next;
             }
         }
         let at = &self.luns[lun as usize];

@@ -42,17 +42,17 @@ impl Log {
         for &FoundBlock { block, used, number } in found {
             let first = block * log.slots_per_block;
             let lun = log.by_group.div(first);
-            let next = first + used * shape.slots_per_page;
+            let (next, end) = (first + used * shape.slots_per_page, log.end_of(block));
             let valid = log.blocks[block as usize].valid;
             let at = &mut log.luns[lun as usize];
             at.held += 1;
             if at.held > shape.limit {
                 return Err(format!("LUN {lun}: a log has {} blocks, of at most {}", at.held, shape.limit));
             }
-            let room = first + log.slots_per_block - next;
+            let room = end - next;
             if room > at.end - at.next {
                 let before = (!at.is_full()).then(|| at.end - 1);
-                (at.next, at.end) = (next, first + log.slots_per_block);
+                (at.next, at.end) = (next, end);
                 log.blocks[block as usize] = Block { valid, ..Block::new(State::Open) };
                 if let Some(before) = before {
                     log.close_found(lun, before / log.slots_per_block, number);

@@ -133,7 +133,7 @@ impl Log {
         let copies = blocks[victim as usize].valid;
         self.victims.remove(0, victim, &|block| blocks[block as usize].valid);
         let mut slot = victim * self.slots_per_block;
-        let end = slot + self.slots_per_block;
+        let end = self.end_of(victim);
         let lun = self.slot_lun(slot);
         let cause = self.shape.gc;
         let mut last_page = NONE;

@@ -167,11 +167,11 @@ impl Log {
     /// Opens the block of this slot again, to be continued from there; returns one past its last slot.
     fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<u32, Damage> {
         let block = self.by_block.div(next);
-        if self.take_up(block, claims)? != group {
-            return Damage::impossible(format!("block {block} is open on another LUN than its own"));
+        if self.take_up(block, claims)? != group || next >= self.end_of(block) {
+            return Damage::impossible(format!("block {block} is open on another LUN than its own, or full"));
         }
         self.blocks[block as usize].state = State::Open;
-        Ok((block + 1) * self.slots_per_block)
+        Ok(self.end_of(block))
     }
 
     /// Lets the block of this slot, if there is one, wait for its front to be written.

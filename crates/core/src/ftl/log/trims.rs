@@ -202,7 +202,7 @@ impl Log {
         }
         let first = victim * self.slots_per_block;
         let mut any = false;
-        for slot in first..first + self.slots_per_block {
+        for slot in first..self.end_of(victim) {
             // What was written for another slot is no longer due.
             let Some(owner) = self.trim_page_awaited(under.slots, slot) else { continue };
             any = true;
