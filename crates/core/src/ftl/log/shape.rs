@@ -78,7 +78,7 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
     let (user, luns) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One more keeps a LUN with room for the next page in reach, see `Log::aim`.
+        // One more keeps a LUN with room for the next page in reach, see `Log::turn`.
         Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
         // Pages go to the LUNs in turn as they fill.
         _ => user.div_ceil(luns),
