@@ -74,7 +74,7 @@ impl<F: FlashTranslation> Suite<F> {
         }
         Self::reads_what_is_covered_in_part(kind);
         Self::counts_what_it_refuses(kind);
-        if !F::IS_HYBRID {
+        if !F::MAPS_BLOCKS {
             let bounded = Self::roomy(kind);
             let mut unbounded = bounded.clone();
             unbounded.ftl.mapping_cache_bytes = None;
@@ -141,7 +141,7 @@ impl<F: FlashTranslation> Suite<F> {
     /// Makes a device with three kinds of logical page: with data beforehand, without data, and beyond what a
     /// test writes.
     fn roomy(kind: &str) -> Settings {
-        if F::IS_HYBRID {
+        if F::MAPS_BLOCKS {
             return hybrid_device(kind, 4, 20, 5);
         }
         let mut settings = settings();

@@ -1,7 +1,7 @@
 //! Registered parts by their properties: a new part is tested without being named.
 
 use ftlab_core::config::Choice;
-use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_on_flash, placement};
+use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_blocks, maps_on_flash, placement};
 use ftlab_core::host::sched;
 use ftlab_core::settings::Settings;
 
@@ -36,12 +36,12 @@ pub fn all_ftls() -> Vec<&'static str> {
 
 /// Returns FTLs that map pages.
 pub fn page_mapped() -> Vec<&'static str> {
-    ftls(|settings| !is_hybrid(settings))
+    ftls(|settings| !maps_blocks(settings))
 }
 
 /// Returns FTLs that map pages and write mappings back by eviction, if at all.
 pub fn by_eviction() -> Vec<&'static str> {
-    ftls(|settings| !is_hybrid(settings) && !gathers(settings))
+    ftls(|settings| !maps_blocks(settings) && !gathers(settings))
 }
 
 /// Returns FTLs that map pages, write mappings back by eviction and have translation pages.
@@ -49,7 +49,12 @@ pub fn demand_cached() -> Vec<&'static str> {
     ftls(|settings| maps_on_flash(settings) && !gathers(settings))
 }
 
-/// Returns FTLs that map blocks.
+/// Returns FTLs that map blocks, with log blocks or without.
+pub fn block_mapped() -> Vec<&'static str> {
+    ftls(|settings| maps_blocks(settings))
+}
+
+/// Returns FTLs with log blocks.
 pub fn hybrids() -> Vec<&'static str> {
     ftls(|settings| is_hybrid(settings))
 }

@@ -1,7 +1,7 @@
 //! Small stacks, loads for them, and the laws of a run.
 
 use ftlab_core::flash::variation::Variation;
-use ftlab_core::ftl::{check, gathers, is_hybrid, unit_bytes};
+use ftlab_core::ftl::{check, gathers, maps_blocks, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Completion, Observer, run};
@@ -68,7 +68,7 @@ pub fn tiny(kind: &str) -> Settings {
     settings.ftl.mapping_cache_bytes = Some(1024);
     settings.ftl.over_provisioning_ppm = 400_000;
     settings.flash.transfer_ps = 20_000;
-    if is_hybrid(&settings) {
+    if maps_blocks(&settings) {
         settings.ftl.log_blocks_ppm = 260_000;
         settings.ftl.over_provisioning_ppm = 450_000;
     }
@@ -91,7 +91,7 @@ pub fn tiny(kind: &str) -> Settings {
 /// those; pages go to the chips in turn.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
-    if !is_hybrid(&settings) {
+    if !maps_blocks(&settings) {
         settings.ftl.logical_page_bytes = settings.flash.page_bytes / 4;
     }
     settings.flash.blocks_per_plane = 20;

@@ -68,7 +68,7 @@ impl Model {
     }
 
     fn is_collectable(&self, lun: u32) -> bool {
-        self.of(lun).any(|(_, known)| SPACE.gainful(known.valid))
+        self.of(lun).any(|(block, known)| SPACE.gainful(block, known.valid))
     }
 
     fn close(&mut self, block: u32, known: Known) {
@@ -108,7 +108,7 @@ impl Model {
 ///     }
 ///     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
 ///         let mut closed = self.0[need.lun as usize].iter().copied();
-///         closed.find(|&block| self.1.gainful(valid(block))).unwrap()
+///         closed.find(|&block| self.1.gainful(block, valid(block))).unwrap()
 ///     }
 ///     fn remove(&mut self, lun: u32, block: u32, _valid: &dyn Fn(u32) -> u32) {
 ///         self.0[lun as usize].retain(|&other| other != block);
@@ -169,7 +169,7 @@ impl Run {
         let lun = block / SPACE.blocks_per_lun;
         match (self.random.random_range(0..8), self.model.blocks.get(&block).copied()) {
             (0..3, None) => {
-                let valid = self.random.random_range(0..8);
+                let valid = self.random.random_range(0..SPACE.slots(block));
                 self.close(block, valid);
             }
             (0..5, Some(known)) if known.valid > 0 => {
@@ -248,24 +248,23 @@ impl Run {
     /// Checks that a policy gets to the one block that gains something: a victim without gain is rewritten
     /// completely, into another block.
     fn comes_to_a_gainful_block(&mut self) {
-        let full = SPACE.slots_per_block;
         let blocks: Vec<u32> = self.model.of(0).map(|(block, _)| block).collect();
         blocks.into_iter().for_each(|block| self.remove(block));
         let gainful = self.random.random_range(1..SPACE.blocks_per_lun - 1);
         for block in 1..SPACE.blocks_per_lun {
             self.model.events += 1;
-            self.close(block, if block == gainful { 0 } else { full });
+            self.close(block, if block == gainful { 0 } else { SPACE.slots(block) });
         }
         let mut erased = 0;
         for gainless in 0..=SPACE.blocks_per_lun + 1 {
-            self.now += u64::from(full);
+            self.now += u64::from(SPACE.slots_per_block);
             let chosen = self.choose(Need { lun: 0, now: self.now, gainless });
             if chosen == gainful {
                 return;
             }
             self.remove(chosen);
             self.model.events += 1;
-            self.close(erased, full);
+            self.close(erased, SPACE.slots(erased));
             erased = chosen;
         }
         panic!("seed {}: no block that gains something is taken", self.seed);

@@ -94,7 +94,7 @@ impl Victims for Lowest {
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let here = |block: &&u32| *block / SPACE.blocks_per_lun == need.lun;
-        let gains = |block: &&u32| !self.gainful || SPACE.gainful(valid(**block));
+        let gains = |block: &&u32| !self.gainful || SPACE.gainful(**block, valid(**block));
         *self.closed.iter().filter(here).find(gains).expect("there is one")
     }
 

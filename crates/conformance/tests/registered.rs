@@ -26,8 +26,8 @@ fn mapping_caches() {
 }
 
 #[test]
-fn hybrid_ftls() {
-    each(conformance::hybrids(), conformance::ftl);
+fn block_mapped_ftls() {
+    each(conformance::block_mapped(), conformance::ftl);
 }
 
 #[test]

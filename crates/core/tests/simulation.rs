@@ -167,9 +167,8 @@ fn with_options(
     mut settings: Settings,
     (scheduler, depth, deadline, limit, own): (usize, u32, Option<u64>, Option<u64>, u8),
 ) -> Settings {
-    let hybrid = ftlab_core::ftl::is_hybrid(&settings);
     let scheduler = sched::choices()[scheduler].name;
-    if scheduler != "padding" || hybrid {
+    if scheduler != "padding" || ftlab_core::ftl::is_hybrid(&settings) {
         settings.host.scheduler = scheduler.into();
     }
     settings.host.deadline_ns = deadline;
@@ -177,7 +176,7 @@ fn with_options(
     settings.device.queue_depth = depth;
     settings.results.series = true;
     settings.ftl.background_flush = own & 1 != 0;
-    if own & 2 != 0 && !hybrid {
+    if own & 2 != 0 && !ftlab_core::ftl::maps_blocks(&settings) {
         settings.ftl.gc_background =
             Some(GcBackground { normal_blocks: settings.ftl.gc_free_blocks + 1, step_pages: 1 });
     }

@@ -5,15 +5,17 @@ use ftlab_core::ftl::gc::{Need, Policy};
 use ftlab_core::util::stream;
 
 fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
-    candidates.min_by_key(|(_, known)| (known.valid, known.came)).map(|(block, _)| block)
+    candidates
+        .min_by_key(|(block, known)| (SPACE.loss(*block, known.valid), known.came))
+        .map(|(block, _)| block)
 }
 
 /// Returns the value for cost-benefit, times two; a block without valid slots is worth most.
-fn worth(known: Known, now: u64) -> f64 {
+fn worth(block: u32, known: Known, now: u64) -> f64 {
     if known.valid == 0 {
         return f64::INFINITY;
     }
-    let u = f64::from(known.valid) / f64::from(SPACE.slots_per_block);
+    let u = f64::from(known.valid) / f64::from(SPACE.slots(block));
     (1.0 - u) / u * (now - known.modified) as f64
 }
 
@@ -47,9 +49,9 @@ fn windowed_greedy_takes_the_fewest_of_the_oldest() {
         let judge = |model: &Model, need: Need, chosen| {
             // Among equals the order of insertion decides, which the model does not keep.
             let inside = model.oldest(need.lun, window as usize);
-            let fewest = inside.iter().map(|(_, known)| known.valid).min();
+            let least = inside.iter().map(|(block, known)| SPACE.loss(*block, known.valid)).min();
             assert!(inside.iter().any(|(block, _)| *block == chosen));
-            assert_eq!(Some(model.known(chosen).valid), fewest);
+            assert_eq!(Some(SPACE.loss(chosen, model.known(chosen).valid)), least);
         };
         scan("windowed-greedy", window, judge);
     }
@@ -59,10 +61,10 @@ fn windowed_greedy_takes_the_fewest_of_the_oldest() {
 fn cost_benefit_takes_what_is_worth_most() {
     let judge = |model: &Model, Need { lun, now, .. }: Need, chosen| {
         let known = model.known(chosen);
-        assert!(SPACE.gainful(known.valid));
-        let gainful = model.of(lun).filter(|(_, known)| SPACE.gainful(known.valid));
-        let most = gainful.map(|(_, known)| worth(known, now)).fold(0.0, f64::max);
-        let worth = worth(known, now);
+        assert!(SPACE.gainful(chosen, known.valid));
+        let gainful = model.of(lun).filter(|(block, known)| SPACE.gainful(*block, known.valid));
+        let most = gainful.map(|(block, known)| worth(block, known, now)).fold(0.0, f64::max);
+        let worth = worth(chosen, known, now);
         assert!(worth == most || worth > most * (1.0 - 1e-12), "{worth} of {most}");
     };
     scan("cost-benefit", 1, judge);
@@ -74,9 +76,9 @@ fn cost_benefit_takes_what_is_worth_most() {
 fn draws_end() {
     for name in ["random", "d-choices"] {
         let judge = |model: &Model, Need { lun, gainless, .. }: Need, chosen| {
-            let fewest = model.of(lun).map(|(_, known)| known.valid).min();
+            let least = model.of(lun).map(|(block, known)| SPACE.loss(block, known.valid)).min();
             let drawn = (gainless as usize) < model.of(lun).count();
-            assert!(drawn || Some(model.known(chosen).valid) == fewest);
+            assert!(drawn || Some(SPACE.loss(chosen, model.known(chosen).valid)) == least);
         };
         scan(name, 1, judge);
     }

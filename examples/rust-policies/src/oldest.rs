@@ -24,7 +24,7 @@ impl Victims for OldestGainful {
 
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let closed = &self.closed[need.lun as usize];
-        let oldest = closed.iter().position(|&block| self.space.gainful(valid(block)));
+        let oldest = closed.iter().position(|&block| self.space.gainful(block, valid(block)));
         let oldest = oldest.expect("ftlab asks only when there is one");
         self.passed_over += oldest as u64;
         closed[oldest]

@@ -46,6 +46,7 @@ macro_rules! registry {
     ) => {
         $(
             $(#[$folder_about])*
+            #[doc = concat!("Parts that `", $key, "` names.")]
             pub mod $folder {
                 $($($below)*)?
                 $(pub mod $module;)*

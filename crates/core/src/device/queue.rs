@@ -51,7 +51,7 @@ impl Waiting {
     pub fn new(settings: &Settings) -> Waiting {
         let touch = if settings.allocates_dynamically() {
             Touch::Unknown
-        } else if crate::ftl::is_hybrid(settings) || settings.spread().in_turn() {
+        } else if crate::ftl::maps_blocks(settings) || settings.spread().in_turn() {
             Touch::Window
         } else {
             Touch::Each

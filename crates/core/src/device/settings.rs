@@ -33,9 +33,9 @@ impl Settings {
         self.flash.variation.is_some() && placement::needs(self.placement()).speeds
     }
 
-    /// Whether writes go where there is room: hybrid FTLs use their blocks in turn in any case.
+    /// Whether writes go where there is room: FTLs that map blocks use them in turn in any case.
     pub(super) fn allocates_dynamically(&self) -> bool {
-        self.ftl.allocation.is_dynamic() && !crate::ftl::is_hybrid(self)
+        self.ftl.allocation.is_dynamic() && !crate::ftl::maps_blocks(self)
     }
 }
 

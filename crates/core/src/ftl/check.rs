@@ -37,11 +37,11 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     ];
     let maps = super::maps_on_flash(settings);
     found.unless(maps, &cached, &format!("{chosen} has no mapping cache"));
-    let hybrid = super::is_hybrid(settings);
+    let blocks = super::maps_blocks(settings);
     let logs = ["ftl.log_blocks", "ftl.csm_threshold"];
-    found.unless(hybrid, &logs, &format!("{chosen} has no log blocks"));
+    found.unless(super::is_hybrid(settings), &logs, &format!("{chosen} has no log blocks"));
     let paged = ["ftl.gc", "ftl.placement", "ftl.gc_background", "ftl.free_blocks", "ftl.wear_leveling"];
-    found.unless(!hybrid, &paged, &format!("{chosen} maps blocks"));
+    found.unless(!blocks, &paged, &format!("{chosen} maps blocks"));
     let amount = ["ftl.flush_counts", "ftl.host_flush"];
     found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is not an amount");
     let gathers = format!("{chosen} gathers no translation units");
@@ -55,7 +55,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     super::own_ignored(&[&ftl.kind, super::served_by(settings), cache], &|_| chosen.clone(), found);
     let victims = [ftl.gc.as_str(), if maps { &ftl.translation_gc } else { &ftl.gc }];
     let why = |name: &str| format!("neither ftl.gc nor ftl.translation_gc is \"{name}\"");
-    super::gc::own_ignored(if hybrid { &[] } else { &victims }, &why, found);
+    super::gc::own_ignored(if blocks { &[] } else { &victims }, &why, found);
     found.section::<GcBackground>(ftl.gc_background.is_some(), &[], "ftl.gc_background = false");
     found.section::<StaticLeveling>(ftl.wear_leveling.is_some(), &[], "ftl.wear_leveling = \"none\"");
 }

@@ -15,8 +15,10 @@ pub trait FlashTranslation:
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool = false;
-    /// Whether it maps blocks, which are spread over the LUNs in turn whatever `ftl.allocation` says.
+    /// Whether it has log blocks, which are merged with blocks that are mapped as such.
     const IS_HYBRID: bool = false;
+    /// Whether it maps blocks, which are spread over the LUNs in turn whatever `ftl.allocation` says.
+    const MAPS_BLOCKS: bool = Self::IS_HYBRID;
 
     /// Makes the FTL of checked settings, its flash empty.
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Self;
@@ -116,7 +118,12 @@ pub fn maps_on_flash(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_ON_FLASH)
 }
 
-/// Whether the chosen FTL maps blocks.
+/// Whether the chosen FTL maps blocks, with log blocks or without.
+pub fn maps_blocks(settings: &Settings) -> bool {
+    with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_BLOCKS)
+}
+
+/// Whether the chosen FTL has log blocks.
 pub fn is_hybrid(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::IS_HYBRID)
 }
@@ -147,7 +154,7 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
 
 /// Returns how many neighbouring logical pages static allocation puts on one LUN before the next one.
 pub(crate) fn stripe(settings: &Settings) -> u32 {
-    match is_hybrid(settings) {
+    match maps_blocks(settings) {
         true => settings.flash.pages_per_block,
         false => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
     }

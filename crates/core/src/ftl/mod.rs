@@ -22,7 +22,8 @@ pub mod wear;
 use crate::config::parts::registry;
 pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Running, Serve, Survive};
 pub use kinds::{
-    FlashTranslation, Typed, check, gathers, is_hybrid, keeps_trims, maps_on_flash, typed, unit_bytes,
+    FlashTranslation, Typed, check, gathers, is_hybrid, keeps_trims, maps_blocks, maps_on_flash, typed,
+    unit_bytes,
 };
 pub(crate) use kinds::{served_by, stripe};
 pub use map::pages::MapStats;

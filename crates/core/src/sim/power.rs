@@ -14,7 +14,7 @@ use crate::flash::Endurance;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::ftl::recovery::{Flaw, Recovery};
-use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims};
+use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims, maps_blocks};
 use crate::host::Host;
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
@@ -40,9 +40,8 @@ impl Power {
         work.reset();
         ftl.start();
         let flash = &settings.flash;
-        let hybrid = is_hybrid(settings);
         let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
-        if hybrid && wears_out {
+        if is_hybrid(settings) && wears_out {
             return Err(
                 "power cuts of hybrid FTLs whose blocks wear out are not simulated; set flash.endurance to \
                         none and ftl.spare_blocks to 0, or choose a page-mapped ftl.kind"
@@ -57,7 +56,7 @@ impl Power {
             );
         }
         let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0);
-        if hybrid {
+        if maps_blocks(settings) {
             media.allow_gaps();
         }
         let tape = Tape::new(ftl.write_media(&mut media));

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use ftlab_core::flash::media::{Change, Kind, Media, Tape};
-use ftlab_core::ftl::is_hybrid;
+use ftlab_core::ftl::maps_blocks;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::{Identity, Operations, Power, Prepared};
@@ -150,7 +150,7 @@ impl Found {
         }
         let flash = &settings.flash;
         let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0);
-        if is_hybrid(settings) {
+        if maps_blocks(settings) {
             media.allow_gaps();
         }
         let mut order: Vec<(u64, What)> =

@@ -87,7 +87,7 @@ impl AnyVictims for Victims {
             let what = format!("gave {given}; it gives the row of a candidate, from 0 to {}", held.len() - 1);
             self.object.wrong("choose", &what)
         });
-        let gains = self.space.gainful(self.blocks[block as usize].valid);
+        let gains = self.space.gainful(block, self.blocks[block as usize].valid);
         if !gains && need.gainless as usize > held.len() {
             let what =
                 format!("{} victims in succession had no page to gain, and others had", need.gainless + 1);

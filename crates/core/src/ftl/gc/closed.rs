@@ -57,19 +57,21 @@ impl Closed {
         self.blocks[(lun * self.space.blocks_per_lun + at) as usize]
     }
 
-    /// Returns the block with the fewest valid slots among `count` draws with replacement, the first of
-    /// equals; after as many gainless collections as there are closed blocks, among all of them.
+    /// Returns the block that gains most among `count` draws with replacement, the first of equals; after as many gainless collections as there are closed blocks, among all of them.
     pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: &dyn Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.lun as usize] {
             let all = self.of(need.lun).iter().copied();
-            return all.min_by_key(|&block| (valid(block), block)).expect("a gainful block");
+            return all
+                .min_by_key(|&block| (self.space.loss(block, valid(block)), block))
+                .expect("a gainful block");
         }
         let mut best = self.draw(need.lun);
-        let mut fewest = valid(best);
+        let mut least = self.space.loss(best, valid(best));
         for _ in 1..count {
             let block = self.draw(need.lun);
-            if valid(block) < fewest {
-                (best, fewest) = (block, valid(block));
+            let loss = self.space.loss(block, valid(block));
+            if loss < least {
+                (best, least) = (block, loss);
             }
         }
         best

@@ -8,9 +8,10 @@
 //! copies), so that the choice does not depend on how fast requests arrive. A block without valid slots is
 //! taken before all others; one whose collection gains no page is never taken.
 //!
-//! The search is exact and looks at one block per number of valid slots: among blocks with the same number
-//! the oldest has the greatest value, and since every modification moves a block to the end of another list,
-//! it is at the head of its list.
+//! The search is exact. Among alike blocks it looks at one per number of valid slots: the oldest has the greatest
+//! value, and since every modification moves a block to the end of another list, it is at the head of its list.
+//! Of blocks that gain as much, smaller ones have fewer slots to copy: a list is searched up to the first of the
+//! smallest, behind which there is none better.
 
 use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};
@@ -45,25 +46,27 @@ impl Victims for CostBenefit {
         self.buckets.lower(lun, block, valid);
     }
 
-    fn choose(&mut self, need: Need, _valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
+    fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.lun);
         let mut best = self.buckets.head(need.lun, least);
-        if least == 0 {
-            return best;
-        }
         // Value of the best: a fraction, compared by cross-multiplication.
         let (mut gain, mut cost) = (0, 1);
         let most = self.space.slots_per_block - self.space.slots_per_page;
-        for valid in least..=most {
-            let block = self.buckets.head(need.lun, valid);
-            if block == NONE {
-                continue;
-            }
-            let age = u128::from(need.now - self.modified[block as usize]);
-            let (its_gain, its_cost) =
-                (u128::from(self.space.slots_per_block - valid) * age, u128::from(valid));
-            if its_gain * cost > gain * its_cost {
-                (best, gain, cost) = (block, its_gain, its_cost);
+        for loss in least..=most {
+            let mut block = self.buckets.head(need.lun, loss);
+            while block != NONE {
+                let valid = valid(block);
+                if valid == 0 {
+                    return block;
+                }
+                let age = u128::from(need.now - self.modified[block as usize]);
+                let its_gain = u128::from(self.space.slots_per_block - loss) * age;
+                let its_cost = u128::from(valid);
+                if its_gain * cost > gain * its_cost {
+                    (best, gain, cost) = (block, its_gain, its_cost);
+                }
+                let is_smallest = self.space.slots(block) == self.space.smallest();
+                block = if is_smallest { NONE } else { self.buckets.links[block as usize].behind };
             }
         }
         best

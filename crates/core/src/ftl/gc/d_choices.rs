@@ -1,5 +1,5 @@
-//! d-choices: the fewest valid slots among `ftl.gc_choices` blocks drawn at random, with
-//! replacement; of equals, the one drawn first.
+//! d-choices: what gains most (of alike blocks, the fewest valid slots) among `ftl.gc_choices` blocks drawn at
+//! random, with replacement; of equals, the one drawn first.
 //!
 //! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
 //! state drives", SIGMETRICS 2013. As there, a block whose pages are all valid is collected if it is drawn

@@ -1,4 +1,4 @@
-//! Lists of blocks: in order of age, and by the number of valid slots.
+//! Lists of blocks: in order of age, and by what collecting them gains.
 
 use super::Space;
 use crate::util::{Chain, NONE, Neighbours};
@@ -20,14 +20,14 @@ pub(super) fn each(links: &[Neighbours], list: Chain, visit: &mut dyn FnMut(u32)
     }
 }
 
-/// Blocks by LUN and number of valid slots, in the order in which they reached that number.
+/// Blocks by LUN and loss ([`Space::loss`]), in the order in which they came to it: of alike blocks, by valid slots.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     lists: Vec<Chain>,
     pub links: Links,
-    /// A lower bound for each LUN: no block of it has fewer valid slots.
+    /// A lower bound for each LUN: no block of it loses less.
     least: Vec<u32>,
-    slots_per_block: u32,
+    space: Space,
 }
 
 impl Buckets {
@@ -36,26 +36,27 @@ impl Buckets {
             lists: vec![Chain::default(); (space.luns * (space.slots_per_block + 1)) as usize],
             links: links(space),
             least: vec![space.slots_per_block; space.luns as usize],
-            slots_per_block: space.slots_per_block,
+            space: *space,
         }
     }
 
     #[inline]
-    fn at(&self, lun: u32, valid: u32) -> usize {
-        (lun * (self.slots_per_block + 1) + valid) as usize
+    fn at(&self, lun: u32, loss: u32) -> usize {
+        (lun * (self.space.slots_per_block + 1) + loss) as usize
     }
 
     #[inline]
     pub(crate) fn push(&mut self, lun: u32, block: u32, valid: u32) {
-        let at = self.at(lun, valid);
+        let loss = self.space.loss(block, valid);
+        let at = self.at(lun, loss);
         self.lists[at].push_tail(block, &mut self.links);
         let least = &mut self.least[lun as usize];
-        *least = (*least).min(valid);
+        *least = (*least).min(loss);
     }
 
     #[inline]
     pub(crate) fn unlink(&mut self, lun: u32, block: u32, valid: u32) {
-        let at = self.at(lun, valid);
+        let at = self.at(lun, self.space.loss(block, valid));
         self.lists[at].unlink(block, &mut self.links);
     }
 
@@ -66,34 +67,35 @@ impl Buckets {
         self.push(lun, block, valid);
     }
 
-    /// Returns the block that first reached a number of valid slots, or [`NONE`].
+    /// Returns the block that first came to a loss, or [`NONE`].
     #[inline]
-    pub(crate) fn head(&self, lun: u32, valid: u32) -> u32 {
-        self.lists[self.at(lun, valid)].head
+    pub(crate) fn head(&self, lun: u32, loss: u32) -> u32 {
+        self.lists[self.at(lun, loss)].head
     }
 
-    /// Returns the block that first reached the fewest valid slots of a LUN's blocks.
+    /// Returns the block that first came to the least loss of a LUN's blocks.
     #[inline]
     pub(crate) fn first(&mut self, lun: u32) -> u32 {
         let least = self.least(lun);
         self.head(lun, least)
     }
 
-    /// Returns the fewest valid slots that a block of the LUN has.
+    /// Returns the least loss of a LUN's blocks.
     #[inline]
     pub(crate) fn least(&mut self, lun: u32) -> u32 {
-        let mut valid = self.least[lun as usize];
-        while self.head(lun, valid) == NONE {
-            valid += 1;
-            assert!(valid <= self.slots_per_block, "LUN {lun} has no closed block");
+        let mut loss = self.least[lun as usize];
+        while self.head(lun, loss) == NONE {
+            loss += 1;
+            assert!(loss <= self.space.slots_per_block, "LUN {lun} has no closed block");
         }
-        self.least[lun as usize] = valid;
-        valid
+        self.least[lun as usize] = loss;
+        loss
     }
 
     pub(crate) fn each(&self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>)) {
-        for valid in 0..=self.slots_per_block {
-            each(&self.links, self.lists[self.at(lun, valid)], &mut |block| visit(block, Some(valid)));
+        for loss in 0..=self.space.slots_per_block {
+            let valid = |block| loss - self.space.loss(block, 0);
+            each(&self.links, self.lists[self.at(lun, loss)], &mut |block| visit(block, Some(valid(block))));
         }
     }
 }

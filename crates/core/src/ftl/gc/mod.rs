@@ -11,20 +11,20 @@
 //! block stays gainful until it is the victim. Every policy takes one within `C + 1` collections, or as many
 //! as the log has blocks:
 //!
-//! - `greedy` takes a block with the fewest valid slots, which is gainful if any is; `cost-benefit` considers
+//! - `greedy` takes a block that gains most ([`Space::loss`]), which is gainful if any is; `cost-benefit` considers
 //!   only gainful blocks.
 //! - `fifo` takes the oldest block, gainful or not: that is the policy the closed form of FIFO
 //!   cleaning describes. A gainless victim's data goes into the youngest block, so each
 //!   collection brings the first gainful block one place nearer to the head.
 //! - `cyclic` goes round the blocks by number. A round passes at most the closed blocks and those that were
 //!   open or erased when it began, and meets the first gainful one.
-//! - `windowed-greedy` takes the fewest valid slots among the `W` oldest. While none of them is
+//! - `windowed-greedy` takes what gains most among the `W` oldest. While none of them is
 //!   gainful, each collection removes one of them and the next oldest block enters, so a
 //!   gainful block enters within `C - W` collections and is taken at once.
 //! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed
 //!   forms say (with 64 pages per block and 7 % of spare space, 18 % of the blocks a random
 //!   draw meets are full). A draw may miss for ever, so after `C` gainless collections in
-//!   succession the victim is the block with the fewest valid slots.
+//!   succession the victim is a block that gains most.
 //!
 //! The log counts gainless collections and stops the run if they exceed the blocks it has.
 
@@ -45,7 +45,7 @@ pub struct Space {
     pub luns: u32,
     /// Blocks of each LUN; blocks are numbered LUN by LUN.
     pub blocks_per_lun: u32,
-    /// Slots of a block.
+    /// Slots of the largest blocks; slots are numbered as if all blocks had as many.
     pub slots_per_block: u32,
     /// Slots of a NAND page.
     pub slots_per_page: u32,
@@ -57,10 +57,36 @@ impl Space {
         self.luns * self.blocks_per_lun
     }
 
+    /// Returns the slots of a block. All blocks are alike so far. Where they differ, as some would in SLC mode, this
+    /// and [`Space::smallest`] say so, and nothing else needs to know.
+    #[inline]
+    pub fn slots(&self, _block: u32) -> u32 {
+        self.slots_per_block
+    }
+
+    /// Returns the slots of the smallest blocks.
+    #[inline]
+    pub fn smallest(&self) -> u32 {
+        self.slots_per_block
+    }
+
+    /// Returns the slots of any block that collection can rely on: it loses the rest of a page at most.
+    #[inline]
+    pub(crate) fn sure(&self) -> u64 {
+        u64::from(self.smallest() - (self.slots_per_page - 1))
+    }
+
+    /// Returns what collecting a block with this many valid slots gains less than collecting an empty block of the
+    /// largest would. The block that loses least gains most; among alike blocks it has the fewest valid slots.
+    #[inline]
+    pub fn loss(&self, block: u32, valid: u32) -> u32 {
+        valid + (self.slots_per_block - self.slots(block))
+    }
+
     /// Whether collecting a block with this many valid slots gains a page.
     #[inline]
-    pub fn gainful(&self, valid: u32) -> bool {
-        valid + self.slots_per_page <= self.slots_per_block
+    pub fn gainful(&self, block: u32, valid: u32) -> bool {
+        valid + self.slots_per_page <= self.slots(block)
     }
 }
 

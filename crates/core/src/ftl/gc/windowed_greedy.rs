@@ -1,9 +1,9 @@
-//! Windowed greedy: the fewest valid slots among the `ftl.gc_window` oldest blocks of the LUN; of equals, the
-//! one that reached that number (or entered the window) first.
+//! Windowed greedy: what gains most (of alike blocks, the fewest valid slots) among the `ftl.gc_window` oldest blocks
+//! of the LUN; of equals, the one that came to that number (or entered the window) first.
 //!
 //! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
 //! Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy. Constant time: the window
-//! is kept in lists by valid slots, younger blocks wait in a queue.
+//! is kept in lists by what blocks gain, younger blocks wait in a queue.
 
 use super::lists::{Buckets, each};
 use super::{Need, Own, Space, Victims};

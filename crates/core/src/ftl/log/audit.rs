@@ -18,7 +18,7 @@ impl Log {
     fn keep_medium(&mut self, slots: &mut Slots, versions: bool) {
         // What has no answer is left for verification to report.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
-        let shape = (self.slots_per_block, self.shape.slots_per_page);
+        let shape = (self.addresses.space.slots_per_block, self.shape.slots_per_page);
         slots.keep_medium(shape, false, programmed, versions);
     }
 
@@ -58,36 +58,36 @@ impl Log {
         slots.verify(owner)?;
         match slots.of(owner) {
             NONE => Ok(()),
-            slot => self.verify_block(slots, self.by_block.div(slot)),
+            slot => self.verify_block(slots, self.addresses.block(slot)),
         }
     }
 
     /// Returns the slots that must be programmed in a block, judging by its state; `None` for an open block
     /// that is neither the frontier nor set aside.
     pub(super) fn programmed(&self, block: u32) -> Option<u32> {
-        let first = block * self.slots_per_block;
+        let first = self.addresses.first(block);
         match self.blocks[block as usize].state {
             State::Absent | State::Reserve => Some(0),
             State::Closed if self.blocks[block as usize].unwritten => Some(0),
             State::Open => {
-                let lun = self.by_group.div(first);
-                let end = first + self.slots_per_block;
+                let lun = self.addresses.group(first);
+                let end = self.addresses.end(block);
                 let at = &self.luns[lun as usize];
                 let frontier = (at.end == end).then_some(at.next);
                 let waits = self.fronts.find(lun, first, end).map(|(_, next)| next);
                 waits.or(frontier).map(|next| next - first)
             }
-            State::Closed | State::Begun => Some(self.slots_per_block),
+            State::Closed | State::Begun => Some(self.addresses.space.slots(block)),
         }
     }
 
     fn verify_block(&self, slots: &Slots, block: u32) -> Result<(), String> {
         let Some(medium) = slots.medium() else { return Ok(()) };
         let state = &self.blocks[block as usize];
-        let first = block * self.slots_per_block;
+        let first = self.addresses.first(block);
         let programmed = medium.programmed(block);
         let mut valid = 0;
-        for slot in slots.valid.members(first, first + self.slots_per_block) {
+        for slot in slots.valid.members(first, self.addresses.first(block + 1)) {
             if slot - first >= programmed {
                 return Err(format!("block {block}: slot {} is valid but not programmed", slot - first));
             }
@@ -135,7 +135,7 @@ impl Log {
             let mut count = 0;
             while block != NONE {
                 let state = &self.blocks[block as usize];
-                if state.state != wanted || self.by_group.div(block * self.slots_per_block) != lun {
+                if state.state != wanted || self.addresses.group(self.addresses.first(block)) != lun {
                     return Err(format!("block {block} is {:?} in a list of {wanted:?} blocks", state.state));
                 }
                 count += 1;
@@ -166,7 +166,7 @@ impl Log {
                 at.held
             ));
         }
-        let of_lun = |block: &u32| self.by_group.div(block * self.slots_per_block) == lun;
+        let of_lun = |block: &u32| self.addresses.group(self.addresses.first(*block)) == lun;
         let live: u32 =
             (0..self.blocks.len() as u32).filter(of_lun).map(|b| self.blocks[b as usize].valid).sum();
         if live != at.live {
@@ -181,7 +181,7 @@ impl Log {
         let mut fault = None;
         self.victims.each(lun, &mut |block, filed| {
             let Block { valid, state, .. } = self.blocks[block as usize];
-            let here = self.by_group.div(block * self.slots_per_block) == lun;
+            let here = self.addresses.group(self.addresses.first(block)) == lun;
             if state != State::Closed || !here || filed.is_some_and(|filed| filed != valid) {
                 fault.get_or_insert(format!(
                     "block {block} ({state:?}, {valid} valid) is filed for collection on LUN {lun} under {filed:?}"

@@ -17,9 +17,7 @@
 //! victim is begun in the background only where some closed block gains a page, so that policies that
 //! take any block (`fifo`, `random`) do not turn a full log over and over.
 
-use super::shape::sure_slots;
 use super::{Log, State, Under};
-use crate::flash::Work;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
@@ -71,7 +69,7 @@ impl Log {
         let at = &self.luns[lun as usize];
         let begun = u32::from(self.is_collecting(lun));
         let closed = u64::from(at.held - at.reserve_len - self.open_blocks(lun) - begun);
-        closed * sure_slots(self.shape.pages_per_block, self.shape.slots_per_page) > u64::from(at.live)
+        closed * self.addresses.space.sure() > u64::from(at.live)
     }
 
     /// Ends the collection that was begun in the background; returns whether there was one.
@@ -106,7 +104,7 @@ impl Log {
             self.copy_some(under, lun, victim, pages, moved);
         } else {
             self.background.as_mut().expect("a victim is begun").victims[lun as usize] = NONE;
-            if self.trims.is_some() || self.superseded.contains(&victim) {
+            if self.trims.is_some() || self.cursor.superseded.contains(&victim) {
                 // Something else may have to be on flash first. Trim pages go with the last copies, and the
                 // erasure with them: until then nothing may rely on them.
                 self.empty(under, lun, victim, self.shape.gc, moved);
@@ -138,8 +136,8 @@ impl Log {
         mut pages: u32,
         moved: &mut dyn FnMut(u32),
     ) {
-        let end = (victim + 1) * self.slots_per_block;
-        let mut slot = victim * self.slots_per_block;
+        let end = self.addresses.end(victim);
+        let mut slot = self.addresses.first(victim);
         let mut last_page = NONE;
         let hosts = self.fills_page_of_host(lun);
         self.choose_frontier(under, lun, false, false);
@@ -160,15 +158,15 @@ impl Log {
             if owner < self.pages() {
                 moved(owner);
             }
-            let page = self.by_page.div(live);
+            let page = self.addresses.page(live);
             if page != last_page {
                 under.work.source(page);
             }
             (last_page, slot) = (page, live + 1);
-            if self.by_page.rem(placed + 1) == 0
+            if self.addresses.in_page(placed + 1) == 0
                 || (self.blocks[victim as usize].valid == 0 && self.pad(under.slots, lun))
             {
-                under.work.target(self.by_page.div(placed), 1);
+                under.work.target(self.addresses.page(placed), 1);
                 pages -= 1;
                 self.close_if_full(lun);
             }
@@ -178,16 +176,5 @@ impl Log {
         if hosts && programs {
             self.host_goes_on(under.work);
         }
-    }
-
-    /// Whether copies on a LUN fill a page that the host has begun.
-    pub(super) fn fills_page_of_host(&self, lun: u32) -> bool {
-        lun == self.cursor && self.page_begun()
-    }
-
-    /// Lets the host continue where it was: what it had in the page buffer has gone with the copies.
-    pub(super) fn host_goes_on(&mut self, work: &mut Work) {
-        self.settle_superseded(work);
-        self.advance_cursor();
     }
 }

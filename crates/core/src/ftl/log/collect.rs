@@ -20,7 +20,7 @@ impl Log {
                 self.resume(lun);
             } else {
                 // Two open blocks are one too many: the closed blocks alone may have nothing to gain.
-                let block = self.by_block.div(at.next);
+                let block = self.addresses.block(at.next);
                 at.next = at.end;
                 self.empty(under, lun, block, self.shape.gc, &mut |_| ());
             }
@@ -54,7 +54,7 @@ impl Log {
         let need = Need { lun, now: self.writes, gainless: *gainless };
         let valid = |block: u32| blocks[block as usize].valid;
         let victim = self.victims.choose(need, &valid, &|block| pool.erase_count(block));
-        let gains = self.space.gainful(blocks[victim as usize].valid);
+        let gains = self.addresses.space.gainful(victim, blocks[victim as usize].valid);
         *gainless = if gains { 0 } else { *gainless + 1 };
         if let Some(placed) = &mut self.placed {
             let (front, opened) = placed.opened[victim as usize];
@@ -73,7 +73,7 @@ impl Log {
         moved: &mut (impl FnMut(u32) + ?Sized),
     ) {
         let mut here = 0;
-        if self.superseded.contains(&victim) {
+        if self.cursor.superseded.contains(&victim) {
             // What replaces its slots is in a page buffer, and would be lost with them.
             self.flush(under.slots, under.work);
         }
@@ -125,8 +125,8 @@ impl Log {
 
     /// Takes the live slots of a block, with their owners, whose map entries begin to load.
     fn take_live(&mut self, slots: &mut Slots, victim: u32) -> Vec<(u32, u32)> {
-        let first = victim * self.slots_per_block;
-        let end = first + self.slots_per_block;
+        let first = self.addresses.first(victim);
+        let end = self.addresses.end(victim);
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.clear();
         slots.valid.members(first, end).for_each(|live| {
@@ -145,7 +145,7 @@ impl Log {
         }
         let mut last = NONE;
         for &(live, _) in leaving {
-            let page = self.by_page.div(live);
+            let page = self.addresses.page(live);
             if page != last {
                 work.source(page);
             }
@@ -165,7 +165,7 @@ impl Log {
         let first = at.next;
         at.next += run.len() as u32;
         slots.valid.fill(first, at.next);
-        self.blocks[self.by_block.div(first) as usize].valid += run.len() as u32;
+        self.blocks[self.addresses.block(first) as usize].valid += run.len() as u32;
         let (pages, kind) = (self.pages(), self.kind());
         for (slot, &(live, owner)) in (first..).zip(run) {
             slots.tell(|medium| medium.copy(live, owner));
@@ -181,16 +181,16 @@ impl Log {
         if *slots > 0 {
             let last = self.luns[lun as usize].next - 1;
             // The first may go into a page that the host has begun.
-            let first = self.slot_page(last + 1 - std::mem::take(slots));
-            work.target(first, self.slot_page(last) + 1 - first);
+            let first = self.addresses.page(last + 1 - std::mem::take(slots));
+            work.target(first, self.addresses.page(last) + 1 - first);
         }
     }
 
     /// Erases a block; if it is past its limit it is retired, and a spare block replaces it.
     pub(super) fn erase(&mut self, under: &mut Under, block: u32, cause: Cause) {
-        let first = block * self.slots_per_block;
-        let (lun, group) = (self.slot_lun(first), self.by_group.div(first));
-        under.work.erase_after(lun, self.slot_page(first), cause, self.blocks[block as usize].after);
+        let first = self.addresses.first(block);
+        let (lun, group) = (self.addresses.lun(first), self.addresses.group(first));
+        under.work.erase_after(lun, self.addresses.page(first), cause, self.blocks[block as usize].after);
         under.slots.erase(block);
         under.pool.erased(lun, block);
         self.blocks[block as usize] = Block::new(State::Absent);
@@ -239,7 +239,7 @@ impl Log {
         let at = &self.luns[lun as usize];
         !self.is_short(lun)
             && (at.is_full() || self.fronts.anyones(lun).is_none())
-            && self.by_page.rem(at.next) == 0
+            && self.addresses.in_page(at.next) == 0
     }
 
     /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear) and erases
@@ -259,8 +259,8 @@ impl Log {
         let at = &mut self.luns[lun as usize];
         let (mut next, end) = (at.next, at.end);
         if self.blocks[from as usize].state == State::Open {
-            let first = from * self.slots_per_block;
-            match self.fronts.find(lun, first, first + self.slots_per_block) {
+            let first = self.addresses.first(from);
+            match self.fronts.find(lun, first, self.addresses.end(from)) {
                 Some((front, _)) => _ = self.fronts.take(lun, front),
                 None => next = end,
             }

@@ -1,85 +1,20 @@
 //! The frontier: which LUN and which block take the next slot, and the erased blocks of the reserve.
 
-use super::{Block, Log, Lun, Shape, State, Under, shape::sure_slots};
+use super::{Block, Log, Lun, Shape, State, Under};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
-use crate::util::{Bits, NONE};
+use crate::util::NONE;
 
 impl Log {
-    /// Whether the page buffer that writes fill is part-full, if slots are smaller than pages.
-    #[inline]
-    pub(crate) fn page_begun(&self) -> bool {
-        self.shape.slots_per_page > 1 && self.by_page.rem(self.luns[self.cursor as usize].next) != 0
-    }
-
     /// Whether the slot's page is still in the open block's page buffer.
     #[inline]
     pub(crate) fn buffered(&self, slot: u32) -> bool {
         if self.shape.slots_per_page == 1 {
             return false;
         }
-        let next = self.luns[self.slot_lun(slot) as usize].next;
-        self.by_page.rem(next) != 0 && self.by_page.div(next) == self.by_page.div(slot)
-    }
-
-    /// Returns the LUN where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)),
-    /// unless another order is set.
-    #[inline]
-    pub(crate) fn home(&self, owner: u32) -> u32 {
-        let page = self.by_page.div(owner);
-        if self.cycle.is_empty() { self.lun_of.rem(page) } else { self.place_in_cycle(page) }
-    }
-
-    #[cold]
-    fn place_in_cycle(&self, page: u32) -> u32 {
-        self.cycle[self.cycle_of.rem(page) as usize]
-    }
-
-    /// Returns the LUN of the next write of this owner; under dynamic allocation, once [`Log::choose_lun`] has been
-    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The
-    /// stack").
-    #[inline]
-    pub(crate) fn write_lun(&self, owner: u32) -> u32 {
-        if self.by_cursor { self.cursor } else { self.home(owner) }
-    }
-
-    /// Under dynamic allocation, chooses the LUN of the next page.
-    #[inline(always)]
-    pub(crate) fn choose_lun(&mut self, work: &mut Work) {
-        if self.shape.dynamic {
-            self.turn(work);
-        }
-    }
-
-    /// Turns to the next idle LUN, or to the next one if none is idle, that can take data and still collect
-    /// its garbage. A page buffer is filled first.
-    #[cold]
-    fn turn(&mut self, work: &mut Work) {
-        if self.by_page.rem(self.luns[self.cursor as usize].next) == 0 {
-            let mut turn =
-                (self.cursor..self.shape.luns).chain(0..self.cursor).filter(|&lun| self.has_room(lun));
-            let next = turn.clone().find(|&lun| !work.is_busy(lun)).or_else(|| turn.next());
-            self.cursor = next.expect("the user capacity leaves room on some LUN");
-            work.occupy(self.cursor);
-        }
-    }
-
-    /// Whether the next page goes to a LUN that is not busy, or into the page buffer that was begun.
-    pub(crate) fn finds_room(&self, busy: &Bits) -> bool {
-        self.page_begun() || (0..self.shape.luns).any(|lun| !busy.get(lun) && self.has_room(lun))
-    }
-
-    /// Returns the LUN of an owner's write after `ahead` other slots have been written, as far as that is
-    /// known now.
-    #[inline]
-    pub(crate) fn write_lun_ahead(&self, owner: u32, ahead: u32) -> u32 {
-        if self.by_cursor { self.cursor_ahead(ahead) } else { self.home(owner) }
-    }
-
-    fn cursor_ahead(&self, ahead: u32) -> u32 {
-        let filled = self.by_page.rem(self.luns[self.cursor as usize].next);
-        self.lun_of.rem(self.cursor + self.by_page.div(filled + ahead))
+        let next = self.luns[self.addresses.lun(slot) as usize].next;
+        self.addresses.in_page(next) != 0 && self.addresses.page(next) == self.addresses.page(slot)
     }
 
     /// Whether the next write of an owner on this LUN needs another block, which the log may take.
@@ -101,7 +36,7 @@ impl Log {
     pub(super) fn pad(&mut self, slots: &mut Slots, lun: u32) -> bool {
         let kind = self.kind();
         let at = &mut self.luns[lun as usize];
-        let rest = self.by_page.rem(at.next);
+        let rest = self.addresses.in_page(at.next);
         if rest == 0 {
             return false;
         }
@@ -119,21 +54,10 @@ impl Log {
     /// Returns how many slots of data a LUN can have and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let Shape { limit, reserve, fronts, pages_per_block, slots_per_page, .. } = self.shape;
-        let sure = sure_slots(pages_per_block, slots_per_page);
+        let Shape { limit, reserve, fronts, slots_per_page, .. } = self.shape;
         let trim_pages = if self.trims.is_some() { self.shape.trim_pages } else { 0 };
-        u64::from(limit - reserve - (fronts - 1)) * sure - u64::from(slots_per_page + trim_pages)
-    }
-
-    /// Moves the cursor to the next LUN that can take data and still collect its garbage.
-    pub(super) fn advance_cursor(&mut self) {
-        for _ in 0..self.shape.luns {
-            self.cursor = (self.cursor + 1) % self.shape.luns;
-            if self.has_room(self.cursor) {
-                return;
-            }
-        }
-        unreachable!("the user capacity leaves room on some LUN");
+        u64::from(limit - reserve - (fronts - 1)) * self.addresses.space.sure()
+            - u64::from(slots_per_page + trim_pages)
     }
 
     /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
@@ -141,8 +65,8 @@ impl Log {
     /// begins there.
     pub(crate) fn prefill(&mut self, slots: &mut Slots, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
-        while let Some(&first) = owners.first().filter(|_| !self.by_cursor && self.placed.is_none()) {
-            let lun = self.home(first);
+        while let Some(&first) = owners.first().filter(|_| !self.cursor.leads && self.placed.is_none()) {
+            let lun = self.addresses.home(first);
             let Lun { next, end, .. } = self.luns[lun as usize];
             if next == end || slots.of(first) != NONE {
                 break;
@@ -154,7 +78,7 @@ impl Log {
                 1
             } else {
                 let laid = slots.prefill(next, &owners[..owners.len().min((end - next) as usize)], kind);
-                let (at, block) = (&mut self.luns[lun as usize], self.by_block.div(next));
+                let (at, block) = (&mut self.luns[lun as usize], self.addresses.block(next));
                 (at.next, at.live) = (at.next + laid, at.live + laid);
                 self.blocks[block as usize].valid += laid;
                 laid
@@ -178,22 +102,22 @@ impl Log {
         at.live += 1;
         slots.valid.set(slot);
         slots.place(slot, owner, || kind);
-        let block = self.by_block.div(slot);
+        let block = self.addresses.block(slot);
         self.blocks[block as usize].valid += 1;
         slot
     }
 
     /// Programs the page that a slot completes, and closes the block if it was the last page.
     pub(super) fn program_page(&mut self, slot: u32, cause: Cause, work: &mut Work) {
-        work.program(self.slot_lun(slot), self.slot_page(slot), cause);
-        self.close_if_full(self.by_group.div(slot));
+        work.program(self.addresses.lun(slot), self.addresses.page(slot), cause);
+        self.close_if_full(self.addresses.group(slot));
     }
 
     #[inline]
     pub(super) fn close_if_full(&mut self, lun: u32) {
         let at = self.luns[lun as usize];
         if at.is_full() {
-            let block = self.by_block.div(at.end - 1);
+            let block = self.addresses.block(at.end - 1);
             let state = &mut self.blocks[block as usize];
             state.state = State::Closed;
             self.victims.close(lun, block, state.valid, self.writes);
@@ -261,14 +185,15 @@ impl Log {
     /// Makes a front's waiting open block the frontier.
     pub(super) fn go_on(&mut self, lun: u32, front: u32) {
         let next = self.fronts.take(lun, front);
+        let end = self.addresses.end(self.addresses.block(next));
         let at = &mut self.luns[lun as usize];
-        (at.next, at.end) = (next, (self.by_block.div(next) + 1) * self.slots_per_block);
+        (at.next, at.end) = (next, end);
     }
 
     pub(super) fn open(&mut self, lun: u32, block: u32) {
+        let end = self.addresses.end(block);
         let at = &mut self.luns[lun as usize];
-        at.next = block * self.slots_per_block;
-        at.end = at.next + self.slots_per_block;
+        (at.next, at.end) = (self.addresses.first(block), end);
         self.blocks[block as usize] = Block::new(State::Open);
         if let Some(placed) = &mut self.placed {
             placed.opened[block as usize] = (placed.active[lun as usize], self.writes);

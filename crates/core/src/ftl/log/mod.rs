@@ -26,6 +26,9 @@
 //! borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
 //! `slots_per_page - 1` slots of each block count as lost, and there is one front.)
 //!
+//! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest
+//! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
+//!
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
 //!
 //! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
@@ -34,9 +37,11 @@
 //! anything is collected for a frontier; before anything is reclaimed for another log, the
 //! frontier's live slots are moved there. So a log that collects has nothing set aside.
 
+mod addresses;
 mod audit;
 mod background;
 mod collect;
+mod cursor;
 mod frontier;
 mod fronts;
 mod placed;
@@ -46,6 +51,7 @@ mod shape;
 mod state;
 mod trims;
 
+use addresses::Addresses;
 use background::Background;
 use fronts::Fronts;
 use placed::Placed;
@@ -55,11 +61,11 @@ pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most}
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
-use super::gc::{Policy, Space};
+use super::gc::Policy;
 use super::slots::Slots;
 use crate::flash::{Cause, Work};
 use crate::ftl::settings::Settings;
-use crate::util::{Divider, NONE, memory, stream};
+use crate::util::{NONE, memory, stream};
 
 /// What a block is to this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +120,17 @@ impl Lun {
     }
 }
 
+/// Where the cursor is, and what waits for the page that is filled there.
+#[derive(Clone, Debug)]
+struct Cursor {
+    /// Whether writes go where the cursor is.
+    leads: bool,
+    /// LUN whose page buffer is filled next, or where dynamic allocation looks first.
+    lun: u32,
+    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN.
+    superseded: Vec<u32>,
+}
+
 /// What lies under a log, and what several may share.
 pub(crate) struct Under<'a> {
     /// Which slot holds what.
@@ -131,28 +148,15 @@ const SUPERSEDED: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Log {
     shape: Shape,
-    slots_per_block: u32,
-    by_block: Divider,
-    by_lun: Divider,
-    /// Slots that share an entry of `luns`: those of a LUN, or all if one block is filled at a time.
-    by_group: Divider,
-    by_page: Divider,
-    lun_of: Divider,
-    /// LUN of each page of a cycle, if the LUNs do not take turns page by page.
-    cycle: Vec<u32>,
-    cycle_of: Divider,
+    pub(crate) addresses: Addresses,
     blocks: Vec<Block>,
+    /// By LUN, or one entry for all if one block is filled at a time.
     luns: Vec<Lun>,
     /// The closed blocks.
     pub(crate) victims: Policy,
-    space: Space,
     /// Number of writes, without copies.
     writes: u64,
-    /// Whether writes go where the cursor is: slots are smaller than pages, or allocation is dynamic.
-    by_cursor: bool,
-    /// LUN whose page buffer is filled next, if slots are smaller than pages; or where dynamic allocation
-    /// looks first.
-    cursor: u32,
+    cursor: Cursor,
     serial: Option<Serial>,
     /// Open blocks besides the frontiers.
     fronts: Fronts,
@@ -162,8 +166,6 @@ pub struct Log {
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,
-    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN.
-    superseded: Vec<u32>,
     /// What was trimmed and would not survive a power cut.
     trims: Option<Box<Trims>>,
 }
@@ -176,45 +178,30 @@ impl Log {
         (slots, pool): (&mut Slots, &mut BlockPool),
         check: bool,
     ) -> Log {
-        let slots_per_block = shape.pages_per_block * shape.slots_per_page;
-        let blocks = pool.count();
-        let groups = if shape.serial { 1 } else { shape.luns };
-        let space = Space {
-            luns: groups,
-            blocks_per_lun: blocks / groups,
-            slots_per_block,
-            slots_per_page: shape.slots_per_page,
-        };
+        let addresses = Addresses::new(&shape, settings, pool);
+        let space = addresses.space;
         let lun = Lun { reserve: NONE, reserve_len: 0, held: 0, next: 0, end: 0, live: 0 };
-        let spread = settings.spread();
-        let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
         let rng = stream(settings.seed, shape.gc.name());
         let mut log = Log {
             shape,
-            slots_per_block,
-            by_block: Divider::new(slots_per_block),
-            by_lun: Divider::new(slots_per_block * pool.blocks_per_lun()),
-            by_group: Divider::new(blocks * slots_per_block / groups),
-            by_page: Divider::new(shape.slots_per_page),
-            lun_of: Divider::new(shape.luns),
-            cycle_of: Divider::new(cycle.len().max(1) as u32),
-            cycle,
-            blocks: vec![Block::new(State::Absent); blocks as usize],
-            luns: vec![lun; groups as usize],
+            addresses,
+            blocks: vec![Block::new(State::Absent); pool.count() as usize],
+            luns: vec![lun; space.luns as usize],
             victims: Policy::new(shape.policy(settings), &settings.ftl.victims, space, rng),
-            space,
             writes: 0,
-            by_cursor: shape.slots_per_page > 1 || shape.dynamic,
-            cursor: 0,
+            cursor: Cursor {
+                leads: shape.slots_per_page > 1 || shape.dynamic,
+                lun: 0,
+                superseded: Vec::with_capacity(SUPERSEDED),
+            },
             serial: shape.serial.then(|| Serial::new(shape.luns, shape.limit)),
-            fronts: Fronts::new(groups, 0, false),
+            fronts: Fronts::new(space.luns, 0, false),
             placed: None,
             background: None,
-            leaving: Vec::with_capacity(slots_per_block as usize),
-            superseded: Vec::with_capacity(SUPERSEDED),
+            leaving: Vec::with_capacity(space.slots_per_block as usize),
             trims: None,
         };
-        for lun in 0..groups {
+        for lun in 0..space.luns {
             for _ in 0..shape.reserve {
                 let block = log.take_block(lun, pool).expect("a LUN has more blocks than the reserves");
                 log.reserve_push(lun, block);
@@ -245,20 +232,8 @@ impl Log {
         let slot = slots.of(owner);
         if slot != NONE {
             slots.valid.fetch(slot);
-            memory::fetch(&self.blocks, self.by_block.div(slot) as usize);
+            memory::fetch(&self.blocks, self.addresses.block(slot) as usize);
         }
-    }
-
-    /// Returns the LUN of a slot.
-    #[inline]
-    pub(crate) fn slot_lun(&self, slot: u32) -> u32 {
-        self.by_lun.div(slot)
-    }
-
-    /// Returns the NAND page of a slot.
-    #[inline]
-    pub(crate) fn slot_page(&self, slot: u32) -> u32 {
-        self.by_page.div(slot)
     }
 
     /// Returns the blocks that the log has on a LUN, including its reserve.
@@ -307,8 +282,8 @@ impl Log {
             }
         } else {
             self.supersede(owner, old);
-            if self.by_page.rem(slot + 1) == 0 {
-                under.work.program(lun, self.slot_page(slot), cause);
+            if self.addresses.in_page(slot + 1) == 0 {
+                under.work.program(lun, self.addresses.page(slot), cause);
                 self.settle_superseded(under.work);
                 self.close_if_full(lun);
                 self.advance_cursor();
@@ -339,7 +314,7 @@ impl Log {
                     work.chain();
                     self.program_page(self.luns[lun as usize].next - 1, Cause::Pad, work);
                     self.settle_superseded(work);
-                    if lun == self.cursor {
+                    if lun == self.cursor.lun {
                         self.advance_cursor();
                     }
                 }
@@ -362,8 +337,8 @@ impl Log {
     #[inline]
     fn invalidate(&mut self, slots: &mut Slots, slot: u32) {
         slots.valid.clear(slot);
-        let block = self.by_block.div(slot);
-        let lun = self.by_group.div(slot);
+        let block = self.addresses.block(slot);
+        let lun = self.addresses.group(slot);
         self.luns[lun as usize].live -= 1;
         let state = &mut self.blocks[block as usize];
         state.valid -= 1;

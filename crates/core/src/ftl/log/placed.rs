@@ -5,14 +5,14 @@
 //! lasts; copies take erased blocks of the reserve alone, and none while an open block is left.
 
 use super::fronts::Fronts;
-use super::{Log, Under};
+use super::{Addresses, Log, Under};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::placement::{MOST_FRONTS, Page, Policy, Space, Writable, needs};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
-use crate::util::{Divider, NONE, Stat};
+use crate::util::{NONE, Stat};
 
 /// The placement, and what it is told.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ struct BySpeed<'a> {
     open: Option<(u32, u32)>,
     fronts: &'a Fronts,
     pool: &'a BlockPool,
-    by_block: Divider,
+    addresses: &'a Addresses,
 }
 
 impl Writable for BySpeed<'_> {
@@ -52,7 +52,9 @@ impl Writable for BySpeed<'_> {
     fn first(&self, front: u32) -> (u32, u32) {
         let block = match self.open {
             Some((block, class)) if class == front => block,
-            _ if self.fronts.waits(self.lun, front) => self.by_block.div(self.fronts.next(self.lun, front)),
+            _ if self.fronts.waits(self.lun, front) => {
+                self.addresses.block(self.fronts.next(self.lun, front))
+            }
             _ => self.pool.first_of_class(self.lun, front),
         };
         (block, self.pool.place_in_order(block))
@@ -89,7 +91,7 @@ impl Log {
             active: vec![0; luns as usize],
             written: vec![0; if needs.ages { pages as usize } else { 0 }],
             opened: vec![(0, 0); self.blocks.len()],
-            copies: Vec::with_capacity(self.slots_per_block as usize),
+            copies: Vec::with_capacity(self.addresses.space.slots_per_block as usize),
             runs: Vec::with_capacity(fronts as usize + 1),
         }));
     }
@@ -127,7 +129,7 @@ impl Log {
             && owner < self.shape.owners - self.shape.trim_pages
         {
             let age = placed.written.get(owner as usize).map_or(u64::MAX, |at| self.writes - at);
-            placed.policy.invalidated(owner, placed.opened[self.by_block.div(old) as usize].0, age);
+            placed.policy.invalidated(owner, placed.opened[self.addresses.block(old) as usize].0, age);
         }
     }
 
@@ -137,10 +139,10 @@ impl Log {
         if owner >= self.pages() {
             return 0;
         }
-        let Log { placed: Some(placed), by_block, writes, .. } = self else { return 0 };
+        let Log { placed: Some(placed), addresses, writes, .. } = self else { return 0 };
         let known = placed.written.get(owner as usize).filter(|_| old != NONE);
         let age = known.map_or(u64::MAX, |at| *writes - at);
-        let from = (old != NONE).then(|| placed.opened[by_block.div(old) as usize].0);
+        let from = (old != NONE).then(|| placed.opened[addresses.block(old) as usize].0);
         let page = Page { lun, lpn: owner, cause, stream: 0, age, from, hurried };
         let front = placed.policy.front(page, &Any);
         assert!(front < placed.fronts, "ftl.placement: front {front} of {}", placed.fronts);
@@ -196,7 +198,7 @@ impl Log {
         for front in 0..self.fronts.of_lun() {
             let next = self.fronts.next(lun, front);
             if next != NONE && front < MOST_FRONTS {
-                room[front as usize] = self.slots_per_block - next % self.slots_per_block;
+                room[front as usize] = self.addresses.end(self.addresses.block(next)) - next;
             }
         }
         let at = &self.luns[lun as usize];
@@ -238,12 +240,12 @@ impl Log {
     /// By speed, makes the block that the placement chooses the frontier; there may be none. Erased blocks are among
     /// those to choose from if `erased`.
     pub(super) fn choose_frontier(&mut self, under: &mut Under, lun: u32, hurried: bool, erased: bool) {
-        let Log { placed: Some(placed), fronts, luns, by_block, shape, .. } = self else { return };
+        let Log { placed: Some(placed), fronts, luns, addresses, shape, .. } = self else { return };
         if !placed.by_speed {
             return;
         }
         let at = &mut luns[lun as usize];
-        let open = (!at.is_full()).then(|| by_block.div(at.next));
+        let open = (!at.is_full()).then(|| addresses.block(at.next));
         let open = open.map(|block| (block, under.pool.class(block, under.work.cells())));
         let partly = fronts.waiting(lun) | open.map_or(0, |(_, class)| 1u64 << class);
         let may_take = erased && at.held < shape.limit;
@@ -253,9 +255,8 @@ impl Log {
         }
         let cause = if erased { Cause::Host } else { shape.gc };
         let page = Page { lun, lpn: NONE, cause, stream: 0, age: u64::MAX, from: None, hurried };
-        let class = placed
-            .policy
-            .front(page, &BySpeed { lun, writable, open, fronts, pool: under.pool, by_block: *by_block });
+        let class =
+            placed.policy.front(page, &BySpeed { lun, writable, open, fronts, pool: under.pool, addresses });
         match open {
             Some((_, active)) if active == class => return,
             Some((_, active)) => fronts.put(lun, active, at.next),

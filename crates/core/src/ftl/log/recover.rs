@@ -40,22 +40,22 @@ impl Log {
         map.for_each(|(owner, slot)| _ = slots.set(owner, slot));
         log.count_map(slots)?;
         for &FoundBlock { block, used, number } in found {
-            let first = block * log.slots_per_block;
-            let lun = log.by_group.div(first);
-            let next = first + used * shape.slots_per_page;
+            let first = log.addresses.first(block);
+            let lun = log.addresses.group(first);
+            let (next, end) = (first + used * shape.slots_per_page, log.addresses.end(block));
             let valid = log.blocks[block as usize].valid;
             let at = &mut log.luns[lun as usize];
             at.held += 1;
             if at.held > shape.limit {
                 return Err(format!("LUN {lun}: a log has {} blocks, of at most {}", at.held, shape.limit));
             }
-            let room = first + log.slots_per_block - next;
+            let room = end - next;
             if room > at.end - at.next {
                 let before = (!at.is_full()).then(|| at.end - 1);
-                (at.next, at.end) = (next, first + log.slots_per_block);
+                (at.next, at.end) = (next, end);
                 log.blocks[block as usize] = Block { valid, ..Block::new(State::Open) };
                 if let Some(before) = before {
-                    log.close_found(lun, before / log.slots_per_block, number);
+                    log.close_found(lun, log.addresses.block(before), number);
                 }
             } else {
                 log.close_found(lun, block, number);
@@ -63,7 +63,7 @@ impl Log {
             log.writes = log.writes.max(number);
         }
         if shape.slots_per_page > 1 && !shape.serial {
-            log.cursor = shape.luns - 1;
+            log.cursor.lun = shape.luns - 1;
             log.advance_cursor();
         }
         if check {
@@ -87,15 +87,15 @@ impl Log {
     pub(super) fn count_map(&mut self, slots: &mut Slots) -> Result<(), String> {
         slots.count_map()?;
         for (_, slot) in slots.mapped() {
-            self.blocks[self.by_block.div(slot) as usize].valid += 1;
-            self.luns[self.by_group.div(slot) as usize].live += 1;
+            self.blocks[self.addresses.block(slot) as usize].valid += 1;
+            self.luns[self.addresses.group(slot) as usize].live += 1;
         }
         Ok(())
     }
 
     fn take_reserve(&mut self, pool: &mut BlockPool, found: &[FoundBlock]) {
         for found in found {
-            let lun = self.by_lun.div(found.block * self.slots_per_block);
+            let lun = self.addresses.lun(self.addresses.first(found.block));
             self.serial.as_mut().expect("a serial log").found(lun);
         }
         for _ in 0..self.shape.reserve {

@@ -64,7 +64,7 @@ impl Log {
     /// Whether the next owner begins a page.
     #[inline]
     pub(crate) fn begins_page(&self) -> bool {
-        self.by_page.rem(self.luns[0].next) == 0
+        self.addresses.in_page(self.luns[0].next) == 0
     }
 
     /// Whether the open block is full and the next one is the last that the log may have: garbage collection
@@ -105,7 +105,7 @@ impl Log {
 
     fn place_next(&mut self, under: &mut Under, owner: u32, cause: Cause) {
         let slot = self.place(under.slots, 0, owner);
-        if self.by_page.rem(slot + 1) == 0 {
+        if self.addresses.in_page(slot + 1) == 0 {
             self.program_page(slot, cause, under.work);
         }
     }
@@ -119,7 +119,7 @@ impl Log {
 
     /// Returns the owners whose newest versions are in the NAND page of a slot.
     pub(crate) fn owners_beside(&self, slots: &Slots, slot: u32) -> impl Iterator<Item = u32> {
-        let first = self.by_page.div(slot) * self.shape.slots_per_page;
+        let first = self.addresses.page(slot) * self.shape.slots_per_page;
         (first..first + self.shape.slots_per_page)
             .filter(|&slot| slots.valid.get(slot))
             .map(|slot| slots.spare[slot as usize])
@@ -132,14 +132,14 @@ impl Log {
         let blocks = &self.blocks;
         let copies = blocks[victim as usize].valid;
         self.victims.remove(0, victim, &|block| blocks[block as usize].valid);
-        let mut slot = victim * self.slots_per_block;
-        let end = slot + self.slots_per_block;
-        let lun = self.slot_lun(slot);
+        let mut slot = self.addresses.first(victim);
+        let end = self.addresses.end(victim);
+        let lun = self.addresses.lun(slot);
         let cause = self.shape.gc;
         let mut last_page = NONE;
         under.work.chain();
         while let Some(live) = under.slots.valid.next_set(slot, end) {
-            let page = self.by_page.div(live);
+            let page = self.addresses.page(live);
             if page != last_page {
                 let wanted = self.owners_beside(under.slots, live).count() as u32;
                 under.work.read_share(lun, page, cause, [wanted, self.shape.slots_per_page]);
@@ -166,7 +166,7 @@ impl Log {
         let Some(serial) = &self.serial else { return Ok(()) };
         let mut held = vec![0; serial.held.len()];
         for block in (0..self.blocks.len() as u32).filter(|&block| self.has(block)) {
-            held[self.slot_lun(block * self.slots_per_block) as usize] += 1;
+            held[self.addresses.lun(self.addresses.first(block)) as usize] += 1;
         }
         if held != serial.held || held.iter().any(|&blocks| blocks > serial.most) {
             return Err(format!(

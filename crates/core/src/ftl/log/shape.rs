@@ -3,6 +3,7 @@
 use crate::flash::Cause;
 use crate::flash::parallel::Allocation;
 use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::gc;
 use crate::ftl::placement::{ONE, Policy, Space, needs};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
@@ -65,9 +66,10 @@ pub(crate) fn fronts(settings: &Settings) -> u32 {
     placement(settings).map_or(1, |name| probe(name).fronts())
 }
 
-/// Returns the slots of a block that collection can rely on.
-pub(super) fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
-    u64::from(pages_per_block * slots_per_page - (slots_per_page - 1))
+/// Returns the slots of any block that collection can rely on.
+fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
+    let slots_per_block = pages_per_block * slots_per_page;
+    gc::Space { luns: 1, blocks_per_lun: 1, slots_per_block, slots_per_page }.sure()
 }
 
 /// Returns the most logical pages of the user for which one LUN must have room.
@@ -76,7 +78,7 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
     let (user, luns) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One more keeps a LUN with room for the next page in reach, see `Log::aim`.
+        // One more keeps a LUN with room for the next page in reach, see `Log::turn`.
         Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
         // Pages go to the LUNs in turn as they fill.
         _ => user.div_ceil(luns),

@@ -51,7 +51,7 @@ impl Log {
         debug_assert!(!self.is_by_speed() && self.background.is_none() && self.trim_pages_due() == 0);
         let mut kept = Kept {
             writes: self.writes,
-            cursor: self.cursor,
+            cursor: self.cursor.lun,
             turn: self.serial.as_ref().map_or(0, |serial| serial.next_lun),
             unwritten: (0..self.blocks()).filter(|&block| self.blocks[block as usize].unwritten).collect(),
             random: self.victims.clone().random().cloned(),
@@ -144,7 +144,7 @@ impl Log {
         {
             return Damage::impossible("it holds a log of another shape");
         }
-        (self.writes, self.cursor) = (kept.writes, kept.cursor);
+        (self.writes, self.cursor.lun) = (kept.writes, kept.cursor);
         if let Some(serial) = &mut self.serial {
             serial.next_lun = kept.turn;
         }
@@ -154,24 +154,22 @@ impl Log {
     /// Claims a block for the log; returns its LUN, or 0 if all count as one.
     fn take_up(&mut self, block: u32, claims: &mut Claims) -> Result<u32, Damage> {
         claims.claim(block)?;
-        let first = block * self.slots_per_block;
-        let lun = self.by_lun.div(first);
         if let Some(serial) = &mut self.serial {
-            serial.found(lun);
+            serial.found(self.addresses.lun(self.addresses.first(block)));
         }
-        let group = self.by_group.div(first);
+        let group = self.addresses.group(self.addresses.first(block));
         self.luns[group as usize].held += 1;
         Ok(group)
     }
 
     /// Opens the block of this slot again, to be continued from there; returns one past its last slot.
     fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<u32, Damage> {
-        let block = self.by_block.div(next);
-        if self.take_up(block, claims)? != group {
-            return Damage::impossible(format!("block {block} is open on another LUN than its own"));
+        let block = self.addresses.block(next);
+        if self.take_up(block, claims)? != group || next >= self.addresses.end(block) {
+            return Damage::impossible(format!("block {block} is open on another LUN than its own, or full"));
         }
         self.blocks[block as usize].state = State::Open;
-        Ok((block + 1) * self.slots_per_block)
+        Ok(self.addresses.end(block))
     }
 
     /// Lets the block of this slot, if there is one, wait for its front to be written.
@@ -214,15 +212,14 @@ impl Log {
     /// Checks what the order of blocks and the map could still get wrong.
     fn examine(&self, slots: &Slots) -> Result<(), Damage> {
         for block in 0..self.blocks() {
-            let first = block * self.slots_per_block;
-            let programmed = self.programmed(block).unwrap_or(0);
-            if slots.valid.next_set(first + programmed, first + self.slots_per_block).is_some() {
+            let programmed = self.addresses.first(block) + self.programmed(block).unwrap_or(0);
+            if slots.valid.next_set(programmed, self.addresses.first(block + 1)).is_some() {
                 return Damage::impossible(format!("block {block} has data where nothing was programmed"));
             }
         }
-        let by_home = !self.by_cursor && !self.shape.serial;
+        let by_home = !self.cursor.leads && !self.shape.serial;
         let strays = |&(owner, slot): &(u32, u32)| {
-            by_home && owner < self.pages() && self.slot_lun(slot) != self.home(owner)
+            by_home && owner < self.pages() && self.addresses.lun(slot) != self.addresses.home(owner)
         };
         if let Some((owner, slot)) = slots.mapped().find(strays) {
             return Damage::impossible(format!("page {owner} lies in slot {slot}, not on its LUN"));
@@ -240,15 +237,15 @@ impl Log {
                 at.held, at.reserve_len
             ));
         }
-        let goes_on = self.by_cursor && !serial && group == self.cursor;
-        let begun = self.by_page.rem(at.next);
+        let goes_on = self.cursor.leads && !serial && group == self.cursor.lun;
+        let begun = self.addresses.in_page(at.next);
         let mut waiting = (0..self.fronts.of_lun()).map(|front| self.fronts.next(group, front));
-        let part_full = |next: u32| next != NONE && self.by_page.rem(next) != 0;
+        let part_full = |next: u32| next != NONE && self.addresses.in_page(next) != 0;
         if waiting.any(part_full) || (begun != 0 && !goes_on) {
             return Damage::impossible(format!("LUN {group} has a page that is part-full"));
         }
         let more = if goes_on { self.shape.slots_per_page - begun } else { 0 };
-        if self.by_cursor && !serial && u64::from(at.live) + u64::from(more) > self.room() {
+        if self.cursor.leads && !serial && u64::from(at.live) + u64::from(more) > self.room() {
             return Damage::impossible(format!("LUN {group} has more data than it can have"));
         }
         Ok(())

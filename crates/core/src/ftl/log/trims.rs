@@ -26,11 +26,11 @@ use crate::util::{Bits, NONE};
 /// What was trimmed since its trim page was written.
 #[derive(Clone, Debug)]
 pub(super) struct Trims {
-    lpns: Bits,
+    pub(super) lpns: Bits,
     /// Trim pages to be written, in the order of their first trim.
     due: Vec<u32>,
     /// Blocks with a slot that such a trim made invalid.
-    blocks: Bits,
+    pub(super) blocks: Bits,
 }
 
 impl Trims {
@@ -58,7 +58,7 @@ impl Log {
     /// Notes that a trim page is due before the block of a slot may be erased.
     fn trim_page_needed(&mut self, owner: u32, slot: u32) -> &mut Trims {
         let (pages, blocks, trim_pages) = (self.pages(), self.blocks.len(), self.shape.trim_pages);
-        let block = self.by_block.div(slot);
+        let block = self.addresses.block(slot);
         let trims = self.trims.get_or_insert_with(|| {
             Box::new(Trims {
                 lpns: Bits::new(pages as usize),
@@ -111,7 +111,7 @@ impl Log {
     pub(crate) fn trim_page_moves(&mut self, slots: &mut Slots, owner: u32) {
         let old = slots.of(owner);
         if old != NONE {
-            let block = self.by_block.div(old);
+            let block = self.addresses.block(old);
             self.trims.as_mut().expect("trim pages are due").blocks.set(block);
         }
     }
@@ -149,38 +149,6 @@ impl Log {
         }
     }
 
-    /// Notes that an owner's new version is still in a page buffer, if pages go to the LUNs in turn.
-    pub(super) fn supersede(&mut self, owner: u32, old: u32) {
-        if !self.shape.power_safe {
-            return;
-        }
-        if old != NONE {
-            self.superseded.push(self.by_block.div(old));
-            return;
-        }
-        let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
-        if trims.lpns.get(owner) {
-            // The slot from which it was trimmed is in one of these.
-            let (count, mut from) = (self.blocks.len() as u32, 0);
-            while let Some(block) = trims.blocks.next_set(from, count) {
-                self.superseded.push(block);
-                from = block + 1;
-            }
-        }
-    }
-
-    /// Notes that the page buffer has been programmed.
-    pub(super) fn settle_superseded(&mut self, work: &mut Work) {
-        if self.superseded.is_empty() {
-            return;
-        }
-        let number = work.mark();
-        for at in 0..self.superseded.len() {
-            self.blocks[self.superseded[at] as usize].after = number;
-        }
-        self.superseded.clear();
-    }
-
     /// Whether a block has slots that a trim, or a due trim page, made invalid.
     pub(super) fn relies(&self, block: u32) -> bool {
         self.trims.as_ref().is_some_and(|trims| trims.blocks.get(block))
@@ -201,15 +169,15 @@ impl Log {
         if !self.relies(victim) {
             return false;
         }
-        let first = victim * self.slots_per_block;
+        let first = self.addresses.first(victim);
         let mut any = false;
-        for slot in first..first + self.slots_per_block {
+        for slot in first..self.addresses.end(victim) {
             // What was written for another slot is no longer due.
             let Some(owner) = self.trim_page_awaited(under.slots, slot) else { continue };
             any = true;
             self.trim_page_moves(under.slots, owner);
             let old = self.renew(under.slots, owner);
-            if old != NONE && self.by_block.div(old) == victim {
+            if old != NONE && self.addresses.block(old) == victim {
                 // The new version says that data is there which may still be on its way to another LUN.
                 self.blocks[victim as usize].after = under.work.mark();
             }

@@ -37,7 +37,7 @@ impl Context<'_> {
     pub(super) fn read(&mut self, page: u32) {
         let TranslationPages { log, slots, .. } = &*self.pages;
         let slot = slots.of(page);
-        self.work.read(log.slot_lun(slot), log.slot_page(slot), Cause::Map);
+        self.work.read(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map);
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
@@ -45,7 +45,7 @@ impl Context<'_> {
     pub(super) fn load(&mut self, page: u32) -> u32 {
         let TranslationPages { log, slots, .. } = &*self.pages;
         let slot = slots.of(page);
-        self.work.load(log.slot_lun(slot), log.slot_page(slot), Cause::Map)
+        self.work.load(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map)
     }
 
     /// Programs a translation page with all its entries as they are now; `updated` of them are new on flash.

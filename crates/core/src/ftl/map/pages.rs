@@ -133,12 +133,12 @@ impl TranslationPages {
     pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.slots.of(owner));
         let mut pages: Vec<u32> =
-            slots.filter(|&slot| slot != NONE).map(|slot| self.log.slot_page(slot)).collect();
+            slots.filter(|&slot| slot != NONE).map(|slot| self.log.addresses.page(slot)).collect();
         pages.sort_unstable();
         pages.dedup();
         let mut by_lun = vec![0; luns as usize];
         let first = |page| page * self.log.shape().slots_per_page;
-        pages.into_iter().for_each(|page| by_lun[self.log.slot_lun(first(page)) as usize] += 1);
+        pages.into_iter().for_each(|page| by_lun[self.log.addresses.lun(first(page)) as usize] += 1);
         by_lun
     }
 

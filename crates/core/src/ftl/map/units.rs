@@ -165,7 +165,7 @@ impl Context<'_> {
             NONE => 0,
             slot => {
                 let of = log.shape().slots_per_page;
-                self.work.load_share(log.slot_lun(slot), log.slot_page(slot), Cause::Map, [1, of])
+                self.work.load_share(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map, [1, of])
             }
         }
     }
@@ -210,7 +210,7 @@ impl Context<'_> {
                 units += 1;
             }
             let of = log.shape().slots_per_page;
-            self.work.read_share(log.slot_lun(slot), log.slot_page(slot), Cause::Map, [units, of]);
+            self.work.read_share(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map, [units, of]);
         }
         gathering.read.clear(unit);
     }

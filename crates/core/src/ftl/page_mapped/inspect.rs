@@ -14,8 +14,8 @@ impl<T: Translation> Locate for PageMapped<T> {
     #[inline]
     fn read_lun(&self, lpn: u32) -> u32 {
         match self.slots.of(lpn) {
-            NONE => self.data.home(lpn),
-            slot => self.data.slot_lun(slot),
+            NONE => self.data.addresses.home(lpn),
+            slot => self.data.addresses.lun(slot),
         }
     }
 
@@ -30,7 +30,7 @@ impl<T: Translation> Locate for PageMapped<T> {
 
     #[inline]
     fn home_lun(&self, lpn: u32) -> u32 {
-        self.data.home(lpn)
+        self.data.addresses.home(lpn)
     }
 
     fn slot(&self, lpn: u32) -> u32 {

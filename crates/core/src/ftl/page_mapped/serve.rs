@@ -15,9 +15,9 @@ impl<T: Translation> PageMapped<T> {
     fn read_data(&mut self, lpn: u32, count: u32, cause: Cause, work: &mut Work) {
         let data = &self.data;
         match self.slots.of(lpn) {
-            NONE => work.read_part(data.home(lpn), NONE, cause, count),
+            NONE => work.read_part(data.addresses.home(lpn), NONE, cause, count),
             slot if data.buffered(slot) => (),
-            slot => work.read_part(data.slot_lun(slot), data.slot_page(slot), cause, count),
+            slot => work.read_part(data.addresses.lun(slot), data.addresses.page(slot), cause, count),
         }
     }
 
@@ -25,7 +25,7 @@ impl<T: Translation> PageMapped<T> {
     fn together(&self, lpn: u32, end: u32) -> u32 {
         let page = |lpn| match self.slots.of(lpn) {
             NONE => (true, self.by_page.div(lpn)),
-            slot => (false, self.data.slot_page(slot)),
+            slot => (false, self.data.addresses.page(slot)),
         };
         let first = page(lpn);
         (lpn + 1..end).take_while(|&next| page(next) == first).count() as u32 + 1

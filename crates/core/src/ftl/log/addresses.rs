@@ -1,0 +1,102 @@
+//! Where slots lie and owners are at home: what follows from the geometry alone.
+
+use super::Shape;
+use crate::ftl::blocks::pool::BlockPool;
+use crate::ftl::gc::Space;
+use crate::ftl::settings::Settings;
+use crate::util::Divider;
+
+/// The numbers of slots, pages, blocks and LUNs. A *group* is what shares an entry of a log's LUNs: a LUN, or all of
+/// them if one block is filled at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Addresses {
+    pub(super) space: Space,
+    by_block: Divider,
+    by_lun: Divider,
+    by_group: Divider,
+    by_page: Divider,
+    pub(super) luns: Divider,
+    /// LUN of each page of a cycle, if the LUNs do not take turns page by page.
+    cycle: Vec<u32>,
+    cycle_of: Divider,
+}
+
+impl Addresses {
+    pub(crate) fn new(shape: &Shape, settings: &Settings, pool: &BlockPool) -> Addresses {
+        let slots_per_block = shape.pages_per_block * shape.slots_per_page;
+        let groups = if shape.serial { 1 } else { shape.luns };
+        let blocks_per_lun = pool.count() / groups;
+        let spread = settings.spread();
+        let cycle = if spread.in_turn() { Vec::new() } else { spread.cycle() };
+        Addresses {
+            space: Space {
+                luns: groups,
+                blocks_per_lun,
+                slots_per_block,
+                slots_per_page: shape.slots_per_page,
+            },
+            by_block: Divider::new(slots_per_block),
+            by_lun: Divider::new(slots_per_block * pool.blocks_per_lun()),
+            by_group: Divider::new(slots_per_block * blocks_per_lun),
+            by_page: Divider::new(shape.slots_per_page),
+            luns: Divider::new(shape.luns),
+            cycle_of: Divider::new(cycle.len().max(1) as u32),
+            cycle,
+        }
+    }
+
+    /// Returns the block of a slot.
+    #[inline]
+    pub(crate) fn block(&self, slot: u32) -> u32 {
+        self.by_block.div(slot)
+    }
+
+    /// Returns the first slot of a block.
+    #[inline]
+    pub(crate) fn first(&self, block: u32) -> u32 {
+        block * self.space.slots_per_block
+    }
+
+    /// Returns one past the last slot of a block, which may have fewer than the numbers up to the next block's.
+    #[inline]
+    pub(crate) fn end(&self, block: u32) -> u32 {
+        self.first(block) + self.space.slots(block)
+    }
+
+    /// Returns the LUN of a slot.
+    #[inline]
+    pub(crate) fn lun(&self, slot: u32) -> u32 {
+        self.by_lun.div(slot)
+    }
+
+    /// Returns the group of a slot.
+    #[inline]
+    pub(crate) fn group(&self, slot: u32) -> u32 {
+        self.by_group.div(slot)
+    }
+
+    /// Returns the NAND page of a slot.
+    #[inline]
+    pub(crate) fn page(&self, slot: u32) -> u32 {
+        self.by_page.div(slot)
+    }
+
+    /// Returns how many slots of its page are before a slot: 0 if it begins one.
+    #[inline]
+    pub(crate) fn in_page(&self, slot: u32) -> u32 {
+        self.by_page.rem(slot)
+    }
+
+    /// Returns the LUN where static allocation puts an owner: channel first, then chip (VIOS, eq. (1)),
+    /// unless another order is set.
+    #[inline]
+    pub(crate) fn home(&self, owner: u32) -> u32 {
+        let page = self.page(owner);
+        if self.cycle.is_empty() { self.luns.rem(page) } else { self.place_in_cycle(page) }
+    }
+
+    #[cold]
+    fn place_in_cycle(&self, page: u32) -> u32 {
+        self.cycle[self.cycle_of.rem(page) as usize]
+    }
+}
