@@ -34,8 +34,9 @@ use queue::Waiting;
 #[derive(Debug)]
 pub struct Device {
     depth: u32,
-    /// Number of host requests held, and of the device's own that keep others out.
+    /// Number of host requests held.
     held: u32,
+    /// Number of the device's own requests that keep those of the host out.
     occupied: u32,
     /// Number of requests of its own that have not ended.
     pub own: u32,
@@ -50,11 +51,11 @@ pub struct Device {
     refused: u64,
     /// Records every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
-    /// Receives them too, and where reads find their data, if the bytes are followed.
+    /// Receives these requests too, and where reads find their data, if the bytes are followed.
     moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
-    /// Whether tape, moves or lookups receive a request that issues, or it may issue in parts.
+    /// Whether a request that issues is passed to tape, moves or lookups, or may issue in parts.
     attended: bool,
 }
 
@@ -133,7 +134,7 @@ impl Device {
         self.waiting.sched.batch_of(id)
     }
 
-    /// Keeps what chips and buses do for [`Device::take_spans`]; the FTL's work must be labelled.
+    /// From now on, records what chips and buses do, for [`Device::take_spans`]; the FTL's work must be labelled.
     pub fn keep_spans(&mut self) {
         self.array.keep_spans();
     }
@@ -188,7 +189,7 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
-            // Opaque, or the compiler keeps addresses on the stack for a second round, which is rare.
+            // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
         }
         self.array.settle(now_ns);
@@ -350,11 +351,12 @@ impl Device {
     }
 }
 
-/// Brings in the mappings of its translation page that a batch misses, when the batch's first request issues.
+/// Loads the mappings that a batch needs and the cache lacks, all of one translation page, when its first request
+/// issues.
 fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
     let HostSide { batch, translation_page, .. } = pool[id].host;
     let mut at = id;
-    // A scheduler of the device may have let later members of the batch pass this one; the slot of one that
+    // A scheduler of the device may have let later members of the batch overtake this one; the slot of one that
     // completed may by now hold a request of another batch.
     let mut needs = std::iter::from_fn(|| {
         let member = (at != NONE && pool[at].host.batch == batch).then(|| pool[at].pages)?;
@@ -364,7 +366,7 @@ fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work
     ftl.prefetch(translation_page, &mut needs, work);
 }
 
-/// Runs a request that the host has marked, between the commands of cooperation that go with it.
+/// Runs a request that the host has marked through the FTL, between the cooperation commands that go with it.
 #[cold]
 fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
     let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);

@@ -9,7 +9,7 @@ use crate::request::{Pages, Pool, Request, Window};
 use crate::util::Divider;
 use crate::workload::Op;
 
-/// Requests that met a busy or awaited LUN on arrival at the device (VIOS, Table 1).
+/// Requests that, on arrival at the device, needed a LUN that was busy or awaited by others (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts {
     /// By half: reads; then writes and trims.
@@ -36,7 +36,7 @@ pub(super) struct Waiting {
     flushes: u32,
     /// Number of requests waiting for each chip (NR of VIOS, eq. (2)).
     wanted: Vec<u32>,
-    /// Whether writes to a LUN that more requests wait for are marked in their [`Work`].
+    /// Whether a request's [`Work`] marks each LUN that further requests wait for.
     by_speed: bool,
     /// Number of consecutive logical pages on one LUN before static allocation goes on to the next.
     stripe: Divider,
@@ -73,7 +73,7 @@ impl Waiting {
         self.wanted.len() as u32
     }
 
-    /// Whether something in the queue waits for a LUN, or may: a flush waits for every LUN, and so does a
+    /// Whether something in the queue waits for a LUN, or may wait for it: a flush waits for every LUN, and so does a
     /// request whose LUNs are known only when it issues.
     #[inline]
     pub fn wants(&self, chip: u32) -> bool {
@@ -81,7 +81,7 @@ impl Waiting {
         self.flushes > 0 || (self.requests > 0 && unknown) || self.wanted[chip as usize] > 0
     }
 
-    /// Takes a request in.
+    /// Takes a request into the queue.
     #[inline]
     pub fn accept(&mut self, id: u32, pool: &mut Pool, array: &Array, ftl: &impl Locate) {
         self.requests += 1;
@@ -121,8 +121,8 @@ impl Waiting {
         Window { first, width: width.min(self.chips()) }
     }
 
-    /// Whether a request whose LUNs are not consecutive meets a busy or awaited one. Under dynamic
-    /// allocation: whether the LUNs of its data are busy or, for a write, whether all LUNs are.
+    /// Whether a request whose LUNs are not consecutive needs a LUN that is busy or awaited by others. Under dynamic
+    /// allocation: whether a LUN that holds its data is busy or, for a write, whether all LUNs are.
     #[cold]
     fn meets_others(&mut self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         let mut pages = request.pages.first..request.pages.first + request.pages.pages;
@@ -158,7 +158,7 @@ impl Waiting {
         }
     }
 
-    /// Notes that a request issues whose LUNs are not consecutive.
+    /// Does the same for a request whose LUNs are not consecutive.
     #[cold]
     fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &impl Locate, work: &mut Work) {
         if self.touch == Touch::Unknown {

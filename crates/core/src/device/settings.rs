@@ -9,7 +9,7 @@ use crate::ftl::placement;
 use crate::ftl::settings as ftl;
 
 section! {
-    /// What the device and everything below it read.
+    /// Settings of the device and of everything below it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// The device's queue.

@@ -16,8 +16,8 @@ pub trait Arrivals {
     /// Whether all requests have arrived.
     fn ended(&self) -> bool;
 
-    /// Whether the host is busy, so that the device gets no request now. A timer expires when it no longer
-    /// is.
+    /// Whether the host is busy, so that the device gets no request now. A timer expires when the host is no longer
+    /// busy.
     fn holds(&self, _now_ns: u64) -> bool {
         false
     }
@@ -44,9 +44,9 @@ pub trait Arrivals {
     }
 }
 
-/// A feed that stands above the block layer, where things happen that no completion causes.
+/// A feed above the block layer, where events happen that no completion causes.
 pub trait Above: Arrivals + Account {
-    /// Returns when the next of them happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
+    /// Returns when the next such event happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
     fn timer_ns(&self) -> u64;
 
     /// Runs what is due.

@@ -4,9 +4,9 @@
 //! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
 //! FAST 2008 (padding). A part is issued like any request; the write completes with its last part.
 //!
-//! Padding must never overwrite newer data with older, however the device orders its requests. So reads of
-//! padding are handed over only when the device has no write to the block, and writes of the block only when
-//! the device has no such read. Everything behind them waits too.
+//! Padding must never overwrite newer data with older, however the device orders its requests. So a read for padding
+//! is handed over only when the device holds no write to its block, and a request other than a read only when the
+//! device holds no read for padding. Everything behind such a request waits too.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::request::{Ages, HostSide, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// Returns the logical pages of a flash block, as COOP_GetSize gives them, or of an erase block if the FTL
+/// Returns the number of logical pages in a flash block, as COOP_GetSize gives them, or of an erase block if the FTL
 /// does not map by blocks.
 pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     let per_page = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
@@ -27,7 +27,7 @@ pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
 
 /// What the host keeps for a scheduler that works by flash blocks.
 pub struct Blocks {
-    /// Logical pages of a block.
+    /// Number of logical pages in a block.
     pub pages: u32,
     lpns: u32,
     page_bytes: u64,
@@ -56,7 +56,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.pages) * self.page_bytes
     }
@@ -88,7 +88,7 @@ impl Blocks {
         }
     }
 
-    /// Notes that a request at the device is done; returns the workload's request that completes with it.
+    /// Notes that a request at the device is done; returns the workload's request that completes with it, if any.
     pub fn finish(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
         let Request { op, mark, failed, misses, host: HostSide { whole, batch, prioritized, .. }, .. } =
             pool[id];

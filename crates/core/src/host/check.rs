@@ -1,4 +1,4 @@
-//! Checks across the keys of workload and host.
+//! Checks that concern several keys of workload and host at once.
 
 use super::sched::needs;
 use super::settings::Settings;
@@ -54,7 +54,8 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Refuses a scheduler that saves copies in merges above an FTL without merges: it would only write more.
+/// Refuses a scheduler that saves copies in merges if the FTL below has no merges: the scheduler would only write
+/// more.
 fn merges(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.host.scheduler;
     if needs(name).merges && !crate::ftl::is_hybrid(settings) {

@@ -1,11 +1,11 @@
 //! Merging of adjacent requests in the pending queue.
 //!
 //! As in the block layer of Linux: a request that begins where a pending one of the same operation ends joins
-//! it (back merge), as does one that ends where it begins (front merge), up to a size and, if a boundary is
-//! set, never across a multiple of it. Two pending requests that come to touch each other remain two. No
-//! request passes another that overlaps it, unless both are reads: it does not join a pending one if that
-//! would take it ahead of such a request. A request in a scheduler's queue keeps its place and its class (hit
-//! or miss, the batch of its translation page). The scheduler is told its new size
+//! it (back merge), as does one that ends where a pending one begins (front merge), up to a size and, if a boundary
+//! is set, never across a multiple of it. Two pending requests that come to touch each other remain two. No request
+//! overtakes another that overlaps it, unless both are reads: a request does not join a pending one if that would
+//! take it ahead of one that it overlaps. A request in a scheduler's queue keeps its place and its class (hit or
+//! miss, the batch of its translation page). The scheduler is told its new size
 //! ([`crate::host::sched::Scheduler::grown`]).
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use crate::request::{Ages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// The most bytes of a merged request from a page cache if nothing else is set: max_sectors_kb of Linux
+/// The largest size of a merged request from a page cache, in bytes, if nothing else is set: max_sectors_kb of Linux
 /// 2.6.32.
 const MERGE_LIMIT: u64 = 512 << 10;
 
@@ -23,7 +23,7 @@ const MERGE_LIMIT: u64 = 512 << 10;
 pub struct Merging {
     limit: u64,
     boundary: Option<u64>,
-    /// Flash blocks whose ends writes do not cross.
+    /// Size of a flash block, bytes, if merged writes do not cross the end of one.
     block: Option<u64>,
     paging: Paging,
     /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
@@ -55,7 +55,7 @@ fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
 impl Merging {
     /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from
     /// a page cache; the default limit is then the block layer's own or, if the scheduler works by flash
-    /// blocks, `block`, the bytes of one (Shim et al., TC 2014, section 6.1).
+    /// blocks, `block`, the size of one in bytes (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
         let auto = block.unwrap_or(MERGE_LIMIT);
@@ -78,7 +78,8 @@ impl Merging {
             && (op == Op::Read || self.block.is_none_or(within))
     }
 
-    /// Makes `request` part of a pending one, if there is one to join; returns its slot and the pages it had.
+    /// Makes `request` part of a pending one, if there is one to join; returns the slot of the pending one and the
+    /// number of pages it had.
     pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<(u32, u32)> {
         if !merges(request) {
             return None;

@@ -34,7 +34,8 @@ pub struct Host {
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
-    /// All pending requests in order of arrival, if a deadline or a scheduler by blocks needs it.
+    /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works by blocks needs the
+    /// order.
     ages: Ages,
     aged: bool,
     /// The rest of a chosen batch, or of the requests whose deadline had passed.
@@ -98,8 +99,8 @@ impl Host {
         self.pending + self.chosen.len()
     }
 
-    /// Returns the number of requests, also the device's own but not padding, that arrived and did not
-    /// complete.
+    /// Returns the number of requests, including the device's own but not padding, that have arrived and not
+    /// completed.
     pub fn under_way(&self) -> usize {
         self.pool.count() - self.blocks.pads as usize
     }
@@ -262,7 +263,7 @@ impl Host {
             Decision::Nothing => return None,
             Decision::One(id) => {
                 self.leave(id);
-                // A hit that was the only pending request passes nobody.
+                // A hit that was the only pending request overtakes no other.
                 if self.pending == 0 {
                     self.pool[id].host.prioritized = false;
                 }
@@ -288,7 +289,7 @@ impl Host {
     /// Checks the pending queue, for check mode.
     ///
     /// # Errors
-    /// What does not hold.
+    /// A message that says what does not hold.
     pub fn verify(&self) -> Result<(), String> {
         let held = self.sched.verify(&self.pool)?;
         let aged = if self.aged { self.ages.verify(&self.pool, |_| true)? } else { held };

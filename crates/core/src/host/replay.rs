@@ -1,4 +1,4 @@
-//! Requests of a source as they arrive: a trace or a generator.
+//! Requests of a source (a trace or a generator) as they arrive.
 
 use super::Arrivals;
 use crate::clock::NEVER;
@@ -26,7 +26,7 @@ impl Intake {
     }
 
     /// Returns the request of a record; `None` if its range is empty or reaches beyond the device.
-    #[inline(always)] // so that the request is made in its place
+    #[inline(always)] // so that the request is built in place
     pub fn request(&self, number: u64, arrival_ns: u64, record: &Record) -> Option<Request> {
         let Record { op, offset, size, flags, .. } = *record;
         let pages = if op == Op::Flush {
@@ -55,8 +55,8 @@ pub struct Replayed<'a> {
     arrived: u64,
     /// Requests that became part of another.
     merged: u64,
-    /// In closed replay: requests that may still arrive at time 0 after the next one, and the completions that
-    /// each let another one arrive. `None` in open replay.
+    /// In closed replay: the number of requests that may still arrive at time 0 after the next one, and the times of
+    /// completions, each of which lets another one arrive. `None` in open replay.
     closed: Option<(u32, Ring)>,
     intake: Intake,
 }
@@ -92,7 +92,7 @@ impl<'a> Replayed<'a> {
     fn fetch(&mut self) -> Result<(), SourceError> {
         (self.ended, self.due_ns) = (true, NEVER);
         if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
-            // Field by field: reading it as a whole would wait for the stores.
+            // Copied field by field: reading the record as a whole would wait for the stores.
             (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             self.due_ns = match &mut self.closed {
@@ -166,7 +166,7 @@ impl Arrivals for Replayed<'_> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            // Another one arrives for each request that became part of it.
+            // One more arrives for each request that became part of this one.
             let mut others = request.tag;
             if self.due_ns == NEVER && !self.ended {
                 self.due_ns = now_ns;

@@ -2,20 +2,19 @@
 
 use std::collections::VecDeque;
 
-/// One bus, and the users that wait for it, by numbers of their own.
+/// One bus and the users that wait for it. What a user's number means is up to whoever uses the bus.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bus {
     user: Option<u32>,
-    /// Commands that go before `queue`.
+    /// Users that wait to send a command; they are served before those in `queue`.
     commands: VecDeque<u32>,
     queue: VecDeque<u32>,
-    /// How long it has been in use, ns, up to the end of the present use.
+    /// How long the bus has been in use, ns, including the present use to its end.
     pub busy_ns: u64,
 }
 
 impl Bus {
-    /// Returns whether `who` gets the bus now; otherwise it waits for its turn, and a command that goes first
-    /// waits among the commands.
+    /// Returns whether `who` gets the bus now; if not, it joins the queue, or that of the commands if `goes_first`.
     #[inline]
     pub fn ask(&mut self, who: u32, goes_first: bool) -> bool {
         let free = self.is_free();
@@ -26,14 +25,14 @@ impl Bus {
         free
     }
 
-    /// Uses the bus for `ns`.
+    /// Gives `who` the bus for `ns`.
     #[inline]
     pub fn grant(&mut self, who: u32, ns: u64) {
         self.user = Some(who);
         self.busy_ns += ns;
     }
 
-    /// Ends a use; returns who used the bus, and whose turn it is.
+    /// Ends the present use; returns who used the bus, and whose turn is next.
     #[inline]
     pub fn release(&mut self) -> (u32, Option<u32>) {
         let next = self.commands.pop_front().or_else(|| self.queue.pop_front());

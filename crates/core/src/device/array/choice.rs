@@ -1,16 +1,15 @@
 //! Which step a die takes next, and which steps of other planes go with it.
 //!
-//! In order: each LUN's steps run in the order of emission; among the first steps of its LUNs a die takes the
-//! oldest that waits for nothing. Out of order, and to interrupt an operation, and while one is suspended,
-//! reads pass waiting programs and erasures: the oldest read that waits for nothing goes. Out of order, when
-//! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that one goes. A read
-//! that goes out of order waits for the program of its own page and for erasures of its block; one that
-//! interrupts waits also for all programs of its block; a program or erasure waits for all steps of its LUN
-//! that were emitted before it.
+//! In order: each LUN runs its steps in the order of emission; among the first steps of its LUNs a die takes the
+//! oldest that waits for nothing. When running out of order, to interrupt an operation, and while one is suspended,
+//! reads overtake waiting programs and erasures: the oldest read that waits for nothing goes. Out of order, when
+//! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that one goes. A read that goes
+//! out of order waits for the program of its own page and for erasures of its block; one that interrupts waits also
+//! for all programs of its block; a program or erasure waits for all steps of its LUN that were emitted before it.
 //!
-//! A multi-plane operation takes, from every other plane of the same die, the step that this plane would take
-//! next, if it is the same operation and, where that is required, on the same page number in its block
-//! (erasures are exempt from this). No step waits for others to join it.
+//! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
+//! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
+//! block (erasures are exempt from this). No step waits for others to join it.
 
 use super::frame::Frame;
 use super::lines::{ALIKE, CHANGES, LINE, Lines, OPEN};
@@ -23,12 +22,13 @@ use crate::util::NONE;
 /// Which steps are wanted.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// Reads, or everything else.
+    /// True: reads; false: programs and erasures.
     reads: bool,
-    /// Reads that pass waiting programs and erasures.
+    /// Whether reads may overtake waiting programs and erasures.
     passing: bool,
-    /// Only steps with smaller numbers, of the same operation.
+    /// Only steps with numbers below this.
     before: u64,
+    /// Only steps of this operation.
     operation: Option<Operation>,
     /// Only this page number within a block.
     offset: Option<u32>,
@@ -37,16 +37,16 @@ struct Wanted {
 }
 
 impl Overlap {
-    /// Makes a wish for any reads, or for any other steps. With `before`, they are reads while an operation
-    /// is suspended.
+    /// Returns criteria that any reads, or any other steps, meet. `before` is given while an operation is suspended:
+    /// then only reads with smaller numbers are wanted.
     fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
         let passing = self.options.out_of_order || before.is_some();
         let before = before.unwrap_or(u64::MAX);
         Wanted { reads, passing, before, operation: None, offset: None, interrupts: None }
     }
 
-    /// Returns the step that a die takes next, if one can begin; while an operation is suspended, only reads
-    /// with numbers below `before`.
+    /// Returns the step that a die takes next, if one can begin; while an operation is suspended, only reads with
+    /// numbers below `before` are considered.
     pub(super) fn choose(&mut self, frame: &mut Frame, die: u32, before: Option<u64>) -> Option<u32> {
         let mut best = [NONE; 2];
         let (first, end) = self.dies[die as usize].luns;
@@ -78,8 +78,8 @@ impl Overlap {
         if self.number(one) <= self.number(other) { one } else { other }
     }
 
-    /// Returns the step that a LUN would take, of those wanted, or [`NONE`]. A die that has to wait for a
-    /// step elsewhere is served again when that has finished.
+    /// Returns which of the wanted steps a LUN would take, or [`NONE`]. If it has to wait for a step elsewhere, its
+    /// die is served again when that step has finished.
     fn candidate(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
         if wanted.passing && wanted.reads {
             return self.passing_read(frame, lun, wanted);
@@ -101,7 +101,7 @@ impl Overlap {
         if self.shares_suspended(frame, lun, slot) { NONE } else { slot }
     }
 
-    /// Returns the oldest wanted read of a LUN that waits for nothing, whatever it passes.
+    /// Returns the oldest wanted read of a LUN that waits for nothing, whatever it overtakes.
     fn passing_read(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
         let Lines { all, open } = &self.luns[lun as usize].lines;
         let (mut reads, open) = ([all[0].head, all[1].head], open.map(|list| list.head));
@@ -111,7 +111,7 @@ impl Overlap {
             None => (OPEN, open),
         };
         if wanted.interrupts.is_some() {
-            // Only reads of requests that read interrupt anything.
+            // Only reads that belong to read requests interrupt anything.
             (at[1], reads[1]) = (NONE, NONE);
         }
         let (mut found, mut waits) = (NONE, false);
@@ -134,7 +134,7 @@ impl Overlap {
                 found = slot;
             }
         }
-        // A read that waits is not passed by younger ones: those are served when it may go on.
+        // If an older wanted read waits, the die is served again when what it waits for has finished.
         let end = self.number(found).min(wanted.before);
         if waits || kind == OPEN && self.has_aside(frame, reads, end, wanted) {
             self.stall(frame, lun);
@@ -142,7 +142,7 @@ impl Overlap {
         found
     }
 
-    /// Whether a wanted read in the lines with these heads, with a number below `end`, was put aside.
+    /// Whether the lines with these heads hold a wanted read, numbered below `end`, that was put aside.
     fn has_aside(&self, frame: &Frame, heads: [u32; 2], end: u64, wanted: Wanted) -> bool {
         heads.into_iter().any(|mut slot| {
             while self.number(slot) < end {
@@ -164,7 +164,7 @@ impl Overlap {
         }
     }
 
-    /// Returns the page number within its block, or [`NONE`] for no page.
+    /// Returns a page's number within its block, or [`NONE`] if there is no page.
     fn offset(&self, page: u32) -> u32 {
         if page == NONE { NONE } else { self.pages_per_block.rem(page) }
     }
@@ -176,7 +176,7 @@ impl Overlap {
             && wanted.interrupts.is_none_or(|group| self.interrupts(frame, &group, slot))
     }
 
-    /// Returns an unfinished step that a step waits for.
+    /// Returns an unfinished step that a step waits for, if there is one.
     fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
         let queued = &frame.steps[slot];
         let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
@@ -193,7 +193,7 @@ impl Overlap {
         suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
     }
 
-    /// Returns a program or erasure up to this number that another LUN has not finished. A LUN finishes them
+    /// Returns a program or erasure, numbered up to `number`, that another LUN has not finished. A LUN finishes them
     /// in the order of their numbers.
     #[cold]
     fn unsettled(&self, frame: &Frame, lun: u32, number: u32) -> Option<u32> {
@@ -239,8 +239,8 @@ impl Overlap {
         (first..end).any(|at| self.candidate(frame, self.order[at as usize], wanted) != NONE)
     }
 
-    /// Whether a read may interrupt an operation: it belongs to a request that reads, and the
-    /// operation to another one, and it does not concern the same block.
+    /// Whether a read may interrupt an operation: it belongs to a read request, the operation belongs to another
+    /// request, and they concern different blocks.
     fn interrupts(&self, frame: &Frame, group: &Group, slot: u32) -> bool {
         let read = &frame.steps[slot];
         self.extras[slot as usize].urgent
@@ -252,7 +252,7 @@ impl Overlap {
         frame.steps.line(group.head).any(|at| frame.steps[at].owner == owner)
     }
 
-    /// Counts a read that passes an older program or erasure.
+    /// Counts a read that overtakes an older program or erasure.
     pub(super) fn count_passed(&mut self, frame: &Frame, die: u32, slot: u32) {
         if !self.passing {
             return;

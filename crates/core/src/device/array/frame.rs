@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::flash::Operation;
 use crate::util::Bits;
 
-/// The frame. Resources of the clock: the dies, then the channels.
+/// What all ways of running steps share. The resources of its clock are the dies, then the channels.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub steps: Steps,
@@ -18,7 +18,7 @@ pub(super) struct Frame {
     pub channels: Vec<Bus>,
     /// Commands of reads and erases get a bus before transfers (`flash.bus`).
     pub commands_first: bool,
-    /// Dies whose next step waits for one elsewhere.
+    /// Dies whose next step waits for a step elsewhere.
     pub stalled: VecDeque<u32>,
     /// LUNs that have work.
     pub busy: Bits,
@@ -26,7 +26,7 @@ pub(super) struct Frame {
     pub rests: u64,
     /// Number of unfinished steps.
     pub active: u32,
-    /// Chips, if adding up what each LUN does is not enough.
+    /// Busy time of each chip; empty if the busy times of the LUNs are enough.
     pub chips: Vec<Busy>,
     pub kept: Option<Box<Kept>>,
 }
@@ -54,7 +54,7 @@ impl Busy {
         }
     }
 
-    /// Returns that time up to now.
+    /// Returns the time up to now.
     pub fn up_to(&self, now_ns: u64) -> u64 {
         self.ns + if self.things == 0 { 0 } else { now_ns - self.since_ns }
     }
@@ -77,17 +77,17 @@ impl Frame {
         }
     }
 
-    /// Returns the resource of a channel's bus.
+    /// Returns the clock's resource for a channel's bus.
     #[inline]
     pub fn bus(&self, channel: u32) -> u32 {
         self.dies + channel
     }
 
-    /// Returns whether a die gets its channel's bus now, for the data in or out of a step; otherwise it
+    /// Returns whether a die gets its channel's bus now, for a step's transfer in (`is_in`) or out; otherwise it
     /// waits.
     #[inline]
     pub fn ask_bus(&mut self, channel: u32, who: u32, slot: u32, is_in: bool) -> bool {
-        // The command of a program goes with its data.
+        // A program's command is sent together with its data, so it does not go first.
         let goes_first =
             self.commands_first && is_in && self.steps[slot].step.operation != Operation::Program;
         self.channels[channel as usize].ask(who, goes_first)

@@ -1,8 +1,8 @@
 //! Where steps wait until a die begins them.
 //!
-//! Each LUN has its steps in lines, in the order of emission. Where reads may pass, a read is considered only
-//! when it may have nothing left to wait for: one that waits for an unfinished step is put aside until that
-//! has finished. So the cost of a choice does not grow with the number of waiting steps.
+//! Each LUN keeps its waiting steps in lines, in the order of emission. Where reads may overtake, a read that is
+//! found to wait for an unfinished step is put aside, and not considered again until that step has finished. So the
+//! cost of a choice does not grow with the number of waiting steps.
 
 use super::frame::Frame;
 use super::overlap::Overlap;
@@ -10,15 +10,15 @@ use super::state::Extra;
 use crate::flash::Operation;
 use crate::util::{Chain, Linked, NONE, Neighbours};
 
-/// The line of a LUN that a step is in.
+/// Kind of list: the line of a LUN that a step is in.
 pub(super) const LINE: usize = 0;
-/// Reads of a LUN that are not put aside, where reads may pass.
+/// Kind of list: reads of a LUN that are not put aside, where reads may overtake.
 pub(super) const OPEN: usize = 1;
-/// Reads of a LUN with the same page number in their blocks, where those go together.
+/// Kind of list: reads of a LUN with the same page number in their blocks, where such reads go together.
 pub(super) const ALIKE: usize = 2;
 
-/// Number of the line with programs and erasures. A LUN has one for reads that belong to a request that
-/// reads, one for other reads, and this one. Where reads may not pass, all steps are in the first.
+/// Number of the line with programs and erasures. A LUN has one line for the reads of read requests, one for other
+/// reads, and this one. Where reads may not overtake, all steps are in the first.
 pub(super) const CHANGES: usize = 2;
 
 impl<const KIND: usize> Linked<KIND> for Extra {
@@ -27,7 +27,7 @@ impl<const KIND: usize> Linked<KIND> for Extra {
     }
 }
 
-/// Puts a step into a list where its number belongs, which is near one of the ends; or takes it out.
+/// Puts a step into a list where its number belongs, which is near one of the ends; takes it out unless it `waits`.
 fn set<const KIND: usize>(list: &mut Chain<KIND>, extras: &mut [Extra], slot: u32, waits: bool) {
     if !waits {
         return list.unlink(slot, extras);
@@ -70,14 +70,14 @@ impl Overlap {
         }
     }
 
-    /// Where reads like this one are listed in [`Overlap::alike`], if they are.
+    /// Returns where [`Overlap::alike`] lists the reads with this page's number in its block, if it does.
     pub(super) fn alike_at(&self, lun: u32, page: u32) -> Option<usize> {
         let offset = self.pages_per_block.rem(page);
         let at = lun as usize * self.pages_per_block.get() as usize + offset as usize;
         (page != NONE && !self.alike.is_empty()).then_some(at)
     }
 
-    /// Puts a step that begins to wait where its number belongs, or takes out one that no longer waits.
+    /// Puts a step that begins to wait into its lists, or takes one that no longer waits out of them.
     pub(super) fn list(&mut self, frame: &Frame, slot: u32, waits: bool) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
         let alike = self.alike_at(step.lun, step.page);
@@ -99,7 +99,7 @@ impl Overlap {
         (self.extras[slot as usize].aside, self.extras[slot as usize].next) = (true, next);
     }
 
-    /// Takes up again what was put aside until this step has finished.
+    /// Lists the reads again that were put aside until this step had finished.
     pub(super) fn take_up(&mut self, frame: &Frame, awaited: u32) {
         let mut slot = std::mem::replace(&mut self.extras[awaited as usize].waiting, NONE);
         while slot != NONE {

@@ -4,13 +4,13 @@ use super::{Array, Overlaps, Span};
 use crate::util::Bits;
 
 impl Array {
-    /// Keeps ended activities as spans until they are taken; steps then need labels.
+    /// From now on, keeps ended activities as spans until they are taken; this requires steps to have labels.
     pub fn keep_spans(&mut self) {
         self.frame.kept.get_or_insert_default();
     }
 
-    /// Takes the spans kept, in the order in which they ended. Cells of one LUN do not overlap, nor do its
-    /// transfers.
+    /// Takes the spans kept, in the order in which they ended. Spans of one LUN's cells do not overlap each other,
+    /// nor do those of its transfers.
     pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
         self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
     }
@@ -21,12 +21,12 @@ impl Array {
         !self.frame.busy.get(lun)
     }
 
-    /// Whether a LUN has no work, and nothing that it would have to wait for has either.
+    /// Whether a LUN has no work, and neither has the die that it would have to wait for.
     pub fn is_resting(&self, lun: u32) -> bool {
         self.is_idle(lun) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(lun))
     }
 
-    /// Whether a LUN is idle or, although it is not, can accept a read (if `read`) or a write.
+    /// Whether a LUN is idle or, although it is busy, can accept a read (if `read`) or a write.
     #[inline]
     pub fn takes(&self, lun: u32, read: bool) -> bool {
         match &self.overlap {
@@ -35,7 +35,8 @@ impl Array {
         }
     }
 
-    /// Stores which of this many LUNs could not begin a program now, together with other planes of their die.
+    /// Stores in `taken` which of the first `luns` LUNs could not begin a program now, alone or together with other
+    /// planes of their die.
     pub fn taken(&self, luns: u32, taken: &mut Bits) {
         taken.copy_from(&self.frame.busy);
         let Some(overlap) = &self.overlap else { return };
@@ -68,7 +69,7 @@ impl Array {
         self.frame.clock.next_ns()
     }
 
-    /// Returns how often operations overlapped or passed each other.
+    /// Returns how often operations overlapped or overtook each other.
     pub fn overlaps(&self) -> Overlaps {
         self.overlap.as_ref().map_or(Overlaps::default(), |overlap| overlap.overlaps)
     }

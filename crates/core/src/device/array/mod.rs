@@ -3,12 +3,12 @@
 //! Each LUN of the FTL ([`crate::flash::parallel`]: a chip, or a die or plane of it) has a queue of steps. A
 //! unit that works on its own is called a die here: a die with `flash.interleave`, otherwise the whole chip.
 //!
-//! **One thing at a time.** As a rule each die is one LUN and no option lets two operations of it overlap or
-//! pass each other. Then a die runs its steps in the order of emission: command and data in over its
-//! channel's bus, cells, data out. This file does only that. A step waits for the one before it in its chain;
-//! a bus serves its dies first come, first served, or commands first (`flash.bus`).
+//! **One thing at a time.** As a rule each die is one LUN and no option lets two of its operations overlap or
+//! overtake each other. Then a die runs its steps in the order of emission: command and data in over its channel's
+//! bus, cells, data out. This file implements only this case. A step waits for the one before it in its chain; a bus
+//! serves its dies first come, first served, or commands first (`flash.bus`).
 //!
-//! **Folded steps.** If, moreover, each channel has one die, nobody else can want its bus, and a step is one
+//! **Folded steps.** If, moreover, each channel has only one die, no other die can want its bus, and a step is one
 //! stretch of time whatever its parts are; consecutive steps on a die then become one ([`Array::folds`],
 //! [`crate::flash::Work::fold`]).
 //!
@@ -58,7 +58,7 @@ struct Lun {
     head: u32,
     tail: u32,
     channel: u32,
-    /// How long it has worked, ns, up to the end of the present step.
+    /// How long it has worked, ns, counted to the end of what it is doing now.
     busy_ns: u64,
 }
 
@@ -67,18 +67,18 @@ struct Lun {
 pub struct Array {
     luns: Vec<Lun>,
     frame: Frame,
-    /// Whether every step needs no bus, or is one stretch of time that includes its bus time.
+    /// Whether every step may be one stretch of time that includes its bus time, if it has any.
     folds: bool,
     /// Present if operations can overlap.
     overlap: Option<Box<Overlap>>,
-    /// Where each LUN is; empty if LUNs are the chips in order.
+    /// Where each LUN is; empty if the LUNs are the chips, in order.
     places: Vec<Place>,
     /// Number of dies in each chip, if dies work on their own.
     interleaved: Option<u32>,
 }
 
 impl Array {
-    /// Makes the idle array of these settings.
+    /// Makes an idle array with these settings.
     pub fn new(settings: &Settings) -> Array {
         let flash = &settings.flash;
         let options = flash.parallel;
@@ -114,13 +114,13 @@ impl Array {
         }
     }
 
-    /// Whether steps may overlap or pass each other, so that each must be one flash operation.
+    /// Whether steps may overlap or overtake each other, so that each must be one flash operation.
     #[inline]
     pub fn overlaps_steps(&self) -> bool {
         self.overlap.is_some()
     }
 
-    /// Whether a step may be one stretch of time, bus and cells: nobody else can want the bus.
+    /// Whether a step may be one stretch of time, bus and cells together, because no other die can want the bus.
     pub fn folds(&self) -> bool {
         self.folds
     }
@@ -199,13 +199,13 @@ impl Array {
         let state = &mut self.luns[lun as usize];
         state.phase = Phase::Cell;
         state.busy_ns += cell_ns;
-        // Events that coincide end in the order of their resources.
+        // Events due at the same time are handled in the order of their resources.
         let resource = if ends_on_bus { self.frame.bus(channel) } else { lun };
         self.frame.clock.add(resource, now_ns + cell_ns);
     }
 
-    /// Returns whether a LUN has to wait for a step: the one that its next step follows, the load that it
-    /// needs, or any step up to a number. The awaited step is marked.
+    /// Returns whether a LUN has to wait for a step: the one that its next step follows, the load that that step
+    /// needs, or any step numbered up to its `settled`. The awaited step is marked.
     #[inline(never)] // keeps the path of all other steps short
     fn stalls(&mut self, lun: u32) -> bool {
         let steps = &self.frame.steps;
@@ -223,7 +223,7 @@ impl Array {
         awaited.is_some()
     }
 
-    /// Returns a step up to this number that another LUN has not finished. LUNs run their steps in the order
+    /// Returns a step, numbered up to `number`, that another LUN has not finished. LUNs run their steps in the order
     /// of their numbers.
     #[cold]
     fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
@@ -240,7 +240,7 @@ impl Array {
         self.frame.clock.add(lun, now_ns + cell_ns);
     }
 
-    /// Makes a LUN, and its chip with it, busy for a while.
+    /// Makes a LUN, and its chip with it, busy for `ns`.
     #[inline(always)] // for every step
     fn use_for(&mut self, lun: u32, ns: u64, now_ns: u64) {
         let Array { luns, frame, places, .. } = self;
@@ -360,7 +360,7 @@ impl Array {
     }
 }
 
-/// Whether operations of a die can overlap or pass each other.
+/// Whether operations of a die can overlap or overtake each other.
 fn passes(options: &Parallel) -> bool {
     options.cache_program || options.cache_read || options.suspend != Suspend::Off || options.out_of_order
 }

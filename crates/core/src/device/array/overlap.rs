@@ -1,12 +1,13 @@
-//! Dies whose operations overlap: multi-plane, cache and suspended operations, and reads that pass.
+//! Dies whose operations overlap: multi-plane, cache and suspended operations, and reads that overtake.
 //!
 //! Sources: ONFI's multi-plane, cache program, cache read, program and erase suspend operations; the
 //! out-of-order queue of a die as in MQSim (Tavakkol et al., FAST 2018) and SSDSim (Hu et al., ICS
 //! 2011).
 //!
-//! **An operation** is one step, or one on each of several planes: command and data in over the bus for each
-//! of them in succession, the cells once, as long as the slowest needs, data out in succession. Each transfer
-//! requests the bus separately. A step ends when its cells, or its own data out, have ended.
+//! **An operation** is one step, or one step on each of several planes: commands and data go in over the bus, one
+//! step after another; the cells work once, for as long as the slowest step needs; data go out, one step after
+//! another. Each transfer requests the bus separately. A step ends when its own data are out or, if it has none to
+//! send, when the cells have finished.
 //!
 //! **Two operations overlap** at a die as far as its page and cache registers allow: with
 //! `flash.cache_program` the commands and data of the next program go in while the cells program; with
@@ -33,18 +34,19 @@ use crate::util::{Chain, Divider, NONE};
 #[derive(Clone, Debug)]
 pub(super) struct Overlap {
     pub options: Parallel,
-    /// Whether reads may pass waiting programs and erasures.
+    /// Whether reads may overtake waiting programs and erasures.
     pub passing: bool,
     pub luns: Vec<Lun>,
     /// LUNs, die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
-    /// What is stored of each step in addition to the step, by slot.
+    /// What is stored about each step in addition to [`Queued`], by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
-    /// Reads of each LUN by page number in their block, where reads may pass and such reads go together.
+    /// Reads of each LUN by page number in their block, where reads may overtake and those with the same number go
+    /// together.
     pub alike: Vec<Chain<ALIKE>>,
-    /// The last program or erasure of each block, if reads may pass.
+    /// The last program or erasure of each block, if reads may overtake.
     changes: Vec<Reference>,
     emitted: u64,
     /// Dies with new steps.
@@ -100,8 +102,8 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner into the queues of their LUNs; `urgent`: the owner is a read. They begin
-    /// with [`Overlap::settle`].
+    /// Puts the steps of one owner into the queues of their LUNs; `urgent`: the owner is a read. They begin when
+    /// [`Overlap::settle`] is called.
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
         for step in steps {
@@ -130,8 +132,8 @@ impl Overlap {
         }
     }
 
-    /// Returns what a read out of order waits for, from the last program or erasure of its block backwards:
-    /// the program of its page, or an erasure. A LUN finishes them in the order of their numbers.
+    /// Returns what a read out of order waits for: the program of its page, or an erasure, searched backwards from
+    /// `last`, the last program or erasure of its block. A LUN finishes these in the order of their numbers.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {

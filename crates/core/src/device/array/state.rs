@@ -7,7 +7,7 @@ use crate::flash::Operation;
 use crate::flash::parallel::Place;
 use crate::util::{NONE, Neighbours};
 
-/// How often operations overlapped or passed each other.
+/// How often operations overlapped or overtook each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlaps {
     /// Operations on more than one plane: reads, programs, erasures.
@@ -16,25 +16,26 @@ pub struct Overlaps {
     pub cached: [u64; 2],
     /// Suspensions of programs and of erasures.
     pub suspensions: [u64; 2],
-    /// Reads that passed an older program or erasure.
+    /// Reads that overtook an older program or erasure.
     pub passed: u64,
 }
 
 /// The state of a step beyond [`Queued`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
-    /// Its number, which grows with every step.
+    /// The step's number: each new step gets the next one.
     pub number: u64,
     /// Neighbours in its lists: [`super::lines`].
     pub links: [Neighbours; 3],
-    /// Whether it is a read that was put aside; if so, the next one that waits for the same step.
+    /// Whether the step is a read that was put aside.
     pub aside: bool,
+    /// If so, the next read that waits for the same step, or [`NONE`].
     pub next: u32,
     /// The first read that was put aside until this step has finished, or [`NONE`].
     pub waiting: u32,
-    /// If reads may pass: the previous program or erasure of the same block.
+    /// If reads may overtake: the previous program or erasure of the same block.
     pub change: Reference,
-    /// Whether it belongs to a request that reads.
+    /// Whether the step belongs to a read request.
     pub urgent: bool,
 }
 
@@ -56,18 +57,18 @@ pub(super) enum Phase {
     Idle,
     /// Commands and data are going in.
     In,
-    /// They are in; the cells work on another operation.
+    /// Commands and data are in; the cells work on another operation.
     Ready,
     Cells,
     Suspending,
     Resuming,
-    /// The cells have worked; the cache register holds another operation's data.
+    /// The cells have finished; the cache register holds another operation's data.
     Held,
     /// Data are going out.
     Out,
 }
 
-/// An operation of a die, on one step or on one of each of several planes.
+/// An operation of a die: one step, or one step on each of several planes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub phase: Phase,
@@ -76,7 +77,7 @@ pub(super) struct Group {
     pub head: u32,
     /// The next step to use the bus.
     pub at: u32,
-    /// When the cells began to work, or to be suspended, and when they end.
+    /// When the cells began to work or to resume, and when they end.
     pub since_ns: u64,
     pub until_ns: u64,
     pub suspensions: u32,
@@ -108,7 +109,7 @@ pub(super) struct Die {
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
-    /// First and end of its LUNs in `Overlap::order`.
+    /// Its LUNs' range in `Overlap::order`: the first, and the end.
     pub luns: (u32, u32),
     pub groups: [Group; 2],
     /// Which of the two operations is older.
@@ -123,7 +124,7 @@ pub(super) struct Die {
 }
 
 impl Die {
-    /// Makes an idle one, which gets its LUNs later.
+    /// Makes an idle die, which gets its LUNs later.
     pub fn new(number: u32, place: &Place) -> Die {
         Die {
             number,
@@ -145,10 +146,10 @@ impl Die {
 #[derive(Clone, Debug)]
 pub(super) struct Lun {
     pub die: u32,
-    /// The physical die: its planes work together.
+    /// The physical die, whose planes can work together.
     pub package: u32,
     pub lines: Lines,
-    /// Number of unfinished steps: reads, and others.
+    /// Number of unfinished reads, and of other unfinished steps.
     pub held: [u32; 2],
 }
 

@@ -3,8 +3,7 @@
 use crate::flash::{Label, Step};
 use crate::util::NONE;
 
-/// A slot and its version, which identify the step that was there. The step has finished once the version
-/// differs.
+/// A slot and the version it had, which identify a step. Once the slot has another version, the step has finished.
 pub(super) type Reference = (u32, u32);
 
 /// No step.
@@ -16,7 +15,8 @@ pub(super) struct Queued {
     pub step: Step,
     pub owner: u32,
     pub behind: u32,
-    /// Its version, which grows when the slot is freed, so that an old reference is known to be finished.
+    /// The slot's version, which grows when the slot is freed, so that an old reference is seen to be to a finished
+    /// step.
     version: u32,
     /// The step to wait for.
     pub after: Reference,
@@ -31,7 +31,7 @@ pub(super) struct Queued {
 pub(super) struct Steps {
     steps: Vec<Queued>,
     free: Vec<u32>,
-    /// Loads in progress: number, and the slot of the step.
+    /// Loads in progress: the number of each, and the slot of its step.
     loads: Vec<(u32, u32)>,
     /// Slots of the steps being started, by index in their work.
     started: Vec<u32>,
@@ -53,8 +53,9 @@ impl Steps {
         self.started.clear();
     }
 
-    /// Stores the next step of the work, with its times for bus, cells and bus; returns its slot. The fields
-    /// have just been written one by one: reading two at once would wait for the stores.
+    /// Stores the next step of the work, with its times for bus, cells and bus; returns its slot. The times come
+    /// separately because the fields have just been written one by one: reading two of them at once would have to
+    /// wait for the stores.
     #[inline(always)] // called in two places, for every step
     pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
@@ -178,7 +179,7 @@ pub struct Span {
 pub(super) struct Kept {
     /// Labels of the steps, by slot.
     labels: Vec<Label>,
-    /// What has ended.
+    /// Activities that have ended.
     pub spans: Vec<Span>,
 }
 

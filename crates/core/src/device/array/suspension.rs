@@ -1,7 +1,7 @@
-//! **Suspension**: a read request's read interrupts the cells of another request's program or erasure, unless
-//! they concern the same block, the operation ends no later than the suspension would take effect, a cached
-//! program waits, or the operation has been interrupted `flash.max_suspensions` times. Reads that have
-//! arrived by the time it takes effect are served; later ones interrupt again.
+//! **Suspension**: a read that belongs to a read request interrupts the cells of another request's program or
+//! erasure, unless both concern the same block, the operation ends no later than the suspension would take effect, a
+//! cached program waits, or the operation has been interrupted `flash.max_suspensions` times. Reads that have arrived
+//! by the time the suspension takes effect are served; later ones interrupt again.
 
 use super::frame::Frame;
 use super::overlap::Overlap;
@@ -18,7 +18,7 @@ impl Overlap {
     }
 
     /// Whether a LUN could begin a program now: its die is idle, except for what other planes received at
-    /// this instant, or its cells program and its register is free for the data of the next program.
+    /// this instant, or its cells are programming and its register is free for the data of the next program.
     pub(super) fn is_free(&self, frame: &Frame, lun: u32) -> bool {
         let Lun { held, die, lines, .. } = &self.luns[lun as usize];
         if *held == [0; 2] && self.is_resting(lun) {

@@ -1,5 +1,5 @@
-//! How long everything worked. Time is added up when something begins. What is under way at the moment in
-//! question counts only up to that moment, so that nothing works for longer than the time that has passed,
+//! How long everything worked. The time of an activity is added when it begins. An activity that is under way at the
+//! moment in question counts only up to that moment, so that nothing works for longer than the time that has passed,
 //! and it makes no difference whether a stretch is one step or several.
 
 use super::{Array, Lun, Phase};
@@ -16,7 +16,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Returns what was added after another moment.
+    /// Returns the time added since an earlier moment.
     pub fn since(mut self, before: &Used) -> Used {
         let sides = [
             (&mut self.chips, &before.chips),
@@ -36,7 +36,8 @@ impl Used {
 }
 
 impl Array {
-    /// Works out how long everything worked up to a moment; nothing else has begun since, nor was due before it.
+    /// Works out how long everything worked up to a moment; nothing has begun since that moment or is still due
+    /// before it.
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         let Array { frame, luns, .. } = self;
         let buses = (0..).zip(&frame.channels);
@@ -71,8 +72,9 @@ impl Array {
         self.frame.clock.due_ns(resource).map_or(0, |due_ns| due_ns - now_ns)
     }
 
-    /// Does the same for a bus. When a folded step uses the bus within its time is not known; a report in the
-    /// middle of requests assumes that it does so at once. Steps that outlast all requests are not folded.
+    /// Returns the time that a bus is still needed. When, within its time, a folded step uses the bus is not known; a
+    /// report in the middle of requests assumes that it does so first. Steps that outlast all requests are not
+    /// folded.
     fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
         if !self.frame.channels[channel as usize].is_free() {
             let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));

@@ -3,9 +3,9 @@
 //! A chip is **idle** if it has no step in its queue and nothing that the device holds waits for it: no
 //! waiting request touches it, and no flush waits (a flush needs every chip). Where logical pages are smaller
 //! than NAND pages, or allocation is dynamic, the chips of a request are known only when it issues; there a
-//! chip is idle while nothing waits in the device at all. A plane is idle while its die is: planes of a die
-//! that begin at the same time may collect at once. Requests that wait in the host are unknown to the device.
-//! A step that has begun runs to its end: a request that arrives waits for that step alone.
+//! chip is idle while nothing waits in the device at all. A plane is idle while its die is: several planes of a die
+//! may collect if they begin at the same time. Requests that wait in the host are unknown to the device. A step that
+//! has begun runs to its end: a request that arrives waits for that step alone.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;

@@ -1,9 +1,9 @@
 //! Tasks of the device's own: work that no request of the host asks for.
 //!
-//! What a task issues is a request in the pool, whose steps wait for chips and buses like any other's. It
-//! completes to the device, never to the host: it appears in no count, latency or file of requests, and a
-//! timeline shows its steps without a request. At the end of each instant the tasks are asked, in the order
-//! of the registry, what they begin. Nothing begins once the last request of the workload has completed.
+//! What a task issues is a request in the pool, whose steps wait for chips and buses like any other's. Its completion
+//! is reported to the device, never to the host: it appears in no count, latency or file of requests, and a timeline
+//! shows its steps without a request. At the end of each instant the tasks are called, in the order of the registry,
+//! to begin what there is to do. Nothing begins once the last request of the workload has completed.
 //!
 //! To add one: a file here with `Keys` and a type that implements [`Task`], and one line in the registry below.
 
@@ -31,7 +31,7 @@ trait Task: Debug + Send {
         false
     }
 
-    /// Begins what there is to do now; returns when to ask again even if nothing else happens, or [`NEVER`].
+    /// Begins what there is to do now; returns when to call again even if nothing else happens, or [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
 
     /// Called when a request of its own has ended.
@@ -58,7 +58,7 @@ struct Moment<'a> {
 
 impl Moment<'_> {
     /// Issues the steps that `emit` emits as one request; `emit` returns false if there is nothing to do.
-    /// With [`Op::Read`] the steps pass and interrupt others as those of the host's reads do.
+    /// With [`Op::Read`] the steps overtake and interrupt others as the steps of the host's reads do.
     fn issue(&mut self, op: Op, emit: impl FnOnce(&mut Ftl, &mut Work) -> bool) {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         work.clear();
@@ -89,7 +89,7 @@ impl Tasks {
         !self.list.is_empty()
     }
 
-    /// Returns when, after now, they are to be asked even if nothing else happens, or [`NEVER`].
+    /// Returns when, after now, the tasks are to be called even if nothing else happens, or [`NEVER`].
     pub fn alarm_ns(&self, now_ns: u64) -> u64 {
         if self.alarm_ns > now_ns { self.alarm_ns } else { NEVER }
     }

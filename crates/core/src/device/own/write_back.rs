@@ -1,5 +1,5 @@
 //! Write-backs of dirty mappings while the device has nothing else to do (`ftl.background_flush`), one translation
-//! page at a time; a request that arrives waits for it.
+//! page at a time; a request that arrives meanwhile waits for the write-back.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;

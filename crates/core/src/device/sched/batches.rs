@@ -5,11 +5,11 @@
 //! batches of both are numbered from 1 by one counter, channel batches from 1 within their chip batch.
 //!
 //! Interpretation:
-//! - A batch keeps the chips of members that have issued until all members have, so that its sets only grow.
-//!   Then it is gone, and a request that fits no batch opens a new one.
-//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, one from the oldest
-//!   read batch issues: within it one from the first channel batch (VIOS), and then the oldest; a write
-//!   issues when no read can.
+//! - A batch keeps the chips of members that have issued until all members have issued, so that its sets only grow.
+//!   Then the batch is gone. A request that fits no batch opens a new one.
+//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, one of the oldest read batch
+//!   issues; within that batch, one of its first channel batch (VIOS); and among those, the oldest. A write issues
+//!   only when no read can.
 //! - Starvation is bounded: when `device.max_passed` requests have issued since the oldest waiting request,
 //!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So the
 //!   request at place n waits for at most n times `device.max_passed` issues, and for at most that many times
@@ -18,10 +18,10 @@
 //!   it: when all chips are idle, any older write issues first.
 //!
 //! **Cost.** Neither arrival nor choice looks at all requests. Requests with the same window of chips share
-//! one queue ([`super::windows`]), in which both batches and arrivals ascend. On arrival: since sets only
-//! grow, the first batch that may have room for a window only moves forward; while something waits in the
-//! window, a hint keeps the search from starting over. On choice: only windows that begin at an idle chip
-//! with something waiting are considered. Memory is linear in chips and in requests held.
+//! one queue ([`super::windows`]), in which both batch numbers and arrivals ascend. On arrival: since sets only grow,
+//! the first batch that may have room for a window only moves forward; while something waits in the window, a hint
+//! keeps the search from starting over. On choice: only windows that begin at an idle chip with something waiting are
+//! considered. Memory is linear in chips and in requests held.
 
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
@@ -33,13 +33,13 @@ use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
 
-/// The most chips: every choice and every arrival examines sets of them.
+/// The largest number of chips: every choice and every arrival examines sets of chips.
 pub(super) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    /// Where the queue of its chips is stored.
+    /// Slot of the queue for its chips.
     window: u32,
     /// The next request with the same chips.
     behind: u32,
@@ -62,7 +62,7 @@ struct ChipBatch {
     channels: u32,
 }
 
-/// Reads, or everything else.
+/// The queue of one half: reads, or everything else.
 #[derive(Clone, Debug)]
 struct HalfQueue {
     windows: Windows,
@@ -75,7 +75,7 @@ struct HalfQueue {
     first: u64,
 }
 
-/// The waiting requests of both halves: with channel batches and blocks by speed (VIOS), or without (PIQ).
+/// The waiting requests of both halves: with channel batches and blocks by speed (VIOS), or without both (PIQ).
 #[derive(Clone, Debug)]
 pub(super) struct ChipBatches<const CHANNELS: bool> {
     chips: u32,
@@ -89,7 +89,7 @@ pub(super) struct ChipBatches<const CHANNELS: bool> {
     most_passed: u32,
     arrived: u64,
     created: u64,
-    /// The number of idle chips when nothing could issue, if nothing has arrived since.
+    /// If nothing could issue at the last choice and nothing has arrived since: the array's `rests` at that choice.
     nothing_since: Option<u64>,
     channel_batches: ChannelBatches,
     /// Scratch: the chips of a request.
@@ -110,8 +110,8 @@ impl HalfQueue {
         }
     }
 
-    /// Returns the place of the first live batch at or after `from` that has none of the chips in `mask`, or
-    /// the place after the last.
+    /// Returns the place of the first live batch at or after `from` that has none of the chips in `mask`, or the
+    /// place after the last batch.
     #[inline]
     fn find(&self, from: u64, mask: &[u64]) -> u64 {
         let from = from.max(self.first);
@@ -207,8 +207,8 @@ impl<const CHANNELS: bool> Scheduler for ChipBatches<CHANNELS> {
 }
 
 impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
-    /// Returns the place of the first batch without a chip conflict, or of a new one if there is none; the
-    /// batch gets the chips.
+    /// Returns the place of the first batch without a chip conflict, or of a new batch if there is none; adds the
+    /// chips to the batch.
     fn join_batch(&mut self, half: usize, window: u32, chips: Window) -> u64 {
         fill(&mut self.mask, chips, self.chips);
         let queue = &mut self.halves[half];
@@ -278,7 +278,7 @@ impl<const CHANNELS: bool> ChipBatches<CHANNELS> {
         (best != NONE).then_some(best)
     }
 
-    /// Removes a request that is the oldest with its chips.
+    /// Removes a request, which must be the oldest of those with its chips.
     fn take(&mut self, id: u32, pool: &mut Pool) -> u32 {
         let half = pool[id].half() as usize;
         let Waiter { window, behind, batch: place, .. } = self.entries[id as usize];

@@ -1,4 +1,5 @@
-//! Channel batches (VIOS): within a chip batch, a request joins the first one without a channel conflict.
+//! Channel batches (VIOS): within a chip batch, a request joins the first channel batch with which it has no channel
+//! conflict.
 
 use super::sets::{fill, join, meet};
 use crate::request::Window;
@@ -8,7 +9,7 @@ use crate::util::NONE;
 #[derive(Clone, Debug)]
 pub(super) struct ChannelBatches {
     channels: u32,
-    /// Channel of each chip, if it is not chip mod channels.
+    /// Channel of each chip; `None` if it is the chip's number modulo `channels`.
     channel_of: Option<Vec<u32>>,
     /// Number of words in a set of channels.
     words: usize,
@@ -37,7 +38,7 @@ impl ChannelBatches {
     }
 
     /// Returns the number, from 1, of the first channel batch without a channel conflict in the list that
-    /// begins at `head`, or of a new one if there is none; the batch gets the channels of these chips.
+    /// begins at `head`, or of a new one if there is none; adds the channels of these chips to it.
     pub fn join(&mut self, head: &mut u32, window: Window, chips: u32) -> u32 {
         self.fill_mask(window, chips);
         let words = self.words;
@@ -81,7 +82,7 @@ impl ChannelBatches {
         }
         self.next.push(NONE);
         self.sets.extend_from_slice(&self.mask);
-        // Freeing them must not allocate.
+        // Freeing channel batches must not allocate.
         self.free.reserve(self.next.len());
         self.next.len() as u32 - 1
     }

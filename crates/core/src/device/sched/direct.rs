@@ -2,10 +2,10 @@
 //!
 //! Source: the transaction queues of SSDSim (Hu et al., ICS 2011) and MQSim (Tavakkol et al., FAST 2018):
 //! every request is divided on arrival, and its operations wait at their chips. The die decides which of them
-//! it serves next: in order of arrival, unless `flash.out_of_order`. Under dynamic allocation writes wait
-//! until a die is free ([`super::unbound`]).
+//! it serves next: in order of arrival, unless `flash.out_of_order` is on. Under dynamic allocation writes wait until
+//! a die is free ([`super::unbound`]).
 //!
-//! Interpretation: a flush, and what came after it, waits until everything before it has completed.
+//! Interpretation: a flush waits until everything before it has completed, and what came after it waits behind it.
 
 use super::unbound::Unbound;
 use super::{Part, Scheduler, Space};

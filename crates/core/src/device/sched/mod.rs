@@ -4,7 +4,7 @@
 //! To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Scheduler`], and one line
 //! in the registry below.
 //!
-//! Requests that wait at the same time are in no particular order, as in NVMe: a read may pass a write of the
+//! Requests that wait at the same time are in no particular order, as in NVMe: a read may overtake a write of the
 //! same page. A request that must follow another is sent after its completion, or after a flush, which every
 //! scheduler issues only when the writes before it have completed.
 
@@ -32,7 +32,7 @@ use crate::util::Stat;
 /// What a scheduler needs of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders by the chips of eq. (1), and so needs static allocation.
+    /// Whether it orders requests by the chips that eq. (1) of VIOS gives, and so needs static allocation.
     pub chips: bool,
     /// Whether it hurries writes that others wait for: unless `ftl.placement` says otherwise, blocks are chosen by speed.
     pub speeds: bool,
@@ -46,7 +46,7 @@ impl Needs {
 /// Which part of a request issues, if the request does not issue as a whole.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
-    /// None yet: the request has left the queue, and its pages will issue.
+    /// No page yet: the request has left the queue, and its pages will issue.
     Begin,
     /// Some of its logical pages.
     Pages {
@@ -110,16 +110,16 @@ dispatch! {
     /// Notes that a request enters the queue. A flush touches every chip.
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, chips: Window, pool: &mut Pool);
-    /// Removes a request that may issue now; one that issues in parts is returned once for each part.
+    /// Removes and returns a request that may issue now; one that issues in parts is returned once for each part.
     #[inline]
     fn next(self: &mut Self, array: &Array, ftl: @Locate, pool: &mut Pool) -> Option<u32>;
     /// Whether requests may issue in parts.
     fn divides(self: &Self) -> bool = { false };
-    /// Returns which part of the request that `next` returned last issues; `None`: the whole. Tells the work
-    /// which dies are taken, if the scheduler has looked.
+    /// Returns which part of the request last returned by `next` issues; `None`: all of it. If the scheduler has
+    /// checked which dies are taken, it tells the work.
     fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
-    /// Returns the batch, from 1, and the channel batch within it (0: none) of a request that has issued;
-    /// `None` without batches.
+    /// Returns the batch, from 1, and the channel batch within it (0: none) of a request that has issued; `None` if
+    /// the scheduler makes no batches.
     #[inline]
     fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
     /// Returns the number of batches created so far.
@@ -134,7 +134,7 @@ section! {
     pub struct Keys {
         /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.
         max_passed: u32 = "device.max_passed", count(0, 1 << 30) or "unlimited", "128";
-        /// Keys of each scheduler's own.
+        /// Keys of the individual schedulers.
         own: Own;
     }
 }

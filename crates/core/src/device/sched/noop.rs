@@ -7,7 +7,7 @@
 //! Interpretation: a flush touches every chip, so everything issued before has completed. With the options of
 //! [`crate::flash::parallel`] a busy chip (die, plane) may still accept the request: a read if reads are
 //! served out of order or it would interrupt the present operation, and the next operation of the same kind
-//! if cache operations overlap two. Under dynamic allocation a write may issue when any chip is idle.
+//! if cache operations let the two overlap. Under dynamic allocation a write may issue when any chip is idle.
 
 use super::{Scheduler, Space};
 use crate::device::Array;
@@ -24,7 +24,7 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
     pub(super) waiting: Ages,
-    /// The number of LUNs under dynamic allocation.
+    /// Under dynamic allocation: the number of LUNs.
     dynamic: Option<u64>,
 }
 

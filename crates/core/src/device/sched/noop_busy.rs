@@ -7,10 +7,10 @@
 //!
 //! Interpretation: a request whose chips are idle when it arrives has nothing to wait for and issues at once.
 //! All others wait in one queue, and only the oldest may issue, as under [`super::noop`]. So:
-//! - An arriving request may pass waiting ones, even if it takes a chip that one of them needs: NOOP knows
-//!   which chips are busy, but only VIOS's chip-state vector knows how many requests wait for a chip (section
-//!   3.2). Nothing bounds how often the oldest is passed.
-//! - At an instant the oldest goes first, then those that have arrived, in the order of arrival.
+//! - An arriving request may overtake waiting ones, even if it takes a chip that one of them needs: NOOP knows which
+//!   chips are busy, but only VIOS's chip-state vector knows how many requests wait for a chip (section 3.2). Nothing
+//!   bounds how often the oldest is overtaken.
+//! - At an instant the oldest goes first, then those that arrive at that instant, in the order of arrival.
 //! - What came after a flush waits behind it.
 
 use super::noop::Noop;
@@ -60,7 +60,7 @@ impl Scheduler for NoopBusy {
         while self.arrived != NONE {
             let id = self.arrived;
             self.arrived = pool.younger(id);
-            // If all chips were idle the oldest would have issued: a flush passes nothing here.
+            // If all chips were idle the oldest would have issued: a flush overtakes nothing here.
             if self.flushes == 0 && (array.all_idle() || self.queue.may_issue(&pool[id], array, ftl)) {
                 self.queue.waiting.unlink(id, pool);
                 return Some(id);

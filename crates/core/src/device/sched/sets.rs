@@ -2,7 +2,7 @@
 
 use crate::request::Window;
 
-/// Makes `mask` the set of a window over `0..of`.
+/// Sets `mask` to the members of `window`, which wraps around at `of`.
 #[inline]
 pub(super) fn fill(mask: &mut [u64], window: Window, of: u32) {
     mask.fill(0);

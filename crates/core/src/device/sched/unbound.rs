@@ -32,17 +32,17 @@ impl Linked for Page {
     }
 }
 
-/// What waits.
+/// The waiting pages.
 #[derive(Clone, Debug)]
 pub(super) struct Unbound {
     pages: Slab<Page>,
     /// Pages to be written that have no die.
     writes: Chain,
-    /// Pages of other requests whose writes have just been bound.
+    /// Pages of other requests that waited for a write that has just been bound.
     released: Chain,
     /// For each LPN, the newest page in `writes` that writes it, or [`NONE`].
     newest: Vec<u32>,
-    /// A request that is not a write, and its first page that has neither issued nor begun to wait.
+    /// The request, not a write, that is being divided, and its first page that has neither issued nor begun to wait.
     divided: Option<(u32, u32)>,
     /// LUNs that were not free when last checked.
     taken: Bits,
@@ -65,7 +65,8 @@ impl Unbound {
         }
     }
 
-    /// Returns which part of the request from `next` issues; `None`: all. Tells the work which dies are free.
+    /// Returns which part of the request returned by `next` issues; `None`: all of it. Tells the work which dies are
+    /// taken.
     pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
         work.set_busy(&self.taken);
         self.part

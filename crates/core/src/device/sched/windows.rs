@@ -1,12 +1,12 @@
 //! Waiting requests by the chips they touch.
 //!
 //! A request's chips are a [`Window`] of consecutive chips. Requests with the same window conflict, so only
-//! the first of them can issue. Only windows in which something waits are stored: for each first chip a list
-//! of them, narrowest first. Memory grows with chips and waiting requests, and finding a window means
-//! examining each narrower one at most.
+//! the first of them can issue. Only windows in which something waits are stored: each first chip has a list of its
+//! windows, narrowest first. Memory grows with chips and waiting requests, and finding a window means examining at
+//! most the narrower ones in its list.
 //!
-//! A first chip at which all windows met a taken chip is not considered again until a chip of one of them has
-//! become free, or something new waits there.
+//! If every window of a first chip was found to contain a taken chip, that first chip is not considered again until a
+//! chip of one of the windows has become free, or something new waits there.
 
 use crate::request::Window;
 use crate::util::{Bits, Chain, Linked, NONE, Neighbours, Slab};
@@ -18,7 +18,7 @@ pub(super) struct Same {
     /// First and last request.
     pub head: u32,
     pub tail: u32,
-    /// Every batch before this one has one of these chips, or is gone. Forgotten with the window.
+    /// Every batch before this place has one of these chips, or is gone. The place is forgotten with the window.
     pub first_free: u64,
     /// The next narrower and the next wider window with the same first chip.
     order: Neighbours,
@@ -54,12 +54,12 @@ impl Windows {
         }
     }
 
-    /// Returns the number of chips, which is also the index of requests that touch none.
+    /// Returns the number of chips, which is also the row of requests that touch no chip.
     fn chips(&self) -> u32 {
         self.rows.len() as u32 - 1
     }
 
-    /// Returns the slot of a window, which gets a request at once.
+    /// Returns the slot of a window, to which the caller adds a request at once.
     pub fn slot(&mut self, chips: Window) -> u32 {
         let row = if chips.width == 0 { self.chips() } else { chips.first };
         if chips.width > 0 {

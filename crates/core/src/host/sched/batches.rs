@@ -7,9 +7,9 @@
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
-/// Ids of waiting things by a small number: a translation page and a half, or a flash block. The table is
-/// dense, since hashing would cost more than everything else that a batch needs; it grows to the largest
-/// number seen.
+/// Ids of waiting things, looked up by a small number, which stands for a translation page and a half, or for a flash
+/// block. The table is dense, since hashing would cost more than everything else that a batch needs; it grows to the
+/// largest number seen.
 #[derive(Clone, Debug)]
 pub(super) struct Index(Vec<u32>);
 
@@ -137,7 +137,7 @@ impl Batches {
         queue
     }
 
-    /// Removes one request; returns its batch if that still has others.
+    /// Removes one request; returns its batch if the batch still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> Option<u32> {
         let slot = pool[id].host.batch_slot;
         let batch = &mut self.slots[slot];
@@ -150,8 +150,8 @@ impl Batches {
         Some(slot)
     }
 
-    /// Checks every waiting batch, and calls `each` for a half and the number of its batches; returns the
-    /// number of requests.
+    /// Checks every waiting batch, and calls `each` with each half and the number of its batches; returns the number
+    /// of requests.
     pub fn verify(
         &self,
         pool: &Pool,

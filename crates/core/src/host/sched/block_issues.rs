@@ -9,18 +9,18 @@ use super::{Around, Decision, Needs, Scheduler};
 use crate::request::{Pool, Queue};
 use crate::util::NONE;
 
-/// How the oldest writes go: what is issued with them, and in which order.
+/// How the oldest writes are issued: what goes with them, and in which order.
 pub(super) trait BlockIssue: Default {
     /// As [`Scheduler::NEEDS`].
     const NEEDS: Needs = BY_BLOCKS;
 
-    /// Appends block issues to the batch, among them the writes; by default the writes alone.
+    /// Appends block issues, including the writes, to the batch; by default the writes alone.
     fn issue(&mut self, Issue { writes, bundles, pool, batch, .. }: &mut Issue) {
         bundles.issue(writes, pool, batch);
     }
 }
 
-/// A choice of the oldest writes, and what it works on.
+/// The oldest writes, now chosen, and what it takes to issue them.
 pub(super) struct Issue<'a> {
     /// Their logical block.
     pub block: u32,
@@ -29,11 +29,11 @@ pub(super) struct Issue<'a> {
     pub bundles: &'a mut Bundles,
     pub pool: &'a mut Pool,
     pub around: &'a mut dyn Around,
-    /// What goes, in this order.
+    /// The requests to issue, in this order.
     pub batch: Queue,
 }
 
-/// What all of them need of the host.
+/// What all these schedulers need of the host.
 pub(super) const BY_BLOCKS: Needs = Needs { blocks: true, ..Needs::NOTHING };
 
 /// A scheduler that works by flash blocks.

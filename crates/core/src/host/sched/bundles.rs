@@ -6,8 +6,8 @@
 //! together in a sequential manner".
 //!
 //! Interpretation: sequential means in ascending order of pages; writes that overlap stay in order of
-//! arrival. Trims and flushes go alone, as reads do. No write passes a trim of its block: what arrives after
-//! a trim begins another bundle, and a bundle behind a trim is not taken ahead of it.
+//! arrival. Trims and flushes go alone, as reads do. No write overtakes a trim of its block: what arrives after a
+//! trim begins another bundle, and a bundle behind a trim is not taken ahead of it.
 
 use super::batches::Index;
 use crate::request::{Pool, Queue, Request};
@@ -17,11 +17,11 @@ use crate::workload::Op;
 /// A place in the order of arrival: a bundle of one block's writes, or a request that goes alone.
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    /// From 1 in order of arrival.
+    /// Number of the place, from 1 in order of arrival.
     number: u64,
     /// Logical block of a bundle; [`NONE`]: a single request.
     block: u32,
-    /// In order of arrival.
+    /// The requests, in order of arrival.
     queue: Queue,
     order: Neighbours,
 }
@@ -39,7 +39,7 @@ pub(super) struct Bundles {
     places: Slab<Position>,
     /// Bundles that still take writes, by block.
     open: Index,
-    /// From the oldest to the youngest.
+    /// The places, from the oldest to the youngest.
     order: Chain,
     numbered: u64,
     /// Number of waiting trims.
@@ -125,7 +125,7 @@ impl Bundles {
         })
     }
 
-    /// Removes those of a block's writes that may go now.
+    /// Removes those of a block's writes that may go now, and appends them to `taken`.
     pub fn take_block(&mut self, block: u32, pool: &mut Pool, taken: &mut Vec<u32>) {
         let slot = self.open.get(block);
         if slot == NONE {
@@ -232,7 +232,7 @@ mod tests {
         pool.insert(Request::of_pages(op, first, pages))
     }
 
-    /// Ascending, but of two that overlap the younger stays behind: its data is newer.
+    /// Writes are sorted in ascending order, but of two that overlap the younger stays behind, as its data is newer.
     #[test]
     fn overlapping_writes_keep_their_order() {
         let mut pool = Pool::default();
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(firsts, [0, 4, 3, 6, 7]);
     }
 
-    /// A write behind a trim of its block neither joins the bundle in front of the trim nor passes it.
+    /// A write behind a trim of its block neither joins the bundle in front of the trim nor overtakes the trim.
     #[test]
     fn no_write_passes_a_trim() {
         let mut pool = Pool::default();
