@@ -18,7 +18,7 @@ pub use size_mix::{MOST_SIZES, SizeMix};
 
 use std::collections::BTreeMap;
 
-/// The most that a [`Kind::TimePerByte`] may state, picoseconds: 1 us, a bus of 1 MB/s.
+/// The largest value of a [`Kind::TimePerByte`], picoseconds: 1 us, a bus of 1 MB/s.
 pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
 
 /// One configuration key.
@@ -173,8 +173,8 @@ pub type Values = BTreeMap<&'static str, Value>;
 pub struct Contradiction {
     /// The key to point at.
     pub key: &'static str,
-    /// What is wrong and what to do. Other keys that it mentions have their full paths (`flash.page`), or
-    /// their table's name for all of them (`[flash]`): the configuration front end lists those the user
-    /// wrote, with their values and places.
+    /// What is wrong and what to do. It mentions other keys by their full paths (`flash.page`), or all keys of a
+    /// table by the table's name (`[flash]`): the configuration front end lists those that the user wrote, with their
+    /// values and places.
     pub message: String,
 }

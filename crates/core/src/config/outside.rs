@@ -1,6 +1,7 @@
 //! Parts from outside: makers of parts that are in no registry, by the key that names them.
 //!
-//! The floor that a part belongs to declares what makes one. All simulations of a process share one table.
+//! The layer that a part belongs to declares what a maker of such parts is. All simulations of a process share one
+//! table.
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use crate::device::settings as device;
 use crate::workload::settings::Workload;
 
 section! {
-    /// What the host and everything below it read.
+    /// Settings of the host and of everything below it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// Source of requests.

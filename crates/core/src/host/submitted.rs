@@ -75,8 +75,8 @@ pub struct Submitted {
     merged: u64,
     /// Whether more may be submitted before time moves on, so that the workload has not ended.
     pub open: bool,
-    /// If requests merge: the submissions behind each request, in a slab. Those of one request form a ring,
-    /// and its tag is the last of them.
+    /// If requests merge: the submissions behind each request, in a slab. The submissions of one request form a ring,
+    /// and the request's tag is the slot of the last one.
     behind: Option<Slab<Submission>>,
     /// Receives merges, if the bytes of requests are followed.
     pub moves: Option<Moves>,
@@ -105,7 +105,7 @@ impl Submitted {
         }
     }
 
-    /// Takes a request and returns its number.
+    /// Takes a request; returns the number of its submission.
     ///
     /// # Errors
     /// [`SubmitError`]; nothing has changed in that case.
@@ -130,7 +130,7 @@ impl Submitted {
         Ok(self.submitted)
     }
 
-    /// Calls back with every submission behind a request that completes.
+    /// Calls `visit` with every submission behind a request that completes.
     pub fn each_behind(&self, request: &Request, mut visit: impl FnMut(Submission)) {
         let Some(behind) = &self.behind else {
             let Request { id: number, arrival_ns, offset, size, .. } = *request;

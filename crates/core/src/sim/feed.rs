@@ -6,7 +6,7 @@ use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
 /// The kinds of feed.
-#[repr(u8)] // a byte of its own tells which one it is, so that asking is cheap
+#[repr(u8)] // a separate byte holds the variant, so that testing for one is cheap
 pub enum Feed<'a> {
     /// Requests submitted from outside.
     Submitted(Submitted),

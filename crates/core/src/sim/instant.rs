@@ -30,11 +30,11 @@ pub(super) struct Seen {
     /// Instants and completions so far, and at how many of them the observer is asked next.
     events: u64,
     looks: u64,
-    /// When activity was last reported, if it is.
+    /// When activity was last reported, if activity is reported.
     pub reported_ns: Option<u64>,
-    /// Completions are reported.
+    /// Whether completions are reported.
     pub completions: bool,
-    /// Requests that complete are more than counted.
+    /// Whether more is done for a request that completes than recording it.
     pub attended: bool,
 }
 
@@ -68,8 +68,8 @@ impl Simulation<'_> {
         if self.seen.reported_ns.is_some() {
             self.tell_activity(observer);
         }
-        // Clients cannot see steps of the device's own: how many instants those make depends on whether
-        // activity is reported.
+        // Clients are not told about steps of the device's own: at how many instants such steps end depends on
+        // whether activity is reported.
         let mut told = !self.done.is_empty() || self.feed.timer_ns() <= self.now_ns;
         loop {
             self.complete(observer)?;
@@ -108,7 +108,7 @@ impl Simulation<'_> {
     /// requests completed at once, so that there may be room again at this instant.
     #[inline(never)] // keeps its many addresses apart from those of the loop
     fn hand_over(&mut self) -> Result<bool, RunError> {
-        // Opaque in each round, or the compiler keeps dozens of addresses on the stack for other rounds.
+        // Opaque in each round; otherwise the compiler keeps dozens of addresses on the stack for other rounds.
         while self.device.has_room() && black_box(&mut *self).hand_over_one()? {}
         self.issue();
         if self.check.is_some() {
@@ -140,7 +140,7 @@ impl Simulation<'_> {
         with_ftl!(ftl, ftl => device.issue(*now_ns, &mut host.pool, ftl, work, done));
     }
 
-    /// Reports what has ended now, and the pending requests since the last report.
+    /// Reports what has ended by now, and how many requests have been pending since the last report.
     #[cold]
     pub(super) fn tell_activity(&mut self, observer: &mut dyn Observer) {
         let since_ns = self.seen.reported_ns.replace(self.now_ns).unwrap_or(0);
@@ -200,7 +200,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets the observer stop the run now and then: timers may run for years without a completion.
+    /// Gives the observer a chance, now and then, to stop the run: timers may run for years without a completion.
     #[cold]
     fn look(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.seen.looks = self.seen.events + PROGRESS_INTERVAL;

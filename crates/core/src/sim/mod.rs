@@ -2,7 +2,7 @@
 //!
 //! A [`Simulation`] is a device at time 0 and what feeds it: requests submitted from outside
 //! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), or something above the block layer
-//! that is told about completions ([`Simulation::below`]). Its driver owns the time. How time is divided into
+//! that is told about completions ([`Simulation::below`]). Its driver controls the time. How time is divided into
 //! calls of [`Simulation::advance`] makes no difference to what happens.
 
 mod feed;
@@ -78,7 +78,7 @@ pub struct Simulation<'a> {
     completed: u64,
     seen: Seen,
     precondition: Preconditioning,
-    /// Whether the device begins work of its own at this instant has yet to be decided.
+    /// True until it is decided whether the device begins work of its own at this instant.
     undecided: bool,
     check: Option<Checker>,
     sampler: Sampler,
@@ -192,7 +192,7 @@ impl<'a> Simulation<'a> {
         self.work.label();
     }
 
-    /// Submits a request, which arrives at `record.time_ns`; if that is now, after the decisions already
+    /// Submits a request, which arrives at `record.time_ns`; if that is now, it arrives after the decisions already
     /// taken. Returns the number of the submission, from 1.
     ///
     /// # Errors
@@ -227,11 +227,11 @@ impl<'a> Simulation<'a> {
     }
 
     /// Lets everything up to and including `until_ns` happen; afterwards the time is `until_ns`, even if
-    /// nothing happened, or that at which [`Observer::room`] was used up.
+    /// nothing happened, or the time at which [`Observer::room`] was used up.
     ///
     /// # Errors
-    /// [`RunError::Past`] if that is in the past, [`RunError::Late`] if it is more than a century after the start;
-    /// else as [`run`].
+    /// [`RunError::Past`] if `until_ns` is in the past, [`RunError::Late`] if it is more than a century after the
+    /// start; else as [`run`].
     pub fn advance(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<(), RunError> {
         if until_ns < self.now_ns {
             return Err(RunError::Past { until_ns, now_ns: self.now_ns });
@@ -295,7 +295,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Whether more may be submitted before time moves on.
+    /// Sets whether more may be submitted before time moves on.
     fn keep_open(&mut self, open: bool) {
         if let Feed::Submitted(submitted) = &mut self.feed {
             submitted.open = open;
@@ -311,7 +311,7 @@ impl<'a> Simulation<'a> {
         self.device.next_ns().min(arrival_ns).min(self.feed.timer_ns())
     }
 
-    /// Lets instants pass up to `until_ns`, or until every request has completed; returns false if the
+    /// Runs one instant after another up to `until_ns`, or until every request has completed; returns false if the
     /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.seen.completions = observer.wants_completions();
@@ -340,8 +340,8 @@ impl<'a> Simulation<'a> {
         Ok(whole)
     }
 
-    /// Lets the device's own work begin; returns when something happens next with that work, ns, or [`NEVER`]
-    /// if nothing will, or if time has no end and no request is left.
+    /// Lets the device's own work begin; returns when something happens next, that work included, ns; [`NEVER`] if
+    /// nothing will, or if `until_ns` is [`NEVER`] and no request is left.
     #[inline(never)] // keeps the path short where nothing outlasts the requests
     fn due_with_own(&mut self, mut next_ns: u64, until_ns: u64) -> u64 {
         if self.device.tasks.any() {
@@ -349,13 +349,14 @@ impl<'a> Simulation<'a> {
             if over && until_ns == NEVER {
                 return NEVER;
             }
-            // Everything that an instant brings is known only when time moves on.
+            // Only when time moves on has every event of an instant been handled.
             if next_ns > self.now_ns && self.now_ns < until_ns && std::mem::take(&mut self.undecided) && !over
             {
                 self.begin_own();
                 next_ns = self.due_ns();
             }
-            // Tasks that go by the clock wait with the rest of the workload and do not keep a run alive.
+            // Tasks that go by the clock do not keep a run alive: they are due only while requests are left and
+            // something else will happen, or time is limited.
             if !over && (next_ns != NEVER || until_ns != NEVER) {
                 next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
             }

@@ -37,11 +37,12 @@ pub struct Completion {
 
 /// Receives what happens in a run.
 pub trait Observer {
-    /// Called when a request, or merged ones, completed; those of one instant come in dispatch order.
+    /// Called when a request, which may be several merged ones, has completed; requests that complete at one instant
+    /// come in dispatch order.
     fn complete(&mut self, completion: &Completion);
 
-    /// Called when a request submitted from outside has completed; `id` is the number of its submission. If
-    /// several merged, each has a call, and `mapping_misses` is counted for the first.
+    /// Called when a request submitted from outside has completed; `id` is the number of its submission. If several
+    /// submissions merged, there is a call for each, and only the first counts `mapping_misses`.
     fn answer(&mut self, _completion: &Completion) {}
 
     /// Whether to call [`Observer::complete`] and [`Observer::answer`]; asked each time before time moves on.
@@ -50,12 +51,12 @@ pub trait Observer {
     }
 
     /// Returns how many answers it has room for; asked each time before time moves on. The simulation stops
-    /// after the instant that uses up the room, which may bring more than that.
+    /// after the instant that uses up the room, which may bring more answers than that.
     fn room(&self) -> u64 {
         u64::MAX
     }
 
-    /// Called every few thousand pages before time 0 with what was done so far; `false` stops it.
+    /// Called every few thousand pages before time 0 with what has been done so far; `false` stops preconditioning.
     fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
         true
     }

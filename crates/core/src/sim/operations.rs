@@ -27,7 +27,7 @@ pub struct Operations {
 /// The outcome of a cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// What happened before this time remains, ns.
+    /// Time of the cut, ns: what happened before it remains.
     pub time_ns: u64,
     /// Programs and erases finished.
     pub finished: u64,
@@ -38,7 +38,7 @@ pub struct Cut {
 }
 
 impl Operations {
-    /// Takes a stretch of an operation; it is the last unless it was `suspended`.
+    /// Adds a stretch of an operation, the last one unless it was `suspended`.
     pub fn add(&mut self, number: u32, erase: bool, [begin_ns, end_ns]: [u64; 2], suspended: bool) {
         let at = number as usize;
         if at >= self.ran.len() {
@@ -51,7 +51,7 @@ impl Operations {
         }
     }
 
-    /// Takes what a LUN of an idle device did.
+    /// Adds what a LUN did, if that was a stretch of a program or erase.
     pub fn add_span(&mut self, span: &Span) {
         if span.stage == Stage::Cells && span.label.number != NONE {
             let erase = span.label.operation == Operation::Erase;
@@ -59,12 +59,12 @@ impl Operations {
         }
     }
 
-    /// Returns the operations that ran.
+    /// Returns the number of operations that ran.
     pub fn count(&self) -> u64 {
         self.finished.len() as u64
     }
 
-    /// Returns how many have finished at `time_ns`.
+    /// Returns how many operations have finished by `time_ns`.
     pub fn finished_by(&self, time_ns: u64) -> usize {
         self.finished
             .partition_point(|&number| self.ran[number as usize].is_some_and(|ran| ran.end_ns <= time_ns))
@@ -86,7 +86,8 @@ impl Operations {
         (finished, time_ns)
     }
 
-    /// Cuts the power at a moment when this many operations have finished: what came before it has happened.
+    /// Cuts the power at a moment when this many operations have finished; leaves on the media what had happened by
+    /// then.
     ///
     /// # Errors
     /// A message, if the tape and the array disagree.

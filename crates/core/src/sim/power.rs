@@ -64,8 +64,8 @@ impl Power {
         Ok(Power { media, tape, operations: Operations::default() })
     }
 
-    /// Rebuilds the FTL from the media; returns it, the cost, and for how long the LUNs worked, ns. The
-    /// operations that it begins are recorded separately.
+    /// Rebuilds the FTL from the media; returns it, the cost, and how long that took, ns. `operations` then holds
+    /// those of the recovery alone.
     ///
     /// # Errors
     /// A message: a bug in ftlab.
@@ -116,14 +116,14 @@ impl Prepared {
     /// Makes the device, which is in check mode and `ftl.power_safe`, able to lose its power.
     ///
     /// # Errors
-    /// A message, if the FTL cannot.
+    /// A message, if the FTL cannot lose its power.
     pub fn allow_cuts(&mut self, settings: &Settings) -> Result<Power, String> {
         let power = Power::begin(settings, &mut self.ftl, &mut self.work)?;
         self.tape = Some(power.tape.clone());
         Ok(power)
     }
 
-    /// Continues with media that hold what the device has.
+    /// Continues on media that hold the same data as the device.
     pub fn resume(&mut self, tape: &Tape, media: &Media) {
         self.ftl.record(tape, media);
         self.tape = Some(tape.clone());
@@ -169,7 +169,7 @@ impl Simulation<'_> {
         if self.under_way() > 0 || !self.extent.outlasts {
             self.device.array().used(self.now_ns, &mut self.extent.used);
         }
-        // Operations in service are known with their ends.
+        // Operations in service are recorded with the times at which they would have ended.
         while self.device.next_ns() != NEVER {
             let at_ns = self.device.next_ns();
             self.device.advance(at_ns, &mut self.host.pool, &mut self.done);
@@ -188,8 +188,8 @@ impl Simulation<'_> {
         Ok(cut)
     }
 
-    /// Brings the device up again from its flash alone. Time moves on by the duration of the recovery, and
-    /// what is reported starts again from then on.
+    /// Brings the device up again from its flash alone. Time moves on by the duration of the recovery, and reports
+    /// start afresh from then on.
     ///
     /// # Errors
     /// [`RunError::Power`] if power is on.
@@ -216,6 +216,8 @@ impl Simulation<'_> {
         Ok(Recovered { recovery, elapsed_ns })
     }
 
+    /// Checks that power is on.
+    ///
     /// # Errors
     /// [`RunError::Power`] if it is off.
     pub(super) fn has_power(&self) -> Result<(), RunError> {

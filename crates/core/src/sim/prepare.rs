@@ -4,13 +4,13 @@
 //! - `fill`: every logical page is written once, in order. No write is simulated: pages go where static
 //!   allocation puts them, the mapping is on flash, and its cache is empty.
 //! - `mapped`: the same for a share of the logical pages, by default chosen and ordered uniformly at random;
-//!   with the whole share in order it is `fill`.
+//!   with all logical pages, in order, it is `fill`.
 //! - `random:SHARE`: random writes, with replacement, put in place in the same way; pages that they overwrite
 //!   remain as invalid pages.
 //! - `steady`: `fill`, then the user capacity once more in simulated writes of one logical page (twice the
-//!   user capacity in all, as in SNIA's Solid State Storage Performance Test Specification), then rounds of
-//!   the user capacity until the write amplification of five in succession differs by at most a bound. The
-//!   mapping cache is then as the last write left it.
+//!   user capacity in all, as in SNIA's Solid State Storage Performance Test Specification), then rounds, each of the
+//!   user capacity, until the write amplifications of five successive rounds differ by at most a bound. The mapping
+//!   cache is then as the last write left it.
 
 use rand::RngCore;
 
@@ -29,7 +29,7 @@ use crate::workload::{Scatter, SourceError};
 /// Number of pages put in place between two calls of [`Observer::preconditioning`].
 const CHUNK: usize = 1 << 16;
 
-/// Number of simulated writes between two calls: one write may merge hundreds of blocks.
+/// Number of simulated writes between two such calls; it is smaller because one write may merge hundreds of blocks.
 const WRITES: usize = 1 << 10;
 
 /// A device at time 0.
@@ -45,7 +45,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the bytes of a flash block, as the host is told.
+    /// Returns the size of a flash block in bytes, as the host is told.
     pub fn block_bytes(&self, settings: &Settings) -> u64 {
         u64::from(block_pages(settings, &self.ftl)) * u64::from(settings.ftl.logical_page_bytes)
     }

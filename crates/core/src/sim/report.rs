@@ -22,15 +22,16 @@ pub(super) struct Extent {
     pub first_ns: Option<u64>,
     /// Time of the last completion of a request of the workload.
     pub last_ns: u64,
-    /// Work that no request waits for may go on before the first arrival and after the last completion. How
-    /// long the array has worked is then noted at both.
+    /// Whether work that no request waits for may go on before the first arrival and after the last completion. If
+    /// so, how long the array has worked is noted at both times.
     pub outlasts: bool,
     pub used_before: Option<Used>,
     pub used: Used,
 }
 
 impl Sampler {
-    /// Makes intervals that start at the first arrival, if they are requested; until that is known, at 0.
+    /// Makes intervals that start at the first arrival, if they are requested; until that arrival is known, they
+    /// start at 0.
     pub fn new(settings: &Settings, first_ns: Option<u64>) -> Sampler {
         let intervals = settings.results.series.then(|| Intervals::new(first_ns.unwrap_or(0)));
         Sampler { due_ns: intervals.as_ref().map_or(NEVER, Intervals::due_ns), intervals }
@@ -73,7 +74,7 @@ impl Simulation<'_> {
         self.extent.used_before = Some(self.extent.used.clone());
     }
 
-    /// Notes the same if no request but the one that completes now is under way.
+    /// Notes how long the array has worked, if no request but the one that completes now is under way.
     pub(super) fn note_last(&mut self) {
         if self.under_way() == 1 {
             self.device.array().used(self.now_ns, &mut self.extent.used);
@@ -120,7 +121,7 @@ impl Simulation<'_> {
         report
     }
 
-    /// Returns the numbers of requests that wait in the host or are held by the device, and of erased blocks.
+    /// Returns the number of requests that wait in the host, of requests that the device holds, and of erased blocks.
     pub fn levels(&self) -> (u32, u32, u64) {
         (self.host.waiting(), self.device.held(), self.ftl.life().erased)
     }
@@ -136,7 +137,7 @@ impl Simulation<'_> {
         valid
     }
 
-    /// Adds what else was requested to a report.
+    /// Adds to a report what else `[results]` requests.
     fn add_extras(&self, report: &mut Report) {
         let settings = &self.settings;
         let (per_page, unit_bytes) = (self.ftl.slots_per_page(), self.ftl.units().unit_bytes);

@@ -1,10 +1,9 @@
 //! A saved state: a file that holds a prepared device.
 //!
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
-//! ([`crate::util::codec`]): a [`Header`], then the essentials of each part of the FTL: sequences, from which
-//! it is rebuilt by its own functions, and the maps. What is not saved cannot be wrong in a file; a part
-//! refuses saved values that are impossible. A change of what is saved requires another [`FORMAT`]; a test
-//! compares the bytes.
+//! ([`crate::util::codec`]): a [`Header`], then the essentials of each part of the FTL: sequences, from which the
+//! part's own functions rebuild it, and the maps. What is not saved cannot be wrong in a file; a part refuses saved
+//! values that are impossible. A change of what is saved requires another [`FORMAT`]; a test compares the bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
@@ -23,7 +22,7 @@ const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 /// Number of the format.
 pub const FORMAT: u32 = 13;
 
-/// The most differing keys that a message names.
+/// How many differing keys a message names at most.
 const MOST_NAMED: usize = 8;
 
 /// The keys a state depends on ([`crate::settings::shapes_state`]) with their values as text.
@@ -36,7 +35,7 @@ struct Header {
     done: Preconditioning,
 }
 
-/// A saved state that cannot be used. The messages continue the file's name.
+/// A saved state that cannot be used. The messages are worded to follow the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// It is another kind of file.
@@ -50,7 +49,7 @@ pub enum StateError {
     /// The state belongs to another device.
     #[error("saved from another device:\n{0}")]
     Differs(String),
-    /// It is not as it was written.
+    /// The file is not as it was written.
     #[error("damaged: {0}; precondition anew and save it again")]
     Damaged(String),
     /// The system reported an error.
@@ -116,7 +115,7 @@ fn read_format(input: &mut dyn Read) -> Result<(), StateError> {
     let mut start = Vec::with_capacity(12);
     input.take(12).read_to_end(&mut start).map_err(StateError::Read)?;
     let Some((magic, format)) = start.split_first_chunk::<8>() else {
-        // The beginning of a state means that the rest was cut off.
+        // If this is the beginning of a state, the rest was cut off.
         let cut = !start.is_empty() && MAGIC.starts_with(&start);
         return Err(if cut { Damage::Truncated.into() } else { StateError::Foreign });
     };

@@ -58,7 +58,7 @@ pub struct Activity {
     pub lun: u32,
     /// The cells, or the bus before or after them.
     pub stage: Stage,
-    /// The cells were suspended and go on later with the same operation.
+    /// Whether the cells were suspended and go on later with the same operation.
     pub suspended: bool,
     /// What the chip does.
     pub operation: Operation,
@@ -115,7 +115,7 @@ pub struct Tracks {
     pub channels: u32,
     /// Chips, dies or planes.
     pub luns: Vec<Track>,
-    /// Whether cells and transfers of one of them may overlap.
+    /// Whether cells and transfers of one track may overlap.
     pub overlap: bool,
 }
 

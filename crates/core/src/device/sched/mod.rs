@@ -129,7 +129,7 @@ dispatch! {
 }
 
 section! {
-    /// What the schedulers read.
+    /// Keys of the schedulers.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.

@@ -1,16 +1,16 @@
 //! COOP: block issues that the FTL asks for go first.
 //!
 //! Source: Shim, Kim, Maeng, TC 2014, sections 5.3 and 5.4, Algorithm 2, word for word: before a write
-//! request (here all queued writes of the oldest one's logical block) COOP_Query says which blocks the
-//! request would have merged (MBS). For each of them the write-back pages in the queue (MQPS) and the dirty
-//! pages in the page cache (MDPS, the issue range extension) are issued between COOP_Issue and COOP_Complete,
-//! if any. Then the request itself is issued, unless its block was among them. Reads are handled as usual.
+//! request (here all queued writes of the oldest one's logical block) COOP_Query says which blocks the request would
+//! cause the FTL to merge (MBS). For each of these blocks, its write-back pages in the queue (MQPS) and its dirty
+//! pages in the page cache (MDPS, the issue range extension), if there are any, are issued between COOP_Issue and
+//! COOP_Complete. Then the request itself is issued, unless its block was one of these. Reads are handled as usual.
 //!
 //! Interpretation: MDPS includes the pages that write-back has submitted but the full queue has not admitted
 //! yet; they wait outside, like Linux's dirty pages whose submitter sleeps. A block issue is counted with all
-//! its pages; pages that several writes of a trace overlap on count more than once. All writes carry the mark
-//! `coop` (`request::Mark`). If the FTL merges nothing, the query returns the empty set, and without a page
-//! cache nothing joins: what remains is IRBW.
+//! its pages; pages on which several writes of a trace overlap count more than once. All writes carry the mark `coop`
+//! (`request::Mark`). If the FTL merges nothing, the query returns the empty set, and without a page cache nothing
+//! joins: what remains is IRBW.
 
 use super::Needs;
 use super::block_issues::{BY_BLOCKS, BlockIssue, ByBlocks, Issue};
@@ -24,12 +24,12 @@ pub type Keys = ();
 /// COOP.
 pub(super) type Coop = ByBlocks<Preferential>;
 
-/// The blocks that the writes would have merged go first.
+/// Lets the blocks that the writes would cause the FTL to merge go first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Preferential {
     /// MBS, the merge blocks.
     merged: Vec<u32>,
-    /// MPS, the pages issued for one of them.
+    /// MPS, the pages issued for one merge block.
     preferred: Vec<u32>,
 }
 
@@ -137,8 +137,7 @@ mod tests {
     }
 
     /// Fig. 6 (five-page blocks): Block0 is the victim. The query, for Page1 and two pages, returns Block1
-    /// and Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0 only its write-back
-    /// pages go.
+    /// and Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0, only the write-back pages go.
     #[test]
     fn figure_6() {
         let queue = [(Op::Write, 1, 2), (Op::Write, 6, 1), (Op::Read, 3, 1), (Op::Write, 12, 1)];

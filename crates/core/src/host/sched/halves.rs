@@ -17,7 +17,7 @@ impl Turn {
         Turn { alternate, read_last: false }
     }
 
-    /// Returns the half to serve, given which halves have something; `None` if neither has.
+    /// Returns the half to serve, given which halves have something waiting; `None` if neither has.
     #[inline]
     pub fn pick(&self, reads: bool, writes: bool) -> Option<Half> {
         match (reads, writes) {
@@ -28,7 +28,7 @@ impl Turn {
         }
     }
 
-    /// Notes what was dispatched by choice.
+    /// Notes from which half the last choice was made.
     #[inline]
     pub fn served(&mut self, half: Half) {
         self.read_last = half == Half::Read;

@@ -36,10 +36,10 @@ pub trait Around {
     /// Returns the LPNs of a logical block.
     fn pages_of(&self, block: u32) -> Range<u32>;
     /// COOP_Query: stores in `set` the logical blocks that a block issue of this many pages, starting at an
-    /// LPN, would have merged, fully or partially.
+    /// LPN, would cause the FTL to merge, fully or partially.
     fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>);
-    /// Appends writes of a logical block's dirty pages in the page cache; they become pending, are in no
-    /// scheduler, and are to be issued with this choice.
+    /// Appends writes of a logical block's dirty pages in the page cache; these become pending but enter no
+    /// scheduler's queue, and are to be issued with this choice.
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
     /// Returns the simulated time, ns.
     fn now_ns(&self) -> u64;
@@ -50,17 +50,17 @@ pub trait Around {
 /// What a scheduler needs from the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders by `HostSide::hit`: the host classifies requests.
+    /// Whether it orders by `HostSide::hit`; if so, the host classifies requests.
     pub hits: bool,
-    /// Whether it looks at `HostSide::translation_page`: the host finds it.
+    /// Whether it looks at `HostSide::translation_page`; if so, the host finds that page.
     pub translation_pages: bool,
     /// Whether requests that have waited for `host.deadline` are dispatched before any choice.
     pub deadline: bool,
-    /// Whether it works by flash blocks: the host cuts writes at their ends.
+    /// Whether it works by flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,
     /// Whether it saves copies in a hybrid FTL's merges, and so is useless above another FTL.
     pub merges: bool,
-    /// Whether it cooperates with the FTL: the page cache flushes by flash blocks.
+    /// Whether it cooperates with the FTL; if so, the page cache flushes by flash blocks.
     pub cooperation: bool,
 }
 
@@ -104,7 +104,7 @@ dispatch! {
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, pool: &mut Pool);
     /// Notes that a pending request that had `before` pages has merged with a later one and now has more. It
-    /// keeps the place and the class that it got on admission; counts of pages change.
+    /// keeps the place and the class that it got on admission; only counts of pages change.
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
     /// Removes and returns what is to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
@@ -114,11 +114,11 @@ dispatch! {
     fn batches(self: &Self) -> u64 = { 0 };
     /// Returns figures of its own; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
-    /// Compares, for check mode, its counts and its order with the requests themselves; returns how many it
+    /// Compares, for check mode, its counts and its order with the requests themselves; returns how many requests it
     /// holds.
     ///
     /// # Errors
-    /// What does not hold.
+    /// A message that says what does not hold.
     fn verify(self: &Self, pool: &Pool) -> Result<u32, String>;
 }
 
@@ -131,12 +131,12 @@ impl Sched {
 }
 
 section! {
-    /// What the schedulers read.
+    /// Keys of the schedulers.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// hp, rb, map, map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
-        /// Keys of each scheduler's own.
+        /// Keys of the individual schedulers.
         own: Own;
     }
 }

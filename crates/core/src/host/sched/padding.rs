@@ -1,4 +1,4 @@
-//! Padding: IRBW, and the pages that a block issue leaves out are read and written with it.
+//! Padding: IRBW, but the pages that a block issue leaves out are read and written along with it.
 //!
 //! Source: H. Kim and S. Ahn, "BPLRU: A buffer management scheme for improving random writes in flash
 //! storage", FAST 2008 (block padding), as described in Shim et al., TC 2014, sections 3 and 6.2: "all the

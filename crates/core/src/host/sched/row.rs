@@ -14,7 +14,7 @@ pub type Keys = ();
 /// RoW.
 pub(super) type Row = ReadsFirst<true>;
 
-/// Reads before writes; without `ALTERNATE` they alternate if `host.alternate` says so.
+/// Reads before writes; while both wait they alternate if `ALTERNATE` or `host.alternate` is set.
 #[derive(Clone, Debug)]
 pub(super) struct ReadsFirst<const ALTERNATE: bool> {
     halves: Halves,
