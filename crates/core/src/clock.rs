@@ -3,7 +3,7 @@
 /// No event is due.
 pub const NEVER: u64 = u64::MAX;
 
-/// Number of neighbours that move one by one to make room for a time; beyond it the rest moves as a block.
+/// Number of neighbours that move one by one to make room for a time; beyond that, the rest moves as a block.
 const STEPS: usize = 12;
 
 /// Due times of resources (LUNs and channel buses), sorted; on a tie the resource with the lower number comes
@@ -13,8 +13,8 @@ const STEPS: usize = 12;
 /// LUNs that devices have a sorted array needs fewer operations than a heap or a tree.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// The due times, sorted, from `first` to `end` (excluded): the time in the upper half, the resource in
-    /// the lower.
+    /// The due times, sorted, from `first` to `end` (excluded): each has the time in its upper half, the resource in
+    /// its lower half.
     due: Vec<u128>,
     first: usize,
     end: usize,
@@ -24,7 +24,7 @@ impl Clock {
     /// Makes a clock for `resources` resources, none due.
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
-        // Room for twice as many, so that they are moved to the front only now and then.
+        // Room for twice as many, so that the due times need to be moved to the front only now and then.
         Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0 }
     }
 

@@ -151,8 +151,8 @@ impl Paging {
     }
 }
 
-/// What only the host, its scheduler and its block layer keep of a request; the device reads what goes with a
-/// prefetch.
+/// What only the host, with its scheduler and its block layer, keeps about a request; the device reads only what a
+/// prefetch needs.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSide {
     /// Translation page of the first LPN.
@@ -171,13 +171,13 @@ pub struct HostSide {
     pub batch: u64,
     /// Where the scheduler stores that batch.
     pub batch_slot: u32,
-    /// If the host has cut a request: the whole request, both for itself and for its parts; else [`NONE`].
+    /// If the host has cut a request: the whole one, stored in itself and in each of its parts; else [`NONE`].
     pub whole: u32,
     /// Parts that have not completed, if the host has cut this request.
     pub parts: u32,
 }
 
-/// What only the device keeps of a request.
+/// What only the device keeps about a request.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceSide {
     /// LUNs of the pages, once the device has the request; none for a flush.
@@ -193,7 +193,7 @@ pub struct Request {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Handed to the device, ns.
+    /// Time at which it was handed to the device, ns.
     pub dispatch_ns: u64,
     /// First byte.
     pub offset: u64,
@@ -246,7 +246,7 @@ impl Request {
     }
 
     /// Makes a request as it arrives, in no queue.
-    #[inline(always)] // so that it is made in its place
+    #[inline(always)] // so that it is built in place
     pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: Pages) -> Request {
         Request {
             id,
@@ -323,7 +323,7 @@ impl<const KIND: usize> Links<KIND> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no requests.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == NONE

@@ -13,11 +13,11 @@ pub use crate::metrics::Results;
 pub use crate::workload::settings::{Arrival, BurstOps, OutOfRange, Pattern, Replay, Synthetic, Workload};
 
 section! {
-    /// What the stack reads, from the block layer down. The settings of each layer are a field of the layer
-    /// above; a function takes those of its own layer.
+    /// Settings of the stack, from the block layer down. Each layer's settings have those of the layer below as a
+    /// field; a function takes the settings of its own layer.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
-        /// Settings of the host, and all below.
+        /// Settings of the host and of everything below it.
         below: host::Settings;
         /// Settings of the result.
         results: Results;
@@ -52,7 +52,7 @@ impl Settings {
     }
 }
 
-/// Whether the state of the flash at time 0 depends on a key, so that a saved state is valid only for its
+/// Whether the state of the flash at time 0 depends on a key, so that a saved state is valid only for the key's
 /// value. A key of `[ftl]` or `[flash]` counts unless its declaration says otherwise.
 pub fn shapes_state(path: &str) -> bool {
     let device = path == "seed" || path.starts_with("device.precondition");

@@ -11,11 +11,11 @@ pub type Itself<T> = T;
 
 /// Makes the enum of the parts that a key names, and their lists, from one line per part: `Variant =
 /// module::Type;`. A module declares `NAME`, `DOC` and `Keys`. Where parts are in folders, each folder has a
-/// block of lines, which says `in` which frame they are, and `over` which modules.
+/// block of lines, which states with `in` the frame of its parts, and with `over` the modules below them.
 ///
-/// Two macros evaluate an expression on whichever part it is: `with_part!` on a value of the enum,
-/// `with_kind!` with the type that a name stands for and a function that wraps it in the enum; `else` on one
-/// from outside.
+/// Two macros evaluate an expression for whichever part is meant: `with_part!` for the part in a value of the enum,
+/// `with_kind!` with the type that a name stands for and a function that wraps a part of that type in the enum. Both
+/// evaluate `else` for a part from outside.
 macro_rules! registry {
     (
         $(#[$about:meta])*
@@ -71,7 +71,7 @@ macro_rules! registry {
     ) => {
         $($about)*
         #[allow(missing_docs, private_interfaces)]
-        #[repr(u8)] // a byte of its own tells which part it is, so that asking is cheap
+        #[repr(u8)] // a separate byte holds the variant, so that testing for one is cheap
         pub enum $all { $($variant($($type)*),)* $($outside)* }
 
         macro_rules! with_kind {
@@ -97,7 +97,7 @@ macro_rules! registry {
         }
 
         $crate::section! {
-            /// Keys of the parts' own.
+            /// Keys of the individual parts.
             #[derive(Clone, Debug, PartialEq)]
             pub struct Own {
                 $(#[doc = "Keys of the one of this name."] $module: $module::Keys;)*
@@ -111,9 +111,9 @@ macro_rules! registry {
     };
 }
 
-/// Declares once what the parts of a registry do: makes the trait of a part, with its constructor; a trait of
-/// its methods alone, for parts from outside; the enum's methods, which pass each call on; and the function
-/// that names a part from outside. An argument of `@Trait` is a reference to whatever has that trait.
+/// From one declaration of what the parts of a registry do, makes the trait of a part, with its constructor; a trait
+/// of its methods alone, for parts from outside; the enum's methods, which pass each call on; and the functions that
+/// register a part from outside. An argument of type `@Trait` is a reference to whatever implements that trait.
 macro_rules! dispatch {
     (
         $(#[$about:meta])*
@@ -131,7 +131,7 @@ macro_rules! dispatch {
         #[allow(clippy::inline_fn_without_body, clippy::needless_arbitrary_self_type)]
         pub trait $part: Sized {
             $(
-                /// What it needs.
+                /// What the part needs.
                 const NEEDS: $needs $(= $nothing)?;
             )?
             $(#[$made])*
@@ -167,7 +167,7 @@ macro_rules! dispatch {
 
         const KEYS: &[&str] = &[$($key),+];
 
-        /// What makes one.
+        /// A function that makes a part from outside.
         type Make = dyn Fn($($source),*) -> Box<dyn $any> + Send + Sync;
 
         /// A part from outside the registry.

@@ -1,7 +1,7 @@
 //! Sections: typed settings that are declared once, in the part that reads them.
 //!
 //! [`crate::section!`] makes a struct out of a list of keys. A key's line states the field, its type, the key's
-//! path, what it holds and its default; its documentation is the sentence of the reference:
+//! path, what the key holds and its default; its documentation is the key's sentence in the reference:
 //!
 //! ```text
 //! section! {
@@ -47,7 +47,7 @@ pub trait Switched: Sized {
     /// Appends its key, and the keys that it switches on.
     fn declare_with_switch(keys: &mut Vec<Key>);
 
-    /// Reads the values, if it is on.
+    /// Reads the values, if the section is on.
     ///
     /// # Panics
     /// As [`Section::read`].
@@ -78,7 +78,7 @@ pub fn defaults<T: Section>() -> Values {
 
 /// The type of a field that a key fills.
 pub trait Field: Sized {
-    /// Returns the field of a value; `None` if the value is of another kind.
+    /// Returns the field that holds a value; `None` if the value is of another kind.
     fn of(value: Option<&Value>) -> Option<Self>;
 }
 
@@ -99,7 +99,7 @@ impl Field for bool {
     }
 }
 
-/// A `u64` key's word does not narrow its limits.
+/// A word of a `u64` key, such as `unlimited`, is read as the greatest number.
 impl Field for u64 {
     fn of(value: Option<&Value>) -> Option<u64> {
         match value? {
@@ -112,7 +112,7 @@ impl Field for u64 {
     }
 }
 
-/// A `u32` key's word does not narrow its limits.
+/// A word of a `u32` key, such as `unlimited`, is read as the greatest number.
 impl Field for u32 {
     fn of(value: Option<&Value>) -> Option<u32> {
         match value? {
@@ -267,7 +267,8 @@ macro_rules! section {
     };
 }
 
-/// Makes a section one that a key switches on (`section::Switched`), where the key holds the value behind `is`. The key stands before the section's own.
+/// Lets a key switch a section on (`section::Switched`): the section is on if the key holds the value after `is`. The
+/// key comes before the section's own keys.
 #[macro_export]
 macro_rules! switch {
     (
@@ -351,8 +352,9 @@ macro_rules! choice {
     };
 }
 
-/// Lets the settings of a layer include those of the layer below: their fields are reached as if they were
-/// its own, and a reference to it can be used as a reference to them.
+/// Lets the settings of a layer include those of the layer below: the fields of the lower layer are reached as if
+/// they were the upper layer's own, and a reference to the upper settings can be used as a reference to the lower
+/// ones.
 #[macro_export]
 macro_rules! over {
     ($name:ty, $field:ident: $below:ty) => {

@@ -3,13 +3,13 @@
 use super::units::BYTES;
 use std::fmt;
 
-/// The most sizes in a mix.
+/// The largest number of sizes in a mix.
 pub const MOST_SIZES: usize = 64;
 
 /// Sizes and how often each is drawn: "4KiB/60:64KiB/40". Weights are relative to their sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeMix {
-    /// Bytes, weight.
+    /// Sizes in bytes, each with its weight.
     parts: Vec<(u64, u32)>,
 }
 

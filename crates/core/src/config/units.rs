@@ -8,7 +8,7 @@
 pub struct Unit {
     /// What is counted, for messages: "bytes".
     pub counted: &'static str,
-    /// Accepted names with the steps one of them holds, smallest first.
+    /// Accepted names, each with the number of steps in one such unit, smallest first.
     pub names: &'static [(&'static str, u64)],
     /// Ambiguous names that people write, with the two meanings.
     ambiguous: &'static [(&'static str, &'static str, &'static str)],

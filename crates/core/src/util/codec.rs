@@ -13,7 +13,7 @@ use twox_hash::XxHash3_64;
 /// Bytes passed on at a time.
 const CHUNK: usize = 64 << 10;
 
-/// The most bytes that the strings of one value may have.
+/// The largest total size of the strings in one value, bytes.
 const TEXTS: usize = 64 << 10;
 
 /// Why a section cannot be read.
@@ -57,7 +57,7 @@ pub struct Encoder<'a> {
     out: &'a mut dyn Write,
     hash: XxHash3_64,
     buffer: Vec<u8>,
-    /// postcard does not keep the system's error.
+    /// The system's error, which postcard does not keep.
     failed: Option<io::Error>,
 }
 
@@ -130,7 +130,8 @@ pub struct Decoder<'a> {
     input: &'a mut dyn Read,
     hash: XxHash3_64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer handed out, those of them already hashed, and bytes read.
+    /// How many bytes of the buffer have been handed out, how many of these have been hashed, and how many bytes the
+    /// buffer holds.
     taken: usize,
     hashed: usize,
     filled: usize,
@@ -172,7 +173,7 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// [`Damage`].
     pub fn words(&mut self, words: &mut [u32]) -> Result<(), Damage> {
-        // In pieces that are still in the processor's cache when they are hashed.
+        // The words are read in pieces that are still in the processor's cache when they are hashed.
         for part in words.chunks_mut(CHUNK) {
             let bytes: &mut [u8] = bytemuck::cast_slice_mut(part);
             let ready = bytes.len().min(self.filled - self.taken);

@@ -1,4 +1,4 @@
-//! Division by a number that is fixed at the start: geometries are not powers of two.
+//! Division by a number that is fixed at the start: the numbers of a geometry need not be powers of two.
 
 /// Divides `u32` by a constant with one multiplication, without a branch.
 ///

@@ -45,7 +45,7 @@ impl<K: Ord> LazyHeap<K> {
         self.tidy(is_live);
     }
 
-    /// Checks that there are at least `expected` live entries.
+    /// Checks that there are `expected` live entries.
     pub(crate) fn verify(&self, expected: usize, is_live: impl Fn(&K) -> bool) -> Result<(), String> {
         let mut found: Vec<&K> = self.heap.iter().filter(|key| is_live(key)).collect();
         found.sort_unstable();
@@ -73,7 +73,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Compares it with a set: push, remove from the middle, pop the greatest. No entry comes twice.
+        /// Compares a heap with a set: push, remove from the middle, pop the greatest. No entry is pushed twice.
         #[test]
         fn behaves_as_a_set(steps in proptest::collection::vec((0u8..3, 0usize..50), 0..600)) {
             let mut heap: LazyHeap<(usize, usize)> = LazyHeap::default();

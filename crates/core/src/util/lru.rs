@@ -44,7 +44,7 @@ pub struct Lru<T> {
 }
 
 impl<T: Copy + Default> Lru<T> {
-    /// Makes room for `capacity` entries (at least 1), allocated at once; without a bound it grows.
+    /// Makes room for `capacity` entries (at least 1), allocated at once; `None`: the room grows as needed.
     pub fn new(capacity: Option<u32>) -> Lru<T> {
         assert!(capacity.is_none_or(|n| n > 0 && n < NONE), "capacity {capacity:?}");
         let mut lru = Lru {
@@ -117,7 +117,7 @@ impl<T: Copy + Default> Lru<T> {
         id
     }
 
-    /// Takes a free entry for a key that is not held. It is in no list yet.
+    /// Takes a free entry for a key that is not held. The entry is in no list yet.
     #[inline]
     pub fn insert(&mut self, key: u32, value: T) -> u32 {
         if self.free == NONE {
@@ -200,7 +200,7 @@ impl<T: Copy + Default> Lru<T> {
         }
     }
 
-    /// Adds an entry that is in no list at the recent end.
+    /// Adds an entry, which must be in no list, at the recent end.
     #[inline]
     pub fn push_head(&mut self, list: &mut List, id: u32) {
         let entry = &mut self.entries[id as usize];

@@ -28,9 +28,9 @@ pub fn copied(of: &[u32]) -> Vec<u32> {
     array
 }
 
-/// Requests huge pages for a large array that will be written completely. If the array is read first, it also
-/// requests the memory at once, since a page of zeros that is read and then written faults twice. A refusal
-/// costs only speed.
+/// Requests huge pages for a large array that will be written completely. If the array is read before that, the
+/// memory itself is also requested at once, since a page of zeros that is read and then written faults twice. A
+/// refusal costs only speed.
 #[cfg(target_os = "linux")]
 pub fn prepare(array: &mut [u32], is_read: bool) {
     const PAGE_BYTES: usize = 4096;
@@ -47,7 +47,7 @@ pub fn prepare(array: &mut [u32], is_read: bool) {
     }
 }
 
-/// Does nothing: other systems are not asked.
+/// Does nothing: other systems are not asked for huge pages.
 #[cfg(not(target_os = "linux"))]
 pub fn prepare(_array: &mut [u32], _is_read: bool) {
     const _: usize = HUGE_BYTES;

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub struct Ring {
     times: Vec<u64>,
-    /// Times put in so far, and taken out.
+    /// How many entries have been put in so far, and how many taken out.
     pushed: usize,
     popped: usize,
 }

@@ -19,13 +19,13 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Makes an empty slab with room for this many.
+    /// Makes an empty slab with room for this many items.
     pub fn with_capacity(capacity: usize) -> Slab<T> {
         Slab { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
     /// Stores an item and returns its id.
-    #[inline(always)] // so that the item is made in its place
+    #[inline(always)] // so that the item is built in place
     pub fn insert(&mut self, item: T) -> u32 {
         match self.free.pop() {
             Some(id) => {
@@ -34,7 +34,7 @@ impl<T> Slab<T> {
             }
             None => {
                 self.slots.push(item);
-                // Release must not allocate.
+                // Releasing an id must not allocate.
                 self.free.reserve(self.slots.len());
                 self.slots.len() as u32 - 1
             }
@@ -86,7 +86,7 @@ impl<T> IndexMut<u32> for Slab<T> {
     }
 }
 
-/// Neighbours in a list: the one before and the one behind, or [`NONE`].
+/// An item's neighbours in a list: the item before it and the one behind it, or [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours {
     /// Nearer to the head.
@@ -135,18 +135,18 @@ impl<const KIND: usize> Default for Chain<KIND> {
 }
 
 impl<const KIND: usize> Chain<KIND> {
-    /// Adds an item that is in no list at the head.
+    /// Adds an item, which must be in no list, at the head.
     pub fn push_head(&mut self, id: u32, items: &mut [impl Linked<KIND>]) {
         self.insert(id, self.head, items);
     }
 
-    /// Adds an item that is in no list at the tail.
+    /// Adds an item, which must be in no list, at the tail.
     #[inline]
     pub fn push_tail(&mut self, id: u32, items: &mut [impl Linked<KIND>]) {
         self.insert(id, NONE, items);
     }
 
-    /// Adds an item that is in no list in front of another; at the tail, if that is [`NONE`].
+    /// Adds an item, which must be in no list, in front of `behind`; at the tail, if that is [`NONE`].
     #[inline]
     pub fn insert(&mut self, id: u32, behind: u32, items: &mut [impl Linked<KIND>]) {
         let before = match behind {
@@ -181,7 +181,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares it with a vector of ids: inserted and removed anywhere, ids reused.
+        /// Compares a chain with a vector of ids: items are inserted and removed anywhere, and ids are reused.
         #[test]
         fn a_chain_is_a_list(steps in proptest::collection::vec((0u8..3, any::<usize>()), 1..200)) {
             let (mut items, mut chain, mut model) = (Slab::default(), Chain::<0>::default(), Vec::new());

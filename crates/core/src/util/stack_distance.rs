@@ -1,20 +1,20 @@
-//! The miss ratio of an LRU cache of every size at once.
+//! The miss ratios of LRU caches of all sizes at once.
 //!
 //! Source: Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
-//! Journal 9(2), 1970: a reference hits in an LRU cache of `C` items if its stack distance (the number of
-//! items referenced since the last reference to its own, including it) is at most `C`. Distances are counted
-//! with a Fenwick tree over the times of the last references (Bennett and Kruskal, IBM J. Res. Dev. 19(4),
-//! 1975). Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: items
-//! are sampled by a hash of their name at the rate R, and distances and counts are divided by R. The size is
-//! fixed: when there are too many items, the rate is lowered and the items above it are dropped. The
-//! references that the sample lacks or has in excess are corrected at the smallest distance (SHARDS-adj).
+//! Journal 9(2), 1970: a reference hits in an LRU cache of `C` items if its stack distance (the number of items
+//! referenced since the last reference to the same item, that item included) is at most `C`. Distances are counted
+//! with a Fenwick tree over the times of the last references (Bennett and Kruskal, IBM J. Res. Dev. 19(4), 1975).
+//! Waldspurger, Park, Garthwaite and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015: items are sampled by
+//! a hash of their name at the rate R, and distances and counts are divided by R. The size of the sample is limited:
+//! when it has too many items, the rate is lowered and the items above the new rate are dropped. References that the
+//! sample lacks are added at the smallest distance, and those in excess are subtracted there (SHARDS-adj).
 //!
-//! Interpretation: the rate starts at 1, so that the curve is exact up to a number of items, and is halved.
-//! What was counted earlier keeps the weight of its time instead of being scaled.
+//! Interpretation: the rate starts at 1, so that the curve is exact up to some number of items; after that it is
+//! halved as often as necessary. What was counted earlier keeps the weight that it had then instead of being scaled.
 
 use super::{NONE, memory};
 
-/// Number of sub-bins of a power of two of distances.
+/// Distances from one power of two to the next are divided into 2^SUB_BITS bins.
 const SUB_BITS: u32 = 3;
 const SUB: usize = 1 << SUB_BITS;
 const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
@@ -22,7 +22,7 @@ const BINS: usize = (64 - SUB_BITS as usize + 1) * SUB;
 /// Stack distances of a stream of references.
 #[derive(Clone, Debug)]
 pub struct StackDistances {
-    /// For each item, one more than the slot of its last reference, or 0 without one.
+    /// For each item, one more than the slot of its last reference, or 0 if it has none.
     last: Vec<u32>,
     /// Fenwick tree over the slots: how many of them are last references.
     tree: Vec<u32>,
@@ -30,7 +30,7 @@ pub struct StackDistances {
     items: Vec<u32>,
     /// Slots used.
     used: u32,
-    /// Items held, and the most allowed.
+    /// Number of items held, and the largest number allowed.
     held: u32,
     limit: u32,
     /// Items are sampled at the rate 2^-shift.
@@ -125,7 +125,7 @@ impl StackDistances {
             }
         }
         if self.used as usize == self.items.len() {
-            // Its old place is already removed, so it is not counted twice.
+            // The item's old slot has already been cleared, so the item is not counted twice.
             self.renumber();
         }
         self.items[self.used as usize] = item;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// At every capacity of the curve, with slots that are renumbered again and again.
+        /// The ratios agree at every capacity of the curve, while slots are renumbered again and again.
         #[test]
         fn agrees_with_lru_caches(
             items in 1u32..60,

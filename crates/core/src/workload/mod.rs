@@ -75,7 +75,7 @@ pub enum SourceError {
 pub struct SourceSummary {
     /// Records dropped, by reason (`zero_size`, `duplicate`, `bad_line`, ...), in name order.
     pub dropped: std::collections::BTreeMap<&'static str, u64>,
-    /// Stamps smaller than an earlier one; they were raised to it.
+    /// Number of time stamps that were smaller than an earlier one and were raised to that one.
     pub out_of_order: u64,
     /// What a reader of the figures should know.
     pub notes: Vec<String>,

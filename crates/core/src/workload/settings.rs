@@ -150,7 +150,7 @@ impl Synthetic {
         Synthetic::read(&values)
     }
 
-    /// Returns the largest and the smallest size, bytes.
+    /// Returns the smallest and the largest size, bytes.
     pub fn size_range(&self) -> (u64, u64) {
         let (reads, writes) = (self.read_sizes.range(), self.write_sizes.range());
         (reads.0.min(writes.0), reads.1.max(writes.1))
