@@ -7,7 +7,7 @@
 //! Sources: Bux and Iliadis 2010 (greedy); Desnoyers, SYSTOR 2012, and Xiang and Kurkoski 2012
 //! (FIFO); Van Houdt, SIGMETRICS 2013 (d-choices).
 
-/// Returns physical over logical pages: of `blocks` blocks, `reserve` are kept erased, and each of
+/// Returns the ratio of physical to logical pages: of `blocks` blocks, `reserve` are kept erased, and each of
 /// `frontiers` open ones, which share the writes evenly, is half empty on average.
 pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logical_pages: f64) -> f64 {
     (f64::from(blocks) - f64::from(reserve) - f64::from(frontiers) / 2.0) * f64::from(b) / logical_pages
@@ -83,7 +83,7 @@ pub fn fifo_hot_cold(a: f64, writes: f64, data: f64) -> f64 {
 }
 
 /// Returns the value for the best of `d` random blocks: `1 - s_k^d = k (s_k - s_(k+1)) / (A rho)`, where
-/// `s_k` is the share of blocks with at least `k` valid pages and all of them together hold `b rho`.
+/// `s_k` is the share of blocks with at least `k` valid pages and the sum of all `s_k` is `b rho`.
 pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     let rho = 1.0 / a;
     let mean = |amplification: f64| {

@@ -19,14 +19,14 @@ struct Device {
     /// Page of each logical page, and the logical page of each page.
     page_of: Vec<u32>,
     owner: Vec<u32>,
-    /// Valid pages of each block, and its neighbours in the list of blocks with the same number.
+    /// Number of valid pages of each block, and its neighbours in the list of blocks with the same number.
     valid: Vec<u32>,
     links: Vec<[u32; 2]>,
     chips: Vec<Chip>,
     programs: u64,
 }
 
-/// One chip: its full blocks by valid pages, its erased ones, and where it programs next.
+/// One chip: its full blocks by number of valid pages, its erased ones, and where it programs next.
 struct Chip {
     full: Vec<u32>,
     erased: Vec<u32>,

@@ -4,8 +4,8 @@
 //! A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was filled in order first;
 //! the fill counts towards the process's time but not towards the requests.
 //!
-//! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device of
-//! this many GiB, without a model of time, then the case itself, and prints the ratio of the two times.
+//! `ftlab-bench limit [REQUESTS [GIB]]` runs the same random loads and stores as case `page`, on a device of GIB GiB,
+//! without a model of time, then the case itself, and prints the ratio of the two times.
 //!
 //! `ftlab-bench msftl` writes 126.14 GiB to the device of the MSFTL paper, in order and at random, with each
 //! of its four FTLs, and compares the number of mappings programmed with the expected one.

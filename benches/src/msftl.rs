@@ -3,7 +3,7 @@
 //! `ftlab-bench msftl` runs each FTL, in order and at random, in a process of its own; `ftlab-bench msftl FTL
 //! PATTERN` runs one. FTLs: base, minipage, 2KiB, 1KiB; patterns: sequential, random, and the localities of
 //! the paper's Fig. 4: 9:1 (nine tenths of the writes go to one tenth of the space), 8:2, 7:3, 6:4, 5:5.
-//! `ftlab-bench msftl fig4` runs these.
+//! `ftlab-bench msftl fig4` runs these localities.
 
 use std::process::{Command, ExitCode};
 
@@ -22,8 +22,8 @@ const CHUNK: u64 = 16 << 10;
 const PER_FLUSH: u64 = 576;
 const FLUSHES: u64 = 14_352;
 
-/// An FTL: its name here, its keys, pages programmed in order, pages per flash at random, bytes of the
-/// directory.
+/// An FTL: its name here, its keys, the pages of mappings programmed by writes in order (in all) and by random writes
+/// (per flush), and the size of its directory in bytes.
 struct Ftl {
     name: &'static str,
     keys: &'static [(&'static str, &'static str)],

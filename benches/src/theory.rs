@@ -1,9 +1,9 @@
 //! `ftlab-bench theory`: write amplification on 4096 blocks against the closed forms.
 //!
-//! Uniform random page writes to a filled page-mapped device of one chip, with one erased block kept; 12
-//! times the user's pages to warm up, 8 times measured. Two errors are given: from the closed form for a
-//! frontier shared by copies and host writes, and from the usual one that subtracts half a block for it.
-//! Every error must be within 0.5 %.
+//! Uniform random page writes to a filled page-mapped device of one chip, with one erased block kept; 12 times the
+//! user's pages are written to warm up, and 8 times the user's pages while measuring. The error is given against two
+//! closed forms: the one for a frontier shared by copies and host writes, and the usual one, which subtracts half a
+//! block for the frontier. Every error must be within 0.5 %.
 
 use std::process::ExitCode;
 use std::sync::Mutex;

@@ -2,8 +2,8 @@
 //! filled, and peak memory.
 //!
 //! `device-bench SCHEDULER WIDEST GAP [REQUESTS [CHIPS]]` runs one case: requests of 1 to WIDEST pages at
-//! random places, 70 % writes, GAP ns apart; at 0 all wait at once. CHIPS is the number of chips over which
-//! the same flash is spread, 64 if left out. Without arguments it runs every case in a process of its own.
+//! random places, 70 % writes, GAP ns apart; if GAP is 0, all wait from the start. CHIPS is the number of chips over
+//! which the same flash is spread, 64 if left out. Without arguments it runs every case in a process of its own.
 
 use std::process::{Command, ExitCode};
 
@@ -14,7 +14,7 @@ use ftlab_core::workload::{Op, Record, Source, SourceError};
 const PAGE: u64 = 2048;
 /// CPU seconds that 500,000 requests may take.
 const ALLOWED_S: f64 = 2.0;
-/// Bytes the whole run may take.
+/// Memory that the whole run may take, bytes.
 const ALLOWED_BYTES: u64 = 1_288_490_189;
 
 /// Returns the user and system time of this process, seconds.

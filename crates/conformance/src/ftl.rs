@@ -146,7 +146,7 @@ impl<F: FlashTranslation> Suite<F> {
         }
         let mut settings = settings();
         settings.ftl.kind = kind.into();
-        // 512 entries per translation page: one page and 100 more entries.
+        // A translation page has 512 entries: the cache has room for one page and 100 more entries.
         settings.ftl.mapping_cache_bytes = Some(4096 + 100 * 8);
         settings
     }
@@ -173,7 +173,7 @@ impl<F: FlashTranslation> Suite<F> {
         }
     }
 
-    /// When worn out, it refuses writes and trims, and counts each.
+    /// When worn out, an FTL refuses writes and trims, and counts each of them.
     fn counts_what_it_refuses(kind: &str) {
         let mut settings = Self::roomy(kind);
         settings.flash.endurance = Endurance::Cycles(3);
@@ -197,7 +197,7 @@ impl<F: FlashTranslation> Suite<F> {
     }
 
     /// The list of cached LPNs equals what is reported one by one, and is no longer than the cache allows:
-    /// what schedulers know about the mapping cache (polled, lru, full) is the same.
+    /// so schedulers know the same about the mapping cache however they learn it (polled, lru, full).
     fn lists_what_is_cached(settings: &Settings) {
         let Driver { mut ftl, mut work, .. } = Self::driver(settings);
         let mut most = 0;

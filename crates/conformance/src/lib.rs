@@ -4,16 +4,16 @@
 //! |---|---|
 //! | I/O scheduler of the host | [`host_scheduler()`] |
 //! | scheduler of the device | [`device_scheduler()`] |
-//! | mapping cache | [`ftl()`]; [`mapping_cache_of`] one that has no line in the registry |
+//! | mapping cache | [`ftl()`]; [`mapping_cache_of`] for one that has no line in the registry |
 //! | replacement in a mapping cache | [`replacement_of`] |
-//! | log blocks of a hybrid FTL | [`ftl()`]; [`log_blocks_of`] those that have none |
+//! | log blocks of a hybrid FTL | [`ftl()`]; [`log_blocks_of`] for those that have no line |
 //! | victims of garbage collection | [`victims()`] |
 //! | placement of pages | [`placement()`] |
 //!
-//! Each is a plain function that panics with the seed of whatever does not hold. `tests/registered.rs` calls
-//! them for everything that the registries list, so a part added there is tested without another line.
-//! Another crate registers its part under a name (with the `register` of its registry) and tests it by that
-//! name. A part declares what it is and what it is excused from: `Needs`, and the constants of its trait.
+//! Each suite is a plain function that panics with the seed of whatever does not hold. `tests/registered.rs` calls
+//! them for everything that the registries list, so a part added there is tested without another line. Another crate
+//! registers its part under a name (with the `register` of its registry) and tests it by that name. A part declares
+//! what it is and what it is excused from: `Needs`, and the constants of its trait.
 //!
 //! The rest of the crate is what tests of the stack share: the names of registered parts ([`all_ftls`] and
 //! others), small devices and loads.

@@ -9,8 +9,8 @@ use rand::Rng;
 /// Entries of the cache.
 const ENTRIES: usize = 16;
 
-/// Tests a replacement policy from another crate, as `make` makes it for a number of entries: whatever it
-/// evicts is in the cache, and its copy goes on in the same way.
+/// Tests a replacement policy from another crate, as `make` makes it for a number of entries: whatever it evicts is
+/// in the cache, and a copy of it goes on in the same way.
 ///
 /// # Panics
 /// If it breaks a promise of [`Replacement`].

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::stack::settings;
 
-/// The blocks that [`victims`] has chosen from: two LUNs.
+/// The blocks among which [`victims`] lets a policy choose: two LUNs.
 pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
 
 /// What is known about a closed block.
@@ -88,9 +88,9 @@ impl Model {
     }
 }
 
-/// Tests a registered policy: a victim is a closed block of its LUN; a block that gains something is taken
-/// before long; the policy holds exactly the closed blocks; and a policy loaded from a saved state continues
-/// in the same way.
+/// Tests a registered policy: a victim is a closed block of its LUN; a block whose collection gains something is
+/// taken before long; the policy holds exactly the closed blocks; and a policy loaded from a saved state continues in
+/// the same way.
 ///
 /// ```
 /// use ftlab_core::ftl::gc::{self, Need, Own, Space, Victims, Xoshiro256PlusPlus};

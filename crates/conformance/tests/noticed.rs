@@ -72,7 +72,7 @@ fn a_scheduler_that_rests() {
     fifo("rests", false, true);
 }
 
-/// Chooses the lowest number of all blocks, or of those that gain anything.
+/// Chooses the block with the lowest number, of all blocks or of those whose collection gains anything.
 #[derive(Clone, Debug)]
 struct Lowest {
     closed: Vec<u32>,
@@ -203,7 +203,7 @@ fn a_placement_that_grows() {
     turns("grows", false, false, true);
 }
 
-/// The fastest speed, whether or not a block has it.
+/// Always asks for the fastest speed, whether or not a block has it.
 #[derive(Clone, Debug)]
 struct Fastest;
 

@@ -19,7 +19,7 @@ use ftlab_generator::Generator;
 struct Counting;
 
 thread_local! {
-    /// Counted in this thread: the test harness allocates in its own thread when it reports that a test takes
+    /// Counted for each thread: the test harness allocates in a thread of its own when it reports that a test takes
     /// long.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }

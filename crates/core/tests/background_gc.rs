@@ -202,7 +202,7 @@ fn steps_are_seen_and_end_with_the_trace() {
     let report = run(&settings, &mut trace.into_iter(), &mut watch, true).expect("every invariant holds");
     assert!(watch.alone > 100);
     assert_eq!(watch.last_ns, report.elapsed_ns);
-    // A step that is running may outlast it; no step begins after it.
+    // A step that is running may outlast the last completion; no step begins after that.
     assert!(watch.latest_ns <= watch.last_ns + 1_500_000);
 }
 
@@ -231,7 +231,7 @@ fn steps_do_not_starve_a_flush() {
         let worst =
             rows.iter().filter(|row| row.op == Op::Flush).map(|row| row.complete_ns - row.arrival_ns).max();
         println!("{scheduler}, {logical} B: worst flush {worst:?} ns");
-        // What was written with it, and the longest step, without foreground collections.
+        // The flush waits for what was written with it and for the longest step, but for no foreground collection.
         assert!(worst.unwrap() < 40_000_000, "{scheduler}: {worst:?}");
     }
 }
@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// Through the whole stack; idle chips come to rest after finitely many steps.
+    /// The same through the whole stack; idle chips come to rest after finitely many steps.
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(), above in 1u32..4, step in 1u32..5,

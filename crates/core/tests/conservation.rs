@@ -70,7 +70,7 @@ impl Device {
         Device { ftl, work, slots }
     }
 
-    /// Performs a step; returns the LPNs whose data moved, without the step's own.
+    /// Performs a step; returns the LPNs whose data moved, except the step's own.
     fn take(&mut self, step: Step) -> Vec<u32> {
         self.work.clear();
         let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
@@ -111,7 +111,7 @@ struct Blocks {
     now: u64,
     per_page: usize,
     per_block: usize,
-    /// The most blocks, one of which must be left erased.
+    /// The largest number of blocks, one of which must be left erased.
     limit: usize,
     stale: bool,
     units: u32,
@@ -150,7 +150,7 @@ impl Blocks {
         fills
     }
 
-    /// Skips the rest of a page; returns whether there was one.
+    /// Skips the rest of a page; returns whether there was anything to skip.
     fn pad(&mut self) -> bool {
         let slots = self.blocks.get_mut(&self.open).unwrap();
         let part_full = !slots.len().is_multiple_of(self.per_page);
@@ -160,7 +160,7 @@ impl Blocks {
         part_full
     }
 
-    /// Returns the blocks in use; with the erased one they are the log's.
+    /// Returns the number of blocks that the log holds: those in use, and the erased one.
     fn held(&self) -> usize {
         self.blocks.len() + 1
     }
@@ -248,7 +248,7 @@ impl Blocks {
 struct ByAmount {
     entries: u32,
     slots_per_page: u32,
-    /// Data pages after which it flushes.
+    /// Number of data pages after which it flushes.
     amount: u64,
     counts_moved: bool,
     host_flush: bool,
@@ -427,7 +427,7 @@ fn flushing_by_amount_charges_what_a_plain_recomputation_demands() {
 struct ByEviction {
     entries: u32,
     capacity: usize,
-    /// Least recent first, with whether flash lacks the entry.
+    /// The entries, least recent first, each with whether flash lacks it.
     cache: Vec<(u32, bool)>,
 }
 
@@ -525,7 +525,7 @@ fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
             assert_eq!(device.take(step), [], "data moves");
             let (found, user, copies) = charged(&device.work);
             let mut slot = None;
-            // The victim's unit goes first, then the next ones in turn, as many as fill its page.
+            // The victim's unit goes first, then as many of the following units as fill its page.
             let mut before = Charged::default();
             if let Step::Read(lpn) | Step::Write(lpn) | Step::Trim(lpn) = step {
                 let update = !matches!(step, Step::Read(_));

@@ -99,7 +99,7 @@ fn figure_4_in_time() {
     assert_eq!(with.query(1, 3), [0]);
     assert_eq!(with.write(1, 3, WHOLE), 3 * 240_000 + 285_000 + 3 * 500_000);
     assert_eq!(with.driver.merges()[4], (1, 1));
-    // In three requests, with one of another block in between.
+    // The same in three requests, with a request for another block in between.
     let mut apart = figure_4();
     assert_eq!(apart.write(1, 1, BEGIN), 285_000 + 240_000);
     assert_eq!(apart.write(6, 1, COOP), 240_000);

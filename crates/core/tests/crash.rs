@@ -44,9 +44,9 @@ fn page_buffers_lose_only_what_no_flush_covers() {
 }
 
 /// Idle chips collect garbage, a page or two at a time. This found: a collection that ended a victim with
-/// nothing left to copy padded the host's page buffer without programming it; one that did copy counted a
-/// page too few; and recovery undid only the collection of the log programmed last, while the other one was
-/// cut as well.
+/// nothing left to copy padded the host's page buffer without programming it; one that did copy counted one page too
+/// few; and recovery undid only the collection of the log that was programmed last, although the other log's
+/// collection had been cut as well.
 #[test]
 fn garbage_collected_in_the_background() {
     for kind in page_mapped_both_ways() {
@@ -83,7 +83,7 @@ fn free_blocks_of_the_withheld_space_alone() {
     }
 }
 
-/// Dies and planes that overlap, suspend and pass each other, with pages that go to whatever is idle.
+/// Dies and planes that overlap, suspend and overtake each other, with pages that go to whatever is idle.
 #[test]
 fn dies_side_by_side_and_dynamic_allocation() {
     let all = Parallel {
@@ -237,7 +237,7 @@ fn found_before() {
     }
 }
 
-/// Erases that blocks last, and spare blocks of each chip.
+/// How many erases blocks last, and how many spare blocks each chip has; or no limit.
 fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
     prop_oneof![Just(None), (5u32..40, 0u32..4).prop_map(Some)]
 }

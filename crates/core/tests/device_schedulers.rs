@@ -50,8 +50,8 @@ fn figure_3_batches_and_channel_batches() {
     }
 }
 
-/// Makes a device of one chip with blocks of one page each; from block 1 on they program in 180, 210, 150 us
-/// and twice something between 180 and 210 us. Block 0 is the reserve.
+/// Makes a device of one chip with blocks of one page each; from block 1 on, a program takes 180, 210 and 150 us,
+/// then twice a time between 180 and 210 us. Block 0 is the reserve.
 fn figure_4(scheduler: &str) -> Settings {
     let mut settings = device(scheduler, 1, 1);
     settings.flash.blocks_per_plane = 6;
@@ -100,7 +100,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         // The first write found the chip idle; the two behind it waited.
         assert_eq!((report.conflicts.read, report.conflicts.write), (0, 2));
     }
-    // A placement that is chosen serves under any scheduler.
+    // A placement that is set explicitly is used under any scheduler.
     for (scheduler, placement, times) in
         [("vios", "one", [180_000, 390_000, 540_000]), ("piq", "vios", [150_000, 330_000, 540_000])]
     {
@@ -121,7 +121,7 @@ fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
     settings
 }
 
-/// Blocks of two pages, which program in 180, 210, 150 us and twice something in between, from block 1 on.
+/// Blocks of two pages; from block 1 on, a program takes 180, 210 and 150 us, then twice a time in between.
 #[test]
 fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
@@ -269,7 +269,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                         data.extend(record.offset / 4096..(record.offset + record.size).div_ceil(4096))
                     }
                     Op::Trim => (first..end).for_each(|page| trimmed |= data.remove(&page)),
-                    // A flush makes trims durable: one page, the one after the user's.
+                    // A flush makes trims durable with one page, the one after the user's.
                     Op::Flush if std::mem::take(&mut trimmed) && settings.ftl.power_safe => {
                         last = now + settings.flash.program_ns;
                         free_at[(settings.user_pages() % chips) as usize] = last;
@@ -346,7 +346,7 @@ fn batches_and_times_agree_with_the_set_based_oracle() {
     }
 }
 
-/// One channel, one chip, queue depth 1: every scheduler is the serial device, to the nanosecond.
+/// One channel, one chip, queue depth 1: every scheduler behaves like the serial device, to the nanosecond.
 #[test]
 fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
@@ -363,7 +363,8 @@ fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
     }
 }
 
-/// Three chips whose programs take 200 us. Times in us: arrival, first page, pages; returns the completions.
+/// Runs requests (arrival in us, operation, first page, pages) on three chips whose programs take 200 us; returns
+/// when they complete, us.
 fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
     let mut settings = device(scheduler, 3, 1);
     settings.flash.program_ns = 200_000;
@@ -387,7 +388,7 @@ fn three_schedulers_differ_on_what_may_pass_the_oldest() {
     assert_eq!(times("piq"), [200, 600, 220, 400, 240]);
 }
 
-/// At an instant the oldest goes first, then arrivals in their order; nothing passes a flush.
+/// At an instant the oldest goes first, then arrivals in their order; nothing overtakes a flush.
 #[test]
 fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() {
     let write = |us, first, count| (us, Op::Write, first, count);

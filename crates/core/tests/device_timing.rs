@@ -169,7 +169,8 @@ fn fua_does_not_wait_in_the_page_buffer() {
     // Two slots and padding; then four writes that fill a page, the last with FUA.
     assert_eq!(done, [0, PROGRAM, PROGRAM, PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (1, 1));
-    // It remains separate: if they were merged, the second write would also be programmed, at the same time.
+    // A write with FUA remains separate: if the two were merged, the second write would also be programmed, at the
+    // same time.
     settings.device.queue_depth = 1;
     settings.host.merge_limit = Some(1 << 20);
     let merged = completions(&settings, vec![write(0), write(1), write(2), fua(3), write(4)]);
@@ -178,7 +179,7 @@ fn fua_does_not_wait_in_the_page_buffer() {
     assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (0, 2));
 }
 
-/// A read-modify-write of a part of a page reads it first, if it holds data.
+/// A read-modify-write of a part of a page reads the page first, if it holds data.
 #[test]
 fn partial_writes_read_first_if_asked_to() {
     let mut settings = device(1, 1, 0);

@@ -13,7 +13,7 @@ use ftlab_core::settings::{Precondition, Settings};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 
-/// Requests at random times, and a device scheduler that the settings allow.
+/// Makes requests at random times.
 fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
     let user = settings.user_bytes();
     let mut time_ns = 0;
@@ -52,8 +52,8 @@ proptest! {
     #![proptest_config(devices::cases(192, "tests/properties.regressions"))]
 
     /// The options change nothing, to the nanosecond, if each chip is one die of one plane: whole reports and
-    /// completions are equal. The same holds where steps could pass each other and never do, each of them a
-    /// separate operation: suspending takes longer than any erasure.
+    /// completions are equal. The same holds where steps could overtake each other but never do, because suspending
+    /// takes longer than any erasure; each step is then a separate operation.
     #[test]
     fn one_die_and_plane_are_a_chip(
         settings in device(),
@@ -89,15 +89,15 @@ proptest! {
         for settings in [other, patient].iter().take(count) {
             let (report, other_rows) = checked(settings, trace(settings, &steps));
             prop_assert_eq!(&rows, &other_rows);
-            // A die is named where dies have options.
+            // Dies are reported separately where they have options.
             prop_assert_eq!(&report.utilization.die_busy_ns, &report.utilization.chip_busy_ns);
             expected.utilization = report.utilization.clone();
             prop_assert_eq!(format!("{:?}", report), format!("{:?}", expected));
         }
     }
 
-    /// One channel, one chip, queue depth 1, no bus time and no variation: the serial device, whatever
-    /// the options. A request's flash operations follow one another without a gap.
+    /// One channel, one chip, queue depth 1, no bus time and no variation: this is the serial device, whatever the
+    /// options. A request's flash operations follow one another without a gap.
     #[test]
     fn nothing_overlaps_at_queue_depth_1_on_one_die(
         settings in device(),
@@ -177,9 +177,10 @@ fn filled(blocks_per_plane: u32, withheld_ppm: u64) -> Settings {
     settings
 }
 
-/// While nothing is erased, blocks that hold nothing change nothing: with the same capacity a device of twice as
-/// many is the same to the nanosecond. With the same share withheld it is not: planes of one die go together where
-/// their next pages are level, and how many data and translation pages were laid before decides which are.
+/// While nothing is erased, blocks that hold nothing change nothing: a device of the same capacity with twice as many
+/// blocks behaves the same, to the nanosecond. With the same share withheld it does not: planes of one die go
+/// together where their next pages are level, and which planes are level depends on how many data and translation
+/// pages were laid before.
 #[test]
 fn only_the_capacity_tells_256_blocks_a_plane_from_512() {
     let all = [filled(256, 100_000), filled(512, 550_000), filled(512, 100_000)];

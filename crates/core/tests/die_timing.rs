@@ -186,7 +186,7 @@ fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     (settings, asks, 100_000_000)
 }
 
-/// Checks when requests at `start` end, relative to it, after the writes of [`collecting`].
+/// Checks when requests made after the writes of [`collecting`] end, relative to the start that it gives.
 fn ready_after(settings: &Settings, asks: &[Ask], expected: &[u64]) {
     let (settings, all, start_ns) = collecting(settings);
     let mut bench = Bench::new(&settings);
@@ -350,7 +350,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
     // The second arrives during the first read: the program is resumed, then interrupted again.
     let later = [write(0), at(100 * US, read(1)), at(140 * US, read(2))];
     ready(&on, &later, &[PROGRAM + 2 * (40 * US + READ), first, first + 20 * US + 20 * US + READ]);
-    // With at most one suspension it waits for the program.
+    // With at most one suspension, the second read waits for the program.
     let once = Parallel { max_suspensions: 1, ..suspending(Suspend::ProgramErase) };
     let end = PROGRAM + 40 * US + READ;
     ready(&chip(1, 1, once), &later, &[end, first, end + READ]);
@@ -395,10 +395,10 @@ fn reads_pass_what_waits_at_a_die() {
     // the block (it once waited for all programs of it).
     let written = [write(0), write(1), write(2), at(US, read(0))];
     ready(&passing, &written, &[PROGRAM, 2 * PROGRAM + READ, 3 * PROGRAM + READ, PROGRAM + READ]);
-    // It waits neither for the operation in service nor for the program of its own page.
+    // A read overtakes neither the operation in service nor the program of its own page.
     let same = [write(0), write(1), at(US, read(1))];
     ready(&passing, &same, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
-    // With one read that may pass, the oldest write goes next.
+    // If only one read may overtake it, the oldest write goes next.
     let one = chip(1, 1, Parallel { out_of_order: true, max_passed: 1, ..PLAIN() });
     let asks = [write(0), write(1), at(US, read(2)), at(US, read(3))];
     let passed = PROGRAM + READ;
@@ -444,7 +444,7 @@ fn commands_have_their_own_times() {
     ready_after(&one, &[write(0)], &[COLLECTION + 5 * US]);
 }
 
-/// Three chips on a channel: the first sends its data out, the second waits to send, then the third is asked.
+/// Three chips on a channel: the first sends its data out, the second waits to send, then the third gets a request.
 #[test]
 fn commands_of_reads_go_before_transfers_where_asked() {
     for options in [PLAIN(), Parallel { cache_read: true, ..PLAIN() }] {
@@ -459,7 +459,7 @@ fn commands_of_reads_go_before_transfers_where_asked() {
         three.flash.bus = BusOrder::CommandsFirst;
         let second = first + 2 * US + BUS;
         ready(&three, &reads, &[first, second, second + BUS]);
-        // The command of a program goes with its data.
+        // The command of a program is sent with its data.
         ready(&three, &writes, &[first, first + BUS, behind + BUS + PROGRAM]);
     }
 }
@@ -527,9 +527,8 @@ fn under_direct_a_write_waits_until_a_die_is_free() {
     let asks = [write(0), write(1), write(2), write(3), at(100 * US, read(0))];
     let after = PROGRAM + READ;
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, after + PROGRAM, after]);
-    // If it had waited at its chip since its arrival, LPN 2 would end at 700, LPN 3 at 700 and the read at
-    // 735 us. In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips
-    // become free.
+    // If both writes had waited at their chips since their arrival, they would end at 700 us and the read at 735 us.
+    // In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips become free.
     let asks = [write(0), write(1), write(2), at(PROGRAM, write(4)), at(PROGRAM, write(6))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
 }
@@ -582,7 +581,7 @@ fn free_planes_of_a_die_are_bound_together() {
     // A plane whose die is busy is not free: LPN 1 comes too late to go with LPN 0.
     let asks = [write(0), at(US, write(1)), at(2 * US, write(2))];
     ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
-    // A die that takes the next data while it programs counts as free for that program.
+    // A die that can take in data while it programs counts as free for the next program.
     let cached = with_bus(&dynamic(Parallel { cache_program: true, ..PLAIN() }));
     let asks = [write(0), write(1), write(2)];
     ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);

@@ -12,7 +12,7 @@ use ftlab_core::workload::{Op, Record};
 
 const PAGE: u64 = 4096;
 
-/// Makes two chips, which hold 150 pages of the user.
+/// Makes two chips, which hold 150 user pages.
 fn device(kind: &str, power_safe: bool) -> Settings {
     let mut settings = settings();
     set_ftl(&mut settings, kind);

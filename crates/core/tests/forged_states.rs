@@ -1,5 +1,5 @@
 //! A campaign: saved states with changed bytes and a corrected checksum of the section. A state that loads
-//! also runs, with the same result in check mode and without; all others are refused in one line. None
+//! also runs, with the same result in check mode and without; all others are refused with a message of one line. None
 //! panics, and none hangs.
 //!
 //! The number of a case is its seed; eight cases forge the state of one device, and the registered FTLs take
@@ -293,7 +293,7 @@ type Pool = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
 type Data = (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Vec<u32>, Option<[u64; 4]>);
 type Hybrid = (Vec<(u32, u32)>, Vec<(u32, u32, u32, bool)>);
 
-/// Lists of blocks were once links, and a block could point at itself.
+/// Lists of blocks were once linked, and a block could point at itself.
 #[test]
 fn a_block_that_comes_twice_is_refused() {
     let twice = "is not there, or in two places";

@@ -22,8 +22,8 @@ fn laid(kind: &str, logs: u32) -> Driver {
     driver
 }
 
-/// Makes the state before Fig. 4: Log Block 0 full, Log Block 1 with two free pages, all valid log pages of
-/// block 0. (There is also an SW log block, which is not in the figure.)
+/// Makes the state before Fig. 4: Log Block 0 full, Log Block 1 with two free pages, and all valid log pages belong
+/// to block 0. (There is also an SW log block, which is not in the figure.)
 fn figure_4() -> Driver {
     let mut driver = laid("fast", 3);
     for offset in [3, 1, 2, 1, 2, 1] {
@@ -133,7 +133,7 @@ fn what_merges_cost_in_fast() {
     driver.verify_times();
 }
 
-/// FAST: a part that neither begins at offset 0 nor continues the SW log block is entirely random.
+/// FAST: a part that neither begins at offset 0 nor continues the SW log block counts as random, all of it.
 #[test]
 fn what_fast_takes_for_sequential() {
     let mut driver = laid("fast", 3);
@@ -271,7 +271,7 @@ fn query_of_fast() {
     assert_eq!(driver.query(77, 2), []);
 }
 
-/// Issues of the victim's blocks make reclaiming it free, and give back its log block.
+/// Block issues for the victim's blocks leave nothing to merge when it is reclaimed, and give back its log block.
 #[test]
 fn cooperative_merges_clear_a_victim() {
     let mut driver = laid("fast", 2);
@@ -302,7 +302,7 @@ fn edges_of_a_cooperative_merge() {
         driver.complete(4);
         assert_eq!(driver.merges()[4], NONE, "{kind}: of another block, or none under way");
         driver.write_coop(13, 1);
-        // Other blocks go the ordinary way meanwhile.
+        // Meanwhile, writes to other blocks go the ordinary way.
         driver.write_coop(5, 1);
         driver.write_coop(14, 1);
         assert_eq!(driver.merges()[4], (0, 1));

@@ -24,7 +24,7 @@ fn what_was_durable_is_there() {
     common::hybrids().into_iter().for_each(losses::nothing_durable);
 }
 
-/// Planes of dies that overlap, suspend and pass each other.
+/// Planes of dies that overlap, suspend and overtake each other.
 #[test]
 fn dies_side_by_side() {
     for kind in common::hybrids() {
@@ -64,8 +64,8 @@ fn every_scheduler_by_flash_blocks() {
     }
 }
 
-/// Regression: a device that had been used before time 0 came onto its media block by block, in the order of their
-/// numbers. Recovery goes by the order of programs, and found the log blocks of FAST in another order than theirs.
+/// Regression: a device that had been used before time 0 was written to its media block by block, in the order of
+/// their numbers. Recovery goes by the order of programs, so it found the log blocks of FAST in the wrong order.
 #[test]
 fn what_was_used_before_is_there() {
     for kind in common::hybrids() {

@@ -38,7 +38,7 @@ struct Pair {
     block_pages: u32,
     /// How often each page was written or trimmed, and whether it has data.
     versions: HashMap<u32, (u32, bool)>,
-    /// Whether the model is asked. (Pages of trims are padding that is charged to no merge.)
+    /// Whether the FTL is compared with the model. (Pages of trims are padding that is charged to no merge.)
     modelled: bool,
 }
 

@@ -47,7 +47,7 @@ fn sequential_overwrite_moves_no_user_data() {
             let mut settings = small(kind, chips);
             settings.flash.blocks_per_plane = blocks;
             settings.flash.pages_per_block = 64;
-            // Translation blocks that are filled one at a time need a block more.
+            // Translation blocks that are filled one at a time need one block more.
             settings.ftl.over_provisioning_ppm =
                 if settings.ftl.flush_bytes.is_some() { withheld.max(100_000) } else { withheld };
             let report = sequential_overwrites(&settings, 4);
@@ -135,7 +135,8 @@ fn the_spread_of_wear_does_not_depend_on_the_cycles_before() {
     assert_eq!(spread(0), spread(100_000_000));
 }
 
-/// Regression: an arrival just below the largest stamp wrapped around, and one at it was never simulated.
+/// Regression: an arrival just below the largest time stamp wrapped around, and one exactly at it was never
+/// simulated.
 #[test]
 fn arrivals_beyond_the_clock_are_refused() {
     let settings = small("page", 1);

@@ -77,7 +77,7 @@ fn table_1_orders_and_prioritized_requests() {
     assert_eq!(figure_5("map"), (vec![5, 8, 9, 10, 11, 12, 1, 4, 2, 3, 6, 7], 9));
 }
 
-/// Fig. 6: reads of 10 us, an opening miss at time 0 on request 2's page, both at time 10.
+/// Fig. 6: reads take 10 us; an opening miss at time 0 is on request 2's page; requests 1 and 2 both arrive at 10 us.
 fn figure_6(scheduler: &str) -> Vec<u64> {
     let mut settings = with_scheduler(settings(), scheduler);
     settings.flash.read_ns = 10_000;
@@ -145,8 +145,8 @@ fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     assert_eq!(mapping(&request), (2, 1, 1, Some(2.0 / 4.0)));
 }
 
-/// Six pages through a cache of four entries, one of them dirty: the load ends with the next four, and the
-/// fifth misses again.
+/// Six pages through a cache of four entries, one of them dirty: a miss loads no more than the next four mappings, so
+/// the fifth page misses again.
 #[test]
 fn a_request_larger_than_the_cache_keeps_its_next_mappings() {
     let mut settings = settings();

@@ -41,8 +41,8 @@ fn a_grown_request_leaves_its_batch_whole() {
     assert_eq!(dispatched_ns(&settings, apart, 100), 3_115_000);
 }
 
-/// Regression: a request that came to begin before its batch's translation page, by merging at its front, was
-/// prefetched from an entry before the page's first.
+/// Regression: when a request, by merging at its front, came to begin before its batch's translation page, the
+/// prefetch started at an entry before the page's first.
 #[test]
 fn a_batch_is_prefetched_that_begins_before_its_page() {
     for scheduler in common::by_translation_page() {
@@ -62,8 +62,8 @@ fn a_batch_is_prefetched_that_begins_before_its_page() {
     }
 }
 
-/// Requests that do not touch each other, each with cuts into pieces that arrive at one time, and the number
-/// of the piece that arrives first; the others follow from there, on either side.
+/// Requests that do not touch each other, each to be cut into pieces that arrive at one time. The fourth number is
+/// that of the piece that arrives first; the others follow from there, on either side.
 fn load() -> impl Strategy<Value = Vec<(Op, u64, u64, u64, u64)>> {
     let op = prop_oneof![Just(Op::Read), Just(Op::Write)];
     prop::collection::vec((op, 0u64..4, 1u64..8, 0u64..8, 0u64..300_000), 1..80)
@@ -104,7 +104,7 @@ proptest! {
         }
     }
 
-    /// Any load, under every scheduler, on a device in check mode: what schedulers count stays true.
+    /// Any load, under every scheduler, on a device in check mode: what schedulers count stays correct.
     #[test]
     fn schedulers_count_what_grows(
         requests in prop::collection::vec((0u8..24, 0u64..96, 1u64..40, 0u64..400_000), 1..250),

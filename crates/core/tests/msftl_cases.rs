@@ -73,8 +73,7 @@ fn the_user_space_and_the_directory_are_those_of_the_paper() {
     }
 }
 
-/// Writes 16 KiB at a time, in order or at random, as many as the user space has; returns the chunks and the
-/// report.
+/// Writes as many chunks of 16 KiB as the user space has, in order or at random; returns the chunks and the report.
 fn written(settings: &Settings, random: bool) -> (Vec<u64>, Report) {
     let chunks = settings.user_bytes() / (16 << 10);
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(7);
@@ -102,7 +101,7 @@ fn sequential_writes_program_one_and_a_half_pages_a_flush_in_pages_and_one_in_sm
     }
 }
 
-/// Returns the distinct units of each flush, in whole pages, and their mean for uniform chunks.
+/// Each flush programs its distinct units, in whole pages; the mean is the expected one for uniform chunks.
 #[test]
 fn random_writes_program_the_units_of_each_flush() {
     for unit in UNITS {
@@ -150,8 +149,9 @@ fn write(time_ns: u64, lpn: u64) -> Record {
 
 const FLUSH: Record = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
 
-/// Four writes to two units: the fourth carries the flush, one page without a source. Four more writes, to
-/// one of those units, another of the same page and two new ones: one source read, one page.
+/// Four writes to two units: the fourth carries the flush, which programs one page and reads no source. Four more
+/// writes, to one of those units, another unit of the same page and two new ones: the flush reads one source and
+/// programs one page.
 #[test]
 fn a_flush_reads_each_page_once_and_gathers_units() {
     let first = [0, 1, 128, 129].map(|lpn| write(0, lpn));
@@ -209,7 +209,8 @@ fn reads_fetch_units_and_writes_nothing() {
     assert_eq!(report.mapping.translation_reads, 2);
 }
 
-/// A flush by the host is a mapping flush, or only pads data; the count to the next one begins at 0.
+/// A flush by the host is a mapping flush, or only pads data; after a mapping flush, the count to the next one begins
+/// at 0.
 #[test]
 fn a_flush_of_the_host() {
     for (mappings, flushes, after_six) in [(true, 1, 2), (false, 0, 1)] {
@@ -223,7 +224,7 @@ fn a_flush_of_the_host() {
         records.extend([3, 4, 5, 6].map(|lpn| write(0, lpn)));
         let (report, _) = checked(&settings, records.clone());
         assert_eq!(report.mapping.flushes, after_six, "{mappings}");
-        // A second one has nothing to write.
+        // A second flush has nothing to write.
         records.truncate(4);
         records.push(FLUSH);
         assert_eq!(checked(&settings, records).0.mapping.flushes, flushes);

@@ -106,7 +106,7 @@ proptest! {
         report(&settings, ready, workload(&settings, &steps));
     }
 
-    /// A whole share in order equals `fill`.
+    /// `mapped` with the whole share, in order, equals `fill`.
     #[test]
     fn mapped_whole_and_in_order_is_fill(
         settings in device(), steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 1..150),
@@ -223,8 +223,8 @@ fn a_random_share_is_uniform() {
         let pages = settings.user_pages() as u32;
         let laid: Vec<u32> = (0..pages).filter(|&lpn| ready.has_data(lpn)).collect();
         assert_eq!(laid.len(), pages as usize / 4);
-        // Chi-squared over 32 stretches of the capacity, with 31 degrees of freedom: 70 is beyond 99.99 %
-        // even for draws with replacement.
+        // Chi-squared over 32 stretches of the capacity, with 31 degrees of freedom: 70 is beyond the 99.99 %
+        // quantile even for draws with replacement.
         let mut counts = [0u32; 32];
         laid.iter().for_each(|&lpn| counts[(u64::from(lpn) * 32 / u64::from(pages)) as usize] += 1);
         let expected = f64::from(pages) / 4.0 / 32.0;
@@ -237,8 +237,8 @@ fn a_random_share_is_uniform() {
     }
 }
 
-/// This many draws with replacement leave 1 - e^-SHARE of the pages with data; a page drawn twice leaves an
-/// invalid one behind.
+/// SHARE times as many draws with replacement as there are pages leave 1 - e^-SHARE of the pages with data; a page
+/// drawn twice leaves an invalid one behind.
 #[test]
 fn random_writes_leave_the_shares_of_draws_with_replacement() {
     for kind in common::page_mapped_both_ways() {
@@ -305,7 +305,7 @@ fn withheld_blocks_are_the_free_ones() {
     assert_eq!(erased(&settings, 16), (1, 0));
 }
 
-/// Stops as soon as it is told to.
+/// Stops preconditioning at the first call.
 struct Stop(u64);
 
 impl Observer for Stop {

@@ -339,7 +339,8 @@ fn a_cut_keeps_what_was_flushed() {
         simulation.advance(now_ns + 3_000_000, &mut both).unwrap();
         let answered = both.answers.len();
         assert!(answered < 251, "some are under way");
-        // Regression: after the recovery nothing could be submitted that came before what was lost.
+        // Regression: after the recovery nothing could be submitted that was to arrive before a request that had been
+        // lost.
         let later = pages(now_ns + 3_600_000_000_000, Op::Read, 4096, 0, 1);
         simulation.submit(later).unwrap();
         let cut = simulation.cut(7).unwrap();
@@ -418,7 +419,7 @@ fn whoever_follows_is_told_of_every_move() {
     }
 }
 
-/// When the cells begin and end to work on each program and erasure, by number.
+/// When the cells begin and end their work on each program and erasure, by number.
 #[derive(Default)]
 struct Cells(HashMap<u32, (Operation, u64, u64)>);
 
@@ -433,8 +434,8 @@ impl Observer for Cells {
     }
 }
 
-/// Where pages go to any chip, the new version of a page may be under way on another one: the block with the
-/// old version is not erased before that has ended, or a power cut could take both.
+/// Where pages go to any chip, the new version of a page may be under way on another chip. The block with the old
+/// version is not erased before that program has ended; otherwise a power cut could take both versions.
 #[test]
 fn a_block_outlasts_the_programs_that_take_its_place() {
     let mut settings = common::small("page", 4);

@@ -187,7 +187,7 @@ fn reserve_and_chips_are_accounted_for() {
     }
 }
 
-/// One request in five or ten trims a page in use, each with equal probability; the others write.
+/// One request in five or ten trims a page in use, drawn uniformly; the others write.
 #[test]
 fn trims_make_room() {
     for q in [0.1, 0.2] {

@@ -32,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The circles of files that exist: the first file of each, and how many files. The list may only shrink.
+/// The circles of files that exist: the first file of each, and how many files it has. The list may only shrink.
 const CIRCLES: &[(&str, usize)] = &[
     ("capi/src/handle.rs", 2),
     ("config/src/document.rs", 4),
@@ -57,7 +57,7 @@ const CIRCLES: &[(&str, usize)] = &[
 const LONGEST_FILE: usize = 400;
 const LONGEST_FUNCTION: usize = 60;
 
-/// Collects the files below a folder whose names end so.
+/// Collects the files below a folder that have one of these extensions.
 fn walk(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -190,7 +190,7 @@ const TICS: &[(&[&str], &str)] = &[
 const AFTER_NO: &[&str] =
     &["better", "earlier", "farther", "higher", "larger", "later", "less", "longer", "more", "smaller"];
 
-/// How the first line of a function that returns something does not begin.
+/// How the first line of a function that returns something must not begin.
 const NOUNS: &[&str] = &["A ", "All ", "An ", "How ", "Its ", "The ", "This ", "What "];
 
 /// Returns all text that people read and this test judges: sources, scripts, headers and presets.

@@ -39,8 +39,8 @@ impl Observer for Kept {
     }
 }
 
-/// Makes bursts of requests of one to four pages, skewed so that garbage collection and the mapping cache
-/// work.
+/// Makes bursts of requests of one to four pages, skewed so that garbage collection and the mapping cache have work
+/// to do.
 fn trace(settings: &Settings, requests: u64) -> Vec<Record> {
     let (pages, mut state, mut time_ns) = (settings.user_pages(), 0x9E37_79B9_7F4A_7C15_u64, 0);
     let mut records = Vec::new();
@@ -73,7 +73,7 @@ fn observed(settings: &Settings, wanted: bool) -> (Report, Kept) {
     (report, kept)
 }
 
-/// Returns a small device with everything that makes steps: collection, mapping misses, prefetches, buses.
+/// Returns small devices with everything that makes steps: collection, mapping misses, prefetches, buses.
 fn devices() -> Vec<(String, Settings)> {
     let mut all = Vec::new();
     for (channels, chips, transfer_ps) in [(1, 1, 0), (1, 1, 2_500), (2, 2, 0), (2, 2, 2_500), (3, 1, 10_000)]
@@ -198,7 +198,7 @@ fn nothing_overlaps_and_all_is_within_its_request() {
         let (_, kept) = observed(&settings, true);
         let channels = settings.flash.channels;
         let tracks = Tracks::new(&settings);
-        // By LUN: its cells, and its transfers if they are drawn separately.
+        // For each LUN, when its cells are free, and its transfers if they are drawn separately.
         let mut free_at = vec![[0; 2]; settings.flash.luns() as usize];
         let mut bus_free = vec![0; channels as usize];
         let done: std::collections::HashMap<u64, &Completion> =

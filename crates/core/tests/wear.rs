@@ -12,7 +12,7 @@ use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Runs a full device; 95 % of the writes go to a twentieth of it, or all of them are uniform.
+/// Runs a full device; 95 % of the writes, or all of them if `frozen`, go to a twentieth of it.
 fn hot_and_cold(settings: &Settings, writes: u64, frozen: bool, check: bool) -> Report {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -38,8 +38,8 @@ fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     settings
 }
 
-/// How much may exceed the threshold: a block past it is moved when it is next erased, unless it is used and
-/// erased again within the same host write, as a randomly chosen one may be twice as often.
+/// By how much the spread may exceed the threshold: a block past the threshold is moved when it is next erased,
+/// unless it is used and erased again within the same host write, as a randomly chosen one may be twice as often.
 const SLACK: u32 = 16;
 
 fn spread(report: &Report) -> u32 {

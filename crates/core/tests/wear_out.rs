@@ -101,7 +101,7 @@ fn a_device_ages_to_read_only() {
     }
 }
 
-/// With enough blocks in reserve every block is used to its limit, and levelling brings it nearer to that.
+/// With enough blocks in reserve every block would be used to its limit; levelling brings the device nearer to that.
 #[test]
 fn levelling_prolongs_life() {
     let mut lives = Vec::new();
@@ -259,7 +259,7 @@ fn contradictions_say_what_to_do() {
     settings.flash.pe_cycles = 30;
     let refused = check(&settings).unwrap_err();
     assert!(refused.key == "flash.endurance" && refused.message.contains("flash.pe_cycles"), "{refused}");
-    // Regression: hybrid FTLs were not asked, and panicked.
+    // Regression: hybrid FTLs were not checked, and panicked.
     for kind in common::hybrids() {
         settings.ftl.kind = kind.into();
         assert_eq!(check(&settings).unwrap_err().key, "flash.endurance", "{kind}");

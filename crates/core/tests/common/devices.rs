@@ -136,7 +136,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             }
             let entry = u64::from(settings.ftl.entry_bytes);
             settings.ftl.mapping_cache_bytes = (cache > 0).then_some(entry);
-            // The cache is at least as large as the FTL needs it.
+            // The cache is at least as large as the FTL needs it to be.
             while check(&settings).is_err_and(|fault| fault.key == "ftl.mapping_cache") {
                 settings.ftl.mapping_cache_bytes =
                     settings.ftl.mapping_cache_bytes.map(|bytes| bytes + entry);

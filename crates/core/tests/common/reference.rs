@@ -216,7 +216,7 @@ impl Model {
     /// FAST: reclaims the oldest RW log block.
     fn reclaim(&mut self, chip: usize) {
         let victim = self.chips[chip].random.remove(0);
-        // In the order of their first page.
+        // In the order of each block's first page in the victim.
         let mut blocks: Vec<u32> = Vec::new();
         for page in victim.iter().filter(|page| self.is_new(page)) {
             let block = page.unwrap().0 / self.block_pages;
@@ -270,8 +270,8 @@ impl Model {
         self.chips[chip].random.last_mut().unwrap().push(Some(page));
     }
 
-    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log
-    /// block if it begins another.
+    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log block if
+    /// the request begins another.
     fn begins_sequential(&mut self, first: u32) -> bool {
         let (block, offset) = (first / self.block_pages, first % self.block_pages);
         let chip = self.chip(block);
