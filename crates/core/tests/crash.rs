@@ -237,7 +237,7 @@ fn found_before() {
     }
 }
 
-/// How many erases blocks last, and how many spare blocks each chip has; or no limit.
+/// Draws how many erases blocks last and how many spare blocks each chip has, or no limit.
 fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
     prop_oneof![Just(None), (5u32..40, 0u32..4).prop_map(Some)]
 }

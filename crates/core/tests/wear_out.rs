@@ -101,7 +101,7 @@ fn a_device_ages_to_read_only() {
     }
 }
 
-/// With enough blocks in reserve every block would be used to its limit; levelling brings the device nearer to that.
+/// Only with enough blocks in reserve is every block used to its limit; levelling brings the device nearer to that.
 #[test]
 fn levelling_prolongs_life() {
     let mut lives = Vec::new();
