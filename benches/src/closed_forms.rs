@@ -1,8 +1,8 @@
 //! Closed forms of write amplification, which the simulator is tested against.
 //!
-//! Everywhere `a` is physical over logical pages, `b` pages per block, and the result is
-//! programs per host write in the steady state of uniform random writes, for many blocks. For a
-//! device with reserve and frontier take `a` from [`effective_ratio`], or use [`shared_frontier`].
+//! Everywhere `a` is the ratio of physical to logical pages, `b` pages per block, and the result is programs per host
+//! write in the steady state of uniform random writes, for many blocks. For a device with reserve and frontier take
+//! `a` from [`effective_ratio`], or use [`shared_frontier`].
 //!
 //! Sources: Bux and Iliadis 2010 (greedy); Desnoyers, SYSTOR 2012, and Xiang and Kurkoski 2012
 //! (FIFO); Van Houdt, SIGMETRICS 2013 (d-choices).
@@ -17,9 +17,8 @@ pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logica
 /// writes, with garbage collection when it is full, as in ftlab.
 ///
 /// Such a frontier is not half empty: the copies of a victim fill it at once up to the last `b / A` pages,
-/// and while the host writes those, half of them are empty on average. So `1 / 2A` of a block has to be
-/// subtracted instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs
-/// by 2 %.
+/// and while the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be
+/// subtracted instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
 pub fn shared_frontier(
     blocks: u32,
     reserve: u32,

@@ -87,7 +87,7 @@ impl Device {
         self.programs += 1;
     }
 
-    /// Opens an erased block; collects garbage until there is another one.
+    /// Opens an erased block; collects garbage until there is another erased block.
     fn open(&mut self, chip: usize) {
         self.begin_block(chip);
         while self.chips[chip].erased.is_empty() {

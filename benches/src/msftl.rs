@@ -63,7 +63,7 @@ const FTLS: &[Ftl] = &[
     },
 ];
 
-/// Writes of one chunk each, as many as the user space has.
+/// Writes of one chunk each, as many as there are chunks in the user space.
 struct Chunks {
     next: u64,
     chunks: u64,
@@ -149,7 +149,7 @@ fn compare(ftl: &Ftl, pattern: &str, report: &Report) -> bool {
     agrees
 }
 
-/// Runs the named case, or all.
+/// Runs the named case, or all cases.
 pub fn msftl(name: Option<&str>, pattern: Option<&str>) -> ExitCode {
     let all = match name {
         None => &["sequential", "random"][..],

@@ -87,8 +87,8 @@ pub fn tiny(kind: &str) -> Settings {
     settings
 }
 
-/// Does the same with logical pages smaller than the NAND page, which gather in page buffers if the FTL has
-/// those; pages go to the chips in turn.
+/// Does the same with logical pages smaller than the NAND page, which gather in page buffers if the FTL has page
+/// buffers; pages go to the chips in turn.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
     if !maps_blocks(&settings) {

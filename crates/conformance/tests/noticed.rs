@@ -136,9 +136,9 @@ fn a_block_that_stays() {
 #[derive(Clone, Debug)]
 struct Turns {
     writes: u64,
-    /// Copies go to a front that does not exist.
+    /// Whether copies go to a front that does not exist.
     beyond: bool,
-    /// It forgets whose turn it is when the device is saved.
+    /// Whether it forgets whose turn it is when the device is saved.
     forgets: bool,
     /// It has more fronts for a real space than it says it has without one.
     grows: Option<u32>,

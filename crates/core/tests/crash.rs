@@ -293,7 +293,7 @@ fn a_short_workload_is_cut_again_and_again() {
     assert!(refused.to_string().contains("writes nothing"), "{refused}");
 }
 
-/// New versions of even pages, of odd ones, and copies, each in blocks of their own.
+/// New versions of even pages, new versions of odd pages, and copies go to separate blocks.
 #[derive(Clone, Debug)]
 struct Apart;
 

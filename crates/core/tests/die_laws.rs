@@ -119,7 +119,7 @@ proptest! {
     }
 
     /// Whatever the options: every request completes, no resource is busy for longer than the run, every
-    /// invariant of check mode holds, and a second run gives the same.
+    /// invariant of check mode holds, and a second run gives the same completions.
     #[test]
     fn all_options_together_keep_every_invariant(
         settings in device(),

@@ -245,7 +245,7 @@ fn a_flush_waits_for_the_page_buffer() {
     assert_eq!((report.mapping.flushes, report.flash.programs[Cause::Host]), (2, 2));
 }
 
-/// Data that garbage collection moves counts towards the amount, unless only the user's data does.
+/// Data that garbage collection moves counts towards the amount, unless only the user's data is to count.
 #[test]
 fn moved_data_counts_unless_told_otherwise() {
     let flushes = |moved| {

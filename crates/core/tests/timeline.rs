@@ -104,7 +104,7 @@ fn devices() -> Vec<(String, Settings)> {
             all.push((format!("{kind} {channels}x{chips}, {transfer_ps} ps/B"), one));
         }
     }
-    // Dies and planes work in parallel, with everything that overlaps.
+    // Dies and planes work in parallel, with every kind of overlap.
     for (multi_plane, cached, kind) in [
         (MultiPlane::Off, false, "dftl"),
         (MultiPlane::Free, false, "cdftl"),

@@ -177,7 +177,7 @@ fn a_prefetch_takes_its_room_from_one_node() {
 #[test]
 fn selective_prefetching_goes_on_when_nodes_leave() {
     let mut device = Device::new(&small(Some(7 * 14)));
-    // Seven nodes enter: +3, off; +3, off; +1.
+    // Seven nodes enter: at +3 prefetching goes off, at the next +3 it would again, and +1 is left.
     for page in 0..7 {
         device.read(page * PAGE, 1);
     }

@@ -23,7 +23,7 @@ impl Ignored {
         self.unless(used, &paths.filter(|path| !apart.contains(path)).collect::<Vec<_>>(), why);
     }
 
-    /// Whether a key is among the ignored ones.
+    /// Whether a key is among the ignored keys.
     fn has(&self, key: &str) -> bool {
         self.found.iter().any(|found| found.key == key)
     }

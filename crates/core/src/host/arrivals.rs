@@ -32,7 +32,7 @@ pub trait Arrivals {
     /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
     fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
 
-    /// Notes that a request just taken became part of a pending one: both complete with that one.
+    /// Notes that a request just taken became part of a pending one, and completes together with it.
     fn merged(&mut self, pending: &mut Request, taken: &Request);
 
     /// Notes that a request has completed.

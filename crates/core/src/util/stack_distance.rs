@@ -221,7 +221,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngCore;
 
-    /// Returns the misses of an LRU cache, found by simulating one.
+    /// Returns the number of misses of an LRU cache, found by simulating the cache.
     fn misses(stream: &[u32], items: u32, capacity: u32) -> u64 {
         let mut order: Vec<u32> = Vec::new();
         let mut misses = 0;

@@ -78,7 +78,7 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
     settings.flash.ecc_unit_bytes = 1;
     settings.ftl.own.msftl.segment_bytes = 64 << (amount % 4);
     settings.ftl.flush_bytes = Some(1 + amount * u64::from(settings.flash.page_bytes) / 8);
-    // Sometimes a bounded cache; FTLs that can flush by amount sometimes do not.
+    // The cache is sometimes bounded, and FTLs that can flush by amount sometimes do not do so.
     let bounded = amount.is_multiple_of(3);
     settings.ftl.mapping_cache_bytes = bounded.then(|| (1 + amount) * u64::from(settings.ftl.entry_bytes));
     if settings.ftl.kind != "dftl" && amount.is_multiple_of(2) {

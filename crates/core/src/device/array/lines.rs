@@ -70,7 +70,8 @@ impl Overlap {
         }
     }
 
-    /// Returns where [`Overlap::alike`] lists the reads with this page's number in its block, if it does.
+    /// Returns where [`Overlap::alike`] lists the reads with this page's number in its block, if such reads are
+    /// listed.
     pub(super) fn alike_at(&self, lun: u32, page: u32) -> Option<usize> {
         let offset = self.pages_per_block.rem(page);
         let at = lun as usize * self.pages_per_block.get() as usize + offset as usize;

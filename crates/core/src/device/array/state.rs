@@ -23,7 +23,7 @@ pub struct Overlaps {
 /// The state of a step beyond [`Queued`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
-    /// The step's number: each new step gets the next one.
+    /// The step's number: each new step gets the next number.
     pub number: u64,
     /// Neighbours in its lists: [`super::lines`].
     pub links: [Neighbours; 3],

@@ -1,4 +1,4 @@
-//! Garbage collection while chips are idle (`ftl.gc_background`), one step at a time on each.
+//! Garbage collection while chips are idle (`ftl.gc_background`), one step at a time on each chip.
 //!
 //! A chip is **idle** if it has no step in its queue and nothing that the device holds waits for it: no
 //! waiting request touches it, and no flush waits (a flush needs every chip). Where logical pages are smaller
