@@ -251,8 +251,7 @@ impl FileHost {
         }
     }
 
-    /// Lets the clients continue that waited for pages of a file, if no page of it is being read or written any
-    /// more.
+    /// Wakes the clients that waited for pages of a file, if no page of it is being read or written any more.
     fn no_longer_busy(&mut self, inode: u32) {
         if self.cache.busy_of(inode) == 0 {
             self.wake(|blocked| blocked == Blocked::Busy(inode));

@@ -64,8 +64,8 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// Makes a connection keep the time until `due`, unless another one keeps it already; with `None` the
-    /// connection leaves it. `kept` is the moment that the connection wakes for.
+    /// Makes a connection keep the time until `due`, unless another one does already; with `None` it stops doing
+    /// so. `kept` is the moment that the connection wakes for.
     pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
         let due = due.filter(|due| *due < Instant::now() + LOOK);
         let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));

@@ -18,8 +18,8 @@ use crate::socket::Stream;
 const CHUNK: usize = 256 << 10;
 /// Bytes of data and replies after which replies are sent before more is received: about what a socket holds.
 const BATCH: usize = 128 << 10;
-/// How long a wait takes that probably consists mostly of waking a processor: waking may take ten times as long as
-/// answering, while a wait on a processor that is awake takes less.
+/// The duration of a wait that is probably spent mostly on waking a processor: waking may take ten times as long
+/// as answering, while a wait on a processor that is awake takes less.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
 /// Number of messages that a thread awaits without sleeping after such a wait; then it sleeps again, to measure
 /// how long the wait takes.

@@ -94,7 +94,7 @@ impl Files {
         let sink: Arc<dyn Sink> = pending.clone();
         let mut answered = Vec::new();
         self.shared.with_engine(&mut answered, |engine| {
-            // The kernel sees a request that is dropped unanswered fail with EIO.
+            // A request that is dropped unanswered fails with EIO.
             if self.shared.stopping.load(Ordering::Relaxed) {
                 return Ok(());
             }

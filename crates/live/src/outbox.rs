@@ -195,7 +195,7 @@ impl Sink for Outbox {
     fn put(&self, reply: Vec<u8>, charged: usize) {
         let mut waiting = self.open();
         waiting.open -= 1;
-        // From here on, the reply's own bytes are charged instead.
+        // From here on, the reply's own bytes are charged instead of the request's.
         let bytes = if waiting.dead { 0 } else { reply.len() };
         waiting.charged += bytes;
         self.discharge(&mut waiting, charged);

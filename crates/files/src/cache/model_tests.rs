@@ -43,7 +43,7 @@ impl Radix {
         }
     }
 
-    /// Returns the bytes of its nodes: one for every group of 64, 4096, ... numbers that contains one of its own.
+    /// Returns the bytes of its nodes: one node for every group of 64, 4096, ... numbers that contains a key.
     fn bytes(&self) -> u64 {
         let nodes = |level: u32| {
             let of = |key: &u32| u64::from(*key) >> (6 * level);
@@ -215,7 +215,7 @@ enum Step {
     Forget(bool),
 }
 
-/// Compares what each policy takes along with a dirty page with what the model does.
+/// Checks each policy against the model: which pages it takes along with a dirty one.
 fn flush(
     cache: &PageCache,
     model: &Model,

@@ -34,8 +34,8 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Returns the policy for flash blocks of this many bytes, and its name; `Auto` is resolved by whether the
-    /// scheduler cooperates.
+    /// Returns the policy for flash blocks of this many bytes, and its name; what `Auto` means depends on whether
+    /// the scheduler cooperates.
     pub fn new(stated: FlushPolicy, cooperates: bool, bytes: u64) -> (Policy, FlushPolicy) {
         match stated {
             FlushPolicy::Auto if !cooperates => (Policy::Baseline, FlushPolicy::Baseline),

@@ -206,7 +206,7 @@ impl Flights {
                             Some(several) => self.issuing.extend(several),
                             None => self.issuing.push(request),
                         }
-                        // Where several submissions write the same page, the last one submitted must win.
+                        // Of several submissions that write the same page, the last one submitted wins.
                         self.issuing.sort_unstable();
                     }
                 }

@@ -201,7 +201,7 @@ impl Engine {
             Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
             _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
         }
-        // Of the submissions, only a write can carry FUA itself.
+        // Only a write carries FUA itself; the other commands are followed by a flush.
         self.tickets[ticket].flush =
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
     }

@@ -84,7 +84,7 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// Makes the supply of a device from its file, old or new, and the payload.
+    /// Makes the power supply and the payload of a device whose file exists already or is being made.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();
@@ -268,8 +268,8 @@ impl Engine {
         let report = self.simulation.report();
         let Some(mut supply) = self.supply.take() else { return };
         supply.last = Some(Box::new(report));
-        // When operations in service end is known only once they have. Whatever else happens after the cut is
-        // discarded.
+        // The end of an operation in service is known only once it has ended. Whatever else happens after the cut
+        // is discarded.
         let decided = supply.queue.len();
         let answers = std::mem::take(&mut self.heard.answers);
         while supply.is_under_way(decided)
@@ -340,7 +340,7 @@ impl Engine {
     /// Returns the FTL's state, if loading it gives the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
-        // A checkpoint lacks the additional state that these keep.
+        // A checkpoint does not include the additional state that these keep.
         if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
             return None;
         }

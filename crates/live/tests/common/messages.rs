@@ -143,7 +143,7 @@ impl Understood {
             Some(other) => return Err(format!("a reply begins with {other:#x}")),
         };
         let length = if magic == 1 { number(bytes, 16, 4).unwrap_or(0) as usize } else { 0 };
-        // Of a chunk of data, the offset at its beginning must be there too.
+        // A chunk of data begins with its offset, which must have arrived too.
         let Some(cookie) = number(bytes, 8, 8).filter(|_| bytes.len() >= header + length.min(8)) else {
             return Ok(None);
         };
