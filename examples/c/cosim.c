@@ -3,8 +3,8 @@
  * owns the time: its event loop asks the device when something can happen there, and moves both on to whatever comes
  * first. A process that misses the cache blocks until the device has completed its read; the CPU runs another.
  *
- * What it prints is what the cache does to it: one row per size of the cache. Each size has a device of its own;
- * with `threads` as argument, a thread of its own too, and the numbers are the same.
+ * It prints what the size of the cache changes: one row per size. Each size has a device of its own; with `threads`
+ * as argument, each has a thread of its own too, and the numbers are the same.
  *
  *     cc cosim.c $(pkg-config --cflags --libs ftlab) -pthread -o cosim
  */
@@ -33,7 +33,7 @@ struct computer {
     uint64_t hits, reads, writes, read_ns;
 };
 
-/* Ends the program where the library refuses: the only errors here are mistakes of this program. */
+/* Ends the program if the library refuses a call: the only errors here are mistakes of this program. */
 static int checked(int code, const ftlab_sim *device)
 {
     if (code < 0) {
@@ -123,7 +123,7 @@ static void completed(struct computer *c, const ftlab_completion *done)
         if (process->waits_for != done->id)
             continue;
         process->waits_for = 0;
-        /* Another may have brought the page in meanwhile. */
+        /* Another process may have brought the page in meanwhile. */
         if (!c->frame_of[process->page])
             load(c, process->page);
         touch(c, process);

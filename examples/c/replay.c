@@ -28,7 +28,7 @@ static void fail(const char *what, const char *which)
     exit(1);
 }
 
-/* A row of the trace; 0 if it is none. */
+/* Reads a row of the trace; returns 0 if the line is not one. */
 static int read_row(const char *line, ftlab_request *request)
 {
     char *at;
@@ -94,7 +94,7 @@ static void replay(ftlab_sim *device, const ftlab_request *requests, size_t left
         uint64_t now_ns;
         checked(ftlab_submit_many(device, requests, chunk, NULL, NULL), device);
         checked(ftlab_now_ns(device, &now_ns), device);
-        /* Up to the first of them; the time of an arrival is reached when all that arrive then are known. */
+        /* To just before the first of them: all requests that arrive at a time must be known before it is reached. */
         if (requests->at_ns > now_ns) {
             do {
                 more = checked(ftlab_advance(device, requests->at_ns - 1, done, room, &count), device);

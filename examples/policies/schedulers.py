@@ -51,12 +51,13 @@ class Row(ftlab.HostScheduler):
 class Rb(ftlab.HostScheduler):
     """Request batched (Ji et al., TCAD 2018, section V-B).
 
-    Requests of a half that share a translation page go as one batch, the oldest batch of reads first.
+    Reads that share a translation page go as one batch, and so do writes; the oldest batch of reads goes
+    first.
     """
 
     def __init__(self) -> None:
         self.created = 0
-        # Batches of reads and of writes, oldest first, by translation page; a flush has its own.
+        # Batches of reads and of writes, oldest first, by translation page; a flush has a batch of its own.
         self.halves: tuple[dict[object, tuple[int, list[int]]], ...] = ({}, {})
 
     def admit(self, request: Request) -> int:

@@ -32,7 +32,7 @@ impl Failure {
         Failure::invalid(format!("op is '{shown}'; it is one of R, W, T (trim) and F (flush)"))
     }
 
-    /// Adds to the failure the row of the argument that it concerns, where there are several.
+    /// Adds to the failure the row that it concerns, for an argument that has several.
     pub fn in_row(self, row: usize) -> Failure {
         Failure { text: format!("row {row}: {}", self.text), ..self }
     }

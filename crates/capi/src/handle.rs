@@ -50,7 +50,7 @@ unsafe fn text_of<'a>(text: *const c_char, argument: &str) -> Result<&'a str, Fa
 }
 
 /// # Safety
-/// The strings of `options` are NULL or valid strings, and there are as many as it says.
+/// The strings of `options` are NULL or valid strings, and there are `set_count` of them in `set`.
 unsafe fn overrides(options: &ftlab_options) -> Result<Vec<Override>, Failure> {
     if options.set.is_null() && options.set_count > 0 {
         return Err(Failure::null("options->set"));
@@ -127,7 +127,7 @@ impl<'a> Taken<'a> {
     }
 
     fn object(&mut self) -> &mut Object {
-        // SAFETY: whoever set the flag has exclusive access until it is dropped.
+        // SAFETY: whoever set the flag has exclusive access until `Taken` is dropped.
         unsafe { &mut *self.0.object.get() }
     }
 }
@@ -167,7 +167,7 @@ pub unsafe fn close(sim: *mut ftlab_sim) -> c_int {
     // SAFETY: see above.
     let Some(shared) = (unsafe { sim.as_ref() }) else { return FTLAB_OK as c_int };
     let Some(taken) = Taken::take(shared) else { return FTLAB_BUSY as c_int };
-    // It stays taken: there is nothing to return it to.
+    // The object stays taken: there is nothing to return it to.
     std::mem::forget(taken);
     // SAFETY: it is from `Box::into_raw`, and nobody else has it.
     let object = unsafe { Box::from_raw(sim) };

@@ -90,7 +90,7 @@ impl Object {
             return Ok(FTLAB_MORE);
         }
         let free = (capacity - *heard.filled) as u64;
-        // If everything outstanding fits, there is no reason to stop.
+        // If everything outstanding fits the buffer, there is no reason to stop.
         heard.room = if outstanding <= free { u64::MAX } else { free.max(u64::from(capacity == 0)) };
         let stopped = if let Some(until_ns) = until_ns {
             simulation.advance(until_ns, &mut heard)?;

@@ -214,7 +214,7 @@ struct Case {
     now_ns: u64,
     submitted: u64,
     open: BTreeSet<u64>,
-    /// Requests not known to have completed when the power was cut.
+    /// Requests not known to have completed when the power was cut; completions that were kept may still come.
     lost: BTreeSet<u64>,
     on: bool,
 }
@@ -272,7 +272,7 @@ impl Case {
     /// Moves time on; returns the code.
     fn drive(&mut self, until_ns: Option<u64>, room: usize) -> Result<c_int, String> {
         let (code, done) = advance(self.sim, until_ns, room);
-        // Completed before the power was cut, and was kept.
+        // Whether the last one completed before the power was cut, and was kept.
         let mut old = false;
         for done in &done {
             old = self.lost.remove(&done.id);
@@ -325,7 +325,7 @@ impl Case {
                 let code = unsafe { ftlab_cut(sim, self.odd(), &mut report) };
                 if code == OK {
                     self.on = false;
-                    // Some may have completed and been kept because they did not fit.
+                    // Some requests may have completed and been kept because they did not fit the buffer.
                     self.lost.append(&mut self.open);
                 }
                 Ok(code)

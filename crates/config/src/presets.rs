@@ -11,7 +11,7 @@ pub struct Preset {
     pub text: &'static str,
 }
 
-/// The presets; one line adds one: its name, its file's first comment, its file.
+/// The presets; to add one, add an entry with its name, its file's first comment and its file.
 const PRESETS: &[Preset] = &[
     Preset {
         name: "map-plus",

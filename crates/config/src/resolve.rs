@@ -68,7 +68,8 @@ struct Layers {
 /// Resolves a configuration.
 ///
 /// # Errors
-/// The first mistake: those in the file come first, in line order, then those in the options, in order, then values that do not fit together.
+/// The first mistake: those in the file come first, in line order, then those in the options, in order, then
+/// values that do not fit together.
 pub fn resolve(base: Base<'_>, overrides: &[Override]) -> Result<Resolved, ConfigError> {
     let mut layers = Layers::default();
     let mut document = document::Document::default();
@@ -174,8 +175,8 @@ fn named_once(origin: &str, key: &str) -> String {
 }
 
 impl Layers {
-    /// Makes a message about a key at the place that the user can change: where the user wrote the key, else
-    /// where the user wrote another key of the message, else the preset's line or the default.
+    /// Makes a message about a key at the place that the user can change: where the user wrote the key, else where
+    /// the user wrote another key that the message names, else the preset's line or the default.
     fn complain(&self, values: &Values, key: &str, message: &str) -> ConfigError {
         let by_user = |path: &&str| self.is_by_user(path);
         let mut involved = involved(key, message);

@@ -69,7 +69,8 @@ fn property(key: &Key) -> Json {
     schema
 }
 
-/// Returns the schema of a text with a unit. A schema cannot express its limits, which the reader checks.
+/// Returns the schema of a quantity: a text with a unit. A schema cannot express its limits, which the reader
+/// checks.
 fn quantity(unit: &Unit) -> Json {
     quantity_behind("", unit)
 }

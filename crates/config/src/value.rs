@@ -35,7 +35,7 @@ fn fault<T>(message: String) -> Result<T, Fault> {
 }
 
 impl Literal {
-    /// Returns a scalar of a TOML document.
+    /// Converts a value of a TOML document.
     pub fn of_toml(value: &DeValue<'_>) -> Literal {
         match value {
             DeValue::String(text) => Literal::Text(text.to_string()),

@@ -427,8 +427,8 @@ fn padding_needs_an_ftl_that_merges() {
     assert!(resolve(Base::Preset("coop-bast"), &[set("host.scheduler", "padding")]).is_ok());
 }
 
-/// Regression: every one of 100,000 wrong keys got its message, which took minutes, though only one was
-/// shown.
+/// Regression: every one of 100,000 wrong keys got a message of its own, which took minutes, though only one
+/// message was shown.
 #[test]
 fn many_mistakes_cost_as_much_as_one() {
     let text: String = (0..100_000).rev().map(|number| format!("k{number}=1\n")).collect();

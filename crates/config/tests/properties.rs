@@ -33,7 +33,7 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
         return (word.into(), Value::Word(word));
     }
     let within = |min: u64, max: u64| {
-        // Values are often small: a geometry of the largest counts is refused as a whole.
+        // Values are often small: a geometry made of the largest counts is always refused.
         let span = (max - min).min(1 << (roll % 64));
         min + if span == u64::MAX { roll } else { roll % (span + 1) }
     };
@@ -127,7 +127,7 @@ proptest! {
         }
     }
 
-    /// The same for texts that are almost configurations, and for options.
+    /// The same holds for texts that are almost configurations, and for options.
     #[test]
     fn nearly_correct_texts_are_answered(parts in prop::collection::vec((0usize..40, 0usize..30, 0usize..60), 1..10)) {
         const VALUES: [&str; 30] = [

@@ -1,12 +1,12 @@
 //! What the host may expect of every logical page after a power cut.
 //!
-//! - A write or trim is durable if it completed before a flush was handed to the device and that flush
-//!   completed before the cut: the page then holds that, or something newer.
+//! - A write or trim is durable if it completed before a flush was handed to the device and that flush completed
+//!   before the cut: the page then holds the data of the write or trim, or something newer.
 //! - A write with FUA is durable when it completes.
 //! - Where logical pages are as large as NAND pages, a write completes when its page is programmed, so every
 //!   completed write is durable, with or without a flush.
-//! - Otherwise the page has some version that was issued since, or the one it had before.
-//! - A page keeps what it had after a recovery, because that is on flash.
+//! - Otherwise the page has some version issued since the last recovery, or the one it had then.
+//! - What a page had after a recovery is durable, because it is on flash.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use ftlab_core::workload::Op;
 /// A state that a page may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Content {
-    /// Sequence number of the data; `None`: none.
+    /// Sequence number of the data; `None`: the page has no data.
     data: Option<u64>,
     durable: bool,
 }
@@ -27,7 +27,7 @@ struct Content {
 pub struct Ledger {
     /// What each page had after the last recovery.
     known: Vec<Option<u64>>,
-    /// What has been done to pages since, in order.
+    /// What writes and trims have done to each page since then, in order.
     since: HashMap<u32, Vec<Content>>,
 }
 
@@ -51,7 +51,7 @@ impl Ledger {
         Ok(Ledger { known: found(ftl, media)?, since: HashMap::new() })
     }
 
-    /// Records a leg that was cut at `time_ns`, and returns the requests that it acknowledged.
+    /// Records a leg that was cut at `time_ns`, and returns the number of requests that it acknowledged.
     pub fn take(
         &mut self,
         leg: &Leg,
@@ -59,7 +59,7 @@ impl Ledger {
         time_ns: u64,
         strict: bool,
     ) -> u64 {
-        // A request that the host has cut at the ends of blocks issues in parts.
+        // A request that the host has cut at block boundaries issues in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
         let issued =
             |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns < time_ns);

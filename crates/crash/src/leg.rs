@@ -1,5 +1,5 @@
-//! A stretch of a device's life up to a power cut: the simulation is run past the cut, so that everything in
-//! service at the cut is known with its end.
+//! A stretch of a device's life up to a power cut: the simulation is run past the cut, so that the end of
+//! everything in service at the cut is known.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,9 +12,9 @@ use ftlab_core::workload::{Op, Record, Source, SourceError, SourceSummary};
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Watches a run.
+/// Watches the run of one leg.
 pub struct Leg<'a> {
-    /// Programs and erases that finish before the cut.
+    /// Number of programs and erases that finish before the cut.
     until: u64,
     go_on: &'a mut dyn FnMut() -> bool,
     over: Arc<AtomicBool>,
@@ -25,14 +25,15 @@ pub struct Leg<'a> {
 }
 
 impl<'a> Leg<'a> {
-    /// Runs up to a cut after this many programs and erases; `go_on` is asked now and then, and may stop it.
+    /// Makes the observer for a cut after this many programs and erases; `go_on` is asked now and then, and may
+    /// stop the run.
     pub fn new(until: u64, go_on: &'a mut dyn FnMut() -> bool) -> Leg<'a> {
         let over = Arc::new(AtomicBool::new(until == 0));
         Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
     }
 
-    /// Returns the number of programs and erases that have finished at the cut: an earlier number, if the
-    /// device turned read-only before the chosen cut.
+    /// Returns the number of programs and erases that have finished at the cut: a smaller number, drawn at random,
+    /// if the device turned read-only before the chosen cut.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let ran = self.operations.count();
         let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;

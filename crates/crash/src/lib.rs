@@ -45,7 +45,7 @@ pub enum Cuts {
         /// Mean number of operations between cuts.
         mean: u64,
     },
-    /// When these numbers of programs and erases have finished, counted from time 0 in ascending order. Those
+    /// When these numbers of programs and erases have finished, in ascending order and counted from time 0; those
     /// of recoveries do not count.
     At(Vec<u64>),
 }
@@ -119,7 +119,7 @@ impl Recoveries {
 /// The outcome of a life.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Summary {
-    /// Cuts, without those of recoveries.
+    /// Number of cuts, without those in recoveries.
     pub cuts: u64,
     /// Whether blocks wore out and the device turned read-only: that cut was the last.
     pub read_only: bool,
@@ -224,7 +224,7 @@ fn panicked(panic: &(dyn Any + Send)) -> String {
     format!("panicked: {}", text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message"))
 }
 
-/// Follows how a device is preconditioned, and may stop it.
+/// Follows the preconditioning of a device, and may stop it.
 struct Beginning<'a>(&'a mut dyn FnMut(&Summary) -> bool);
 
 impl Observer for Beginning<'_> {

@@ -19,9 +19,9 @@ pub(super) enum For {
     Read { inode: u32, index: u32, pages: u32 },
     /// A step of the current commit.
     Commit,
-    /// A buffer's copy of this transaction is written in place.
+    /// Write in place of a buffer's copy that this transaction holds.
     InPlace(u32, Tid),
-    /// Freed blocks are discarded.
+    /// Discard of this many freed blocks, starting from this one.
     Discard(u32, u32),
     /// Part of a direct request.
     Direct(u32),
@@ -41,7 +41,7 @@ pub(super) struct Bio {
     pub token: u64,
     /// The next block I/O of the same request.
     pub next: u32,
-    /// Number in the outbox; 0 once it has left.
+    /// Its number in the outbox; 0 once it has left.
     pub waits: u64,
 }
 

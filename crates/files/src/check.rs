@@ -17,15 +17,15 @@ use ftlab_core::workload::Op;
 #[derive(Clone, Copy, Debug, Default)]
 struct Landed {
     token: u64,
-    /// Version of its logical page when it landed.
+    /// Version of its logical page when the write landed.
     version: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Promise {
-    /// All pages of a file, with their tokens at that moment.
+    /// An fsync of a file has returned: its pages with tokens up to `mark` must be on the device.
     Synced { inode: u32, mark: u64 },
-    /// Pages of a file were requested from the device.
+    /// Pages of a file were requested from the device, which must hold their newest content.
     Read { inode: u32, index: u32, pages: u32 },
 }
 
@@ -52,7 +52,7 @@ impl Check {
         self.paging.pages(Op::Write, block * PAGE, block * PAGE + 1).first
     }
 
-    /// Returns the last token given.
+    /// Returns the last token given out.
     pub(super) fn mark(&self) -> u64 {
         self.last
     }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::fs::Mkfs;
 
-    /// The check detects a page whose write is lost or older, or of which the device has an older version.
+    /// The check detects a page whose write was lost or is stale, or of which the device has an older version.
     #[test]
     fn lost_and_stale_pages_are_found() {
         let mut fs = Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, 1);

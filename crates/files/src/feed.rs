@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// The most steps at one instant; beyond it, nothing will make time move on.
+/// The most steps at one instant; if there are more, time will never move on.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {
@@ -30,8 +30,8 @@ impl Arrivals for FileHost {
         Ok(pool.insert(self.hand_over(id)))
     }
 
-    /// Writes, in order, the dirty pages of all files between two bytes of the device, including pages that
-    /// are submitted and not handed over: the issue range extension (Shim et al., TC 2014, section 5.3.2).
+    /// Writes, in order, the dirty pages of all files between two bytes of the device, including pages that have
+    /// been submitted but not handed over: the issue range extension (Shim et al., TC 2014, section 5.3.2).
     fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
         if self.live == 0 {
             return;

@@ -127,8 +127,8 @@ pub struct FileHost {
     old_ns: Option<u64>,
     commit: Commit,
     bios: Slab<Bio>,
-    /// Block I/Os that have not been handed over, each with its number. If the number in front differs, that
-    /// block I/O has left out of turn.
+    /// Block I/Os not yet handed over, each with the number it had when it was queued. If the front entry's number
+    /// is no longer the `waits` of its block I/O, that one has already left out of turn and the entry is stale.
     outbox: VecDeque<(u32, u64)>,
     submitted: u64,
     /// Whether something has been taken from the outbox since the flusher last looked.
@@ -251,8 +251,7 @@ impl FileHost {
         }
     }
 
-    /// Lets clients continue that waited for pages of a file, now that the last of them has been read or
-    /// written.
+    /// Wakes the clients that waited for pages of a file, if no page of it is being read or written any more.
     fn no_longer_busy(&mut self, inode: u32) {
         if self.cache.busy_of(inode) == 0 {
             self.wake(|blocked| blocked == Blocked::Busy(inode));

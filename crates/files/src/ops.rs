@@ -18,10 +18,10 @@ const LATEST_NS: u64 = u64::MAX / 2;
 pub(super) struct Active {
     pub op: FileOp,
     pub begun_ns: u64,
-    /// How far a read or write has come, in bytes of the file.
+    /// How far a read or write has got, in bytes of the file.
     pub at: u64,
     pub stage: Stage,
-    /// Token mark when an fsync began (check mode).
+    /// The last token when an fsync began (check mode).
     mark: u64,
 }
 
@@ -80,7 +80,7 @@ impl FileHost {
         self.config.operation_ns + ((read + written) * self.config.copy_ps + 500) / 1000
     }
 
-    /// Continues a client's operation.
+    /// Returns a client's operation in progress.
     pub(super) fn active(&mut self, client: u32) -> &mut Active {
         self.clients[client as usize].active.as_mut().expect("one is active")
     }
@@ -111,7 +111,7 @@ impl FileHost {
             }
             Step::Start(op) => {
                 self.start_direct(client, op);
-                // The host's time to submit it.
+                // Submitting it takes the host's time.
                 self.pause(client, self.config.operation_ns)?;
             }
             Step::Await => {
@@ -230,7 +230,7 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// Waits for a commit if that frees blocks; otherwise reports that the workload does not fit.
+    /// Waits for a commit if one would free blocks; otherwise reports that the workload does not fit.
     pub(super) fn no_room(&mut self) -> Result<Blocked, SourceError> {
         let journal = &self.fs.journal;
         let running = (!journal.running.freed.is_empty()).then_some(journal.running.tid);

@@ -23,7 +23,7 @@ section! {
 
 over!(Settings, below: core::Settings);
 
-/// The file host has its defaults.
+/// Gives the file host its defaults.
 impl From<core::Settings> for Settings {
     fn from(below: core::Settings) -> Settings {
         Settings { below, files: Files::default() }
@@ -134,7 +134,7 @@ impl Files {
     }
 }
 
-/// The flusher wakes no more often than this. Each time is an instant of the simulation, and Linux counts in
+/// The shortest period of the flusher. Each time it wakes is an instant of the simulation, and Linux counts in
 /// hundredths of a second.
 const LEAST_PERIOD_NS: u64 = 1_000_000;
 

@@ -48,7 +48,7 @@ pub(super) struct Stats {
     pub(super) pages_written: [u64; 5],
     peak_dirty: u64,
     sampled_ns: Option<u64>,
-    /// Cached pages, dirty pages, trees, global tree.
+    /// Memory over time: cached pages, dirty pages, the files' trees, the global tree.
     memory: [Series; 4],
     pub(super) file_system: metrics::FileSystem,
     failed_ns: Option<u64>,
@@ -146,7 +146,7 @@ impl Stats {
         }
     }
 
-    /// Samples the cache's memory as it was until now: time is about to move on.
+    /// Samples the cache's memory as it was until now; called when time is about to move on.
     pub(super) fn sample(&mut self, now_ns: u64, cache: &PageCache) {
         let dirty = (u64::from(cache.dirty) + u64::from(cache.writeback)) * PAGE;
         self.peak_dirty = self.peak_dirty.max(dirty);

@@ -81,8 +81,8 @@ impl FileHost {
         if waits { Blocked::Busy(inode) } else { Blocked::No }
     }
 
-    /// Returns the number of pages to read ahead: none if the read does not continue the last one; at first
-    /// four times the pages asked for, later twice as many as before, up to the limit (Linux's on-demand
+    /// Returns the number of pages to read ahead: none if the read does not continue the last one; at first four
+    /// times the pages asked for, later twice as many as the last time, up to the limit (Linux's on-demand
     /// read-ahead).
     fn read_ahead(&mut self, client: u32, inode: u32, offset: u64, pages: u32) -> u32 {
         let state = &mut self.clients[client as usize];
@@ -98,8 +98,8 @@ impl FileHost {
         ahead
     }
 
-    /// Reads those of these pages that are not in the cache and have a block; returns whether anything is
-    /// read.
+    /// Reads the pages from `first` to `end` (excluded) that are not in the cache and have a block; returns
+    /// whether there were any.
     fn read_pages(&mut self, inode: u32, first: u32, end: u32) -> bool {
         let mut any = false;
         let mut run: Option<(u32, u32, u32)> = None;
@@ -109,7 +109,7 @@ impl FileHost {
             if absent {
                 self.cache.insert(inode, index, block, block == NONE);
             }
-            // A hole needs no read: it is zeros.
+            // A hole is not read: its content is zeros.
             let wanted = absent && block != NONE;
             any |= wanted;
             run = match run {
@@ -145,7 +145,7 @@ impl FileHost {
         let inode = self.inode(client, file);
         let id = self.directs.insert(DirectRequest { client, op, begun_ns: self.now_ns, bios: 0 });
         self.clients[client as usize].outstanding += 1;
-        // Runs of consecutive blocks; their ends are cut to the bytes requested.
+        // One block I/O for each run of consecutive blocks, cut to the bytes requested.
         let mut at = offset;
         while at < offset + size {
             let begin = self.byte_of(inode, at);

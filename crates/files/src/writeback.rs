@@ -28,7 +28,7 @@ enum CommitStage {
     Idle,
     /// It waits for room in the ring.
     Room,
-    /// Data of the files in it is being written.
+    /// Data of the transaction's files is being written.
     Data,
     /// Descriptors and metadata blocks are being written.
     Log,
@@ -44,7 +44,7 @@ enum CommitStage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
     stage: CommitStage,
-    /// The last transaction that is to be committed.
+    /// The last transaction whose commit has been requested.
     wanted: Tid,
     /// Block I/Os of the stage that are in flight.
     left: u32,
@@ -105,8 +105,8 @@ impl FileHost {
         share(self.config.page_cache_bytes, self.config.background_ppm)
     }
 
-    /// Returns the file that has been dirty longest and has a page to write, if it became dirty at that time
-    /// or before.
+    /// Returns the file that has been dirty longest and has a page to write, if it became dirty at `since_ns` or
+    /// before.
     fn first_dirty(&self, since_ns: u64) -> Option<u32> {
         let mut after = None;
         while let Some((inode, dirtied_ns)) = self.cache.dirty_file(after).filter(|file| file.1 <= since_ns) {

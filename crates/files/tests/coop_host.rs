@@ -154,15 +154,16 @@ fn padding_waits_for_what_it_depends_on() {
         let (report, log) = checked(&settings, trace);
         assert_eq!(merges(&report), [0, 0, 0, 3, 0], "{kind}");
         let issue = 15 * 45_000 + 16 * 240_000 + 500_000;
-        // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins
-        // when the second has read.
+        // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins when the
+        // second issue has finished its reads.
         assert_eq!(log[2].complete_ns, issue + 2 * 15 * 45_000 + 240_000, "{kind}");
         // Padding behind the last completion does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }
 
-/// A write over several blocks is cut, completes once, with its last part, and counts as one in every figure.
+/// A write over several blocks is cut into parts, completes once, with its last part, and counts as one request in
+/// every figure.
 #[test]
 fn writes_over_several_blocks() {
     let mut whole = filled("fast", "coop", 16);

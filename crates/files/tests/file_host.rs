@@ -13,7 +13,7 @@ use ftlab_files::clients::{Clients, FileOp, Kind, Parameters, Step, fio};
 use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 
-/// The same on the paper's FTLs.
+/// Every benchmark runs in check mode on the paper's FTLs too.
 #[test]
 fn every_benchmark_runs_checked_on_hybrid_ftls() {
     for ftl in common::hybrids() {
@@ -28,7 +28,7 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
-/// Stores nothing, and wants all activity.
+/// An observer that stores nothing and asks for all activity.
 struct Activity;
 
 impl sim::Observer for Activity {
@@ -39,8 +39,8 @@ impl sim::Observer for Activity {
     }
 }
 
-/// When activity is reported each flash operation ends at an instant of its own. The host above once acted at
-/// each of them, so that samples of its memory, and the time at which the flusher continued, depended on
+/// When activity is reported, each flash operation ends at an instant of its own. The host above once acted at
+/// each of these instants, so that samples of its memory, and the time at which the flusher continued, depended on
 /// whether somebody was watching.
 #[test]
 fn telling_activity_changes_nothing() {
@@ -60,8 +60,8 @@ fn telling_activity_changes_nothing() {
     }
 }
 
-/// Merges are counted only for the measured window: those that ageing caused are left out, and their time is
-/// all the merging of that window.
+/// Merges are counted only for the measured window: those that ageing caused are left out, and the time of the
+/// others is the whole merge time of that window.
 #[test]
 fn measured_merges_leave_ageing_out() {
     for (ftl, kind) in [("bast", Kind::SysBench), ("fast", Kind::SysBench), ("fast", Kind::PostMark)] {
@@ -274,8 +274,8 @@ fn a_deleted_file_is_discarded_after_the_commit() {
     assert!(requests(&settings, script).iter().all(|request| request.0 != Op::Trim));
 }
 
-/// Clean pages that have left are read again; read-ahead turns sequential reads into few requests; a page
-/// that is written in part is read first.
+/// Clean pages that have left the cache are read again; read-ahead turns sequential reads into few requests; a
+/// page that is written in part is read first.
 #[test]
 fn reads_come_from_the_cache_or_the_device() {
     let mut settings = phone(256);
@@ -341,8 +341,8 @@ fn requests_merge_at_the_front_and_by_operation() {
     assert_eq!(all, [(Op::Write, 3, 3), (Op::Read, 6, 1)]);
 }
 
-/// Regression: a newer write merged with a request that came before an older write of the same pages, which
-/// was then written over it; in the same way a write overtook a trim, and a read overtook a write.
+/// Regression: a newer write merged with a request that came before an older write of the same pages, so that the
+/// older data overwrote the newer; in the same way a write overtook a trim, and a read overtook a write.
 #[test]
 fn requests_do_not_merge_past_what_they_overlap() {
     let mut settings = settings();
@@ -369,7 +369,7 @@ fn requests_do_not_merge_past_what_they_overlap() {
     assert_eq!(reads, [(Op::Read, 10, 3), (Op::Read, 12, 2)]);
 }
 
-/// In closed replay too, every request that became part of another lets one more arrive.
+/// In closed replay too, every request that has merged into another lets one more arrive.
 #[test]
 fn closed_replay_goes_on_after_merges() {
     let mut settings = settings();

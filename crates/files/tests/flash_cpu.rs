@@ -9,7 +9,7 @@ use ftlab_files::settings::{Files, Settings};
 
 const PAGE: u64 = 4096;
 
-/// Returns the paper's phone: one chip, 45 and 240 us, an operation of the host 10 us.
+/// Returns the paper's phone: one chip, reads of 45 us and programs of 240 us, 10 us for an operation of the host.
 fn phone(page_cache_bytes: u64, flash_cpu_ns: u64) -> Settings {
     let mut settings = Settings::from(common::settings());
     settings.ftl.kind = "page".into();

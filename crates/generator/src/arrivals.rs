@@ -21,12 +21,12 @@ pub(super) struct ArrivalProcess {
     pause_ppm: u64,
     pause_ns: u64,
     isolated_ppm: u64,
-    /// Whether the burst is a single request.
+    /// Whether the present burst is a single request.
     isolated: bool,
     /// A burst of this operation (0: reads, 1: all others) ends after a request if a draw of 64 bits is at
     /// most this number.
     ends: [u64; 2],
-    /// The fraction of a nanosecond not yet passed, so that rounding does not change the mean.
+    /// The fraction of a nanosecond by which time still has to move, so that rounding does not change the mean.
     rest_ns: f64,
 }
 
@@ -63,7 +63,7 @@ impl ArrivalProcess {
         if self.single { self.lengths } else { [1.0; 2] }
     }
 
-    /// Lets the time from a request of `op` to the next pass; returns whether that one begins a burst.
+    /// Advances `time_ns` from a request of `op` to the next request; returns whether that one begins a burst.
     #[inline]
     pub fn pass(&mut self, op: Op, can_go_on: bool, time_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> bool {
         let mut begins = true;
@@ -101,6 +101,6 @@ impl ArrivalProcess {
 
 /// Returns the bound that 64 random bits stay at or below with a probability of 1 / `length`.
 fn threshold(length: f64) -> u64 {
-    // It saturates at a length of 1.
+    // The conversion saturates at a length of 1.
     (18_446_744_073_709_551_616.0 / length) as u64
 }

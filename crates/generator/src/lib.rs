@@ -44,7 +44,7 @@ pub struct Generator {
     /// Sizes of reads, and of all other requests.
     sizes: [Sizes; 2],
     size_correlation_ppm: u64,
-    /// The last size of each kind in this burst.
+    /// The last size in this burst, of reads and of all other requests.
     last: [Option<u64>; 2],
     places: Places,
     time_ns: u64,
@@ -215,7 +215,7 @@ impl HotCold {
         if at < self.pieces * cold {
             at / cold * self.slots + self.hot + at % cold
         } else {
-            // After the last piece.
+            // A slot after the last piece.
             hot_slots + at
         }
     }
@@ -278,7 +278,8 @@ impl Places {
         offset
     }
 
-    /// Returns, with the near share, an address near a recent request; `None` if nothing can begin there.
+    /// Draws whether to stay near (the near share) and then returns an address near a recent request; `None` if
+    /// not, or if nothing can begin there.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);

@@ -54,7 +54,7 @@ impl Mix {
         }
     }
 
-    /// Returns the weights in bursts instead of requests: an operation with long bursts begins fewer of them.
+    /// Returns the weights in bursts instead of requests: an operation with long bursts begins fewer bursts.
     fn bursts(&self) -> [u64; 3] {
         let weight = |op: usize| {
             let bursts = self.left[op] as f64 / self.lengths[usize::from(op > 0)];

@@ -16,7 +16,8 @@ pub(super) fn settings(pattern: Pattern) -> Synthetic {
     }
 }
 
-/// Makes bursts of this many requests, of reads and of all others, each of one operation or not.
+/// Makes settings for bursts of these mean lengths, of reads and of all others, each burst of one operation or
+/// not.
 pub(super) fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
     let [read_burst_length, burst_length] = lengths;
     Synthetic {
@@ -130,7 +131,7 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
         let again = (8..ranges.len()).filter(|&at| ranges[at - 8..at].contains(&ranges[at])).count();
         again as f64 / (ranges.len() - 8) as f64
     };
-    // By chance: one of at most eight of 1,024 ranges.
+    // By chance, a request falls into one of at most eight of 1,024 ranges.
     assert!(near(0) < 8.5 / 1024.0, "{}", near(0));
     for share in [0.25, 0.7] {
         let found = near((share * 1e6) as u64);
@@ -293,7 +294,7 @@ fn an_exact_mix_is_spread_evenly() {
     assert_eq!(share_of(&records, Op::Trim), 10_000);
 }
 
-/// FNV-1a of every request: the exact workload of each option, the same on every machine.
+/// Returns the FNV-1a hash of all requests: the exact workload of each option, the same on every machine.
 fn digest(synthetic: &Synthetic) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for record in all(Generator::new(&Synthetic { requests: 20_000, ..synthetic.clone() }, 1 << 30, 1)) {

@@ -13,22 +13,22 @@ use std::time::{Duration, Instant};
 
 /// The most processors; with more, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
-/// How long processors are kept awake after a message, and how soon the next message counts as prompt.
+/// How long processors are kept awake after a message, and how soon the next message must come to count as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// How long the threads stay awake.
+/// Threads that keep processors awake, and how long they do.
 pub struct Awake {
     start: Instant,
-    /// Until when, ns since `start`.
+    /// When they go back to sleep, ns since `start`.
     until_ns: AtomicU64,
     threads: OnceLock<Vec<Thread>>,
     ended: AtomicBool,
 }
 
 impl Awake {
-    /// Makes the keeper of processors, with none kept awake.
+    /// Makes the keeper, which keeps no processor awake yet.
     pub fn new() -> Awake {
         let (until_ns, ended) = (AtomicU64::new(0), AtomicBool::new(false));
         Awake { start: Instant::now(), until_ns, threads: OnceLock::new(), ended }
@@ -38,7 +38,7 @@ impl Awake {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Keeps the other processors awake for a while; returns false if there are none, or too many.
+    /// Keeps the other processors awake for [`HOLD`]; returns false if there are no others, or too many of them.
     pub fn keep(&self) -> bool {
         let now_ns = self.now_ns();
         if self.until_ns.fetch_max(now_ns + HOLD.as_nanos() as u64, Ordering::Relaxed) <= now_ns {
@@ -72,7 +72,7 @@ impl Awake {
     }
 
     fn run(&self) {
-        // If that fails, the system still shares the processors fairly.
+        // If this fails, the system still shares the processors fairly.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
         while !self.ended.load(Ordering::Relaxed) {
             park();

@@ -16,16 +16,16 @@ use crate::socket::Stream;
 
 /// Bytes received at a time.
 const CHUNK: usize = 256 << 10;
-/// Bytes of data and replies after which replies are sent before more is received: the capacity of a socket.
+/// Bytes of data and replies after which replies are sent before more is received: about what a socket holds.
 const BATCH: usize = 128 << 10;
-/// Lengths of waits in which waking a processor probably takes most of the time: that may take ten times as
-/// long as answering, while a wait on a processor that is awake takes less.
+/// The duration of a wait that is probably spent mostly on waking a processor: waking may take ten times as long
+/// as answering, while a wait on a processor that is awake takes less.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
-/// Number of messages after such a wait that a thread awaits without sleeping; then it sleeps again to
-/// measure how long that takes.
+/// Number of messages that a thread awaits without sleeping after such a wait; then it sleeps again, to measure
+/// how long the wait takes.
 const AWAKE: u32 = 64;
-/// Number of such requests after which a client counts as one that sends no request before it has the last
-/// reply.
+/// Number of prompt requests in a row after which a client counts as one that sends no request before it has
+/// received the last reply.
 const PROMPT: u32 = 32;
 
 /// Bytes that have arrived and have not been processed.
@@ -69,11 +69,12 @@ pub struct Connection {
     session: Session,
     /// Number of messages still to be awaited without sleeping: see [`WAKING`].
     awake: u32,
-    /// How long it has waited for input since it had no reply left to send.
+    /// How long the last wait for input took; [`Duration::MAX`] if due events were awaited at the same time.
     waited: Duration,
-    /// How many times in a row the only client has sent one request as soon as it had the last reply.
+    /// How many times in a row this client, the only one, has sent a single request as soon as it had the last
+    /// reply.
     prompt: u32,
-    /// What it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
+    /// The moment it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
     kept: Option<Instant>,
 }
 
@@ -114,14 +115,14 @@ impl Connection {
         self.outbox.kill();
     }
 
-    /// Leaves due events to others.
+    /// Leaves due events to other threads.
     fn leave_the_clock(&mut self) {
         let _engine = self.shared.engine();
         self.shared.clock.keep(&mut self.kept, None);
         self.shared.clock.wake();
     }
 
-    /// Receives until a message of this many bytes may be complete; returns false if none will come.
+    /// Receives until a message of this many bytes may be complete; returns false if no more bytes will come.
     fn receive(&mut self, needed: usize) -> bool {
         let mut since = Instant::now();
         self.inbox.reserve(needed);
@@ -153,7 +154,7 @@ impl Connection {
         }
     }
 
-    /// Receives whatever comes first.
+    /// Receives the next bytes; while this connection keeps the time, lets due events happen meanwhile.
     fn bytes(&mut self) -> std::io::Result<usize> {
         let others_awake = self.prompt >= PROMPT && self.shared.awake.keep();
         self.waited = Duration::MAX;
@@ -198,7 +199,8 @@ impl Connection {
         outcome
     }
 
-    /// Processes what has arrived; returns the number of bytes needed to continue, or `None` at the end.
+    /// Processes what has arrived; returns the number of bytes needed to continue, or `None` if the connection
+    /// ends.
     fn take_in(&mut self) -> Option<usize> {
         let mut said = Vec::new();
         let mut more = None;
@@ -222,7 +224,7 @@ impl Connection {
         if more.is_some() { more } else { self.requests() }
     }
 
-    /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
+    /// Hands requests that have arrived to the engine; returns what [`Connection::take_in`] does.
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
         let structured = session.structured;
@@ -264,7 +266,7 @@ impl Connection {
             let prompt = requests == 1 && self.waited <= HOLD && shared.clients().len() == 1;
             self.prompt = if prompt { self.prompt.saturating_add(1) } else { 0 };
         }
-        // Refusals and the like have not gone through the simulation.
+        // Sends refusals and the like too, which have not gone through the simulation.
         if taken_in > 0 {
             outbox.flush();
         }
@@ -273,7 +275,7 @@ impl Connection {
     }
 }
 
-/// Returns the bytes of data or of the reply.
+/// Returns the number of bytes of a request's data or, for a read, of its reply.
 fn size(request: &Request) -> usize {
     match request.command {
         Command::Read | Command::Write => request.length as usize,

@@ -24,13 +24,13 @@ const MOST_BYTES: u64 = 4096;
 /// Bytes of each trim of `trim-all`.
 const TRIM_BYTES: u64 = 1 << 30;
 
-/// Makes the result so far from what the device knows.
+/// Makes the result so far, in JSON, from the report, the live figures and the number of clients so far.
 pub type Describe = dyn Fn(&Report, &Live, u64) -> Value + Send + Sync;
 
-/// Waits for replies.
+/// Collects the replies to a command's requests.
 #[derive(Default)]
 struct Replies {
-    /// The number of replies so far, the first error, and whether power was cut.
+    /// The number of replies so far, the first error, and whether the power was cut.
     come: Mutex<(usize, u32, bool)>,
     changed: Condvar,
 }
@@ -107,10 +107,10 @@ fn planned(words: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Cuts the power in the `after`-th program or erase from now; 0: now.
+/// Cuts the power in the `after`-th program or erase from now, or at once if `after` is 0.
 ///
 /// # Errors
-/// A message, if it cannot be cut.
+/// A message, if the power cannot be cut.
 pub fn cut(shared: &Shared, after: u64, seed: u64) -> Result<(), String> {
     let mut answered = Vec::new();
     let mut outcome = Ok(());
@@ -123,7 +123,7 @@ pub fn cut(shared: &Shared, after: u64, seed: u64) -> Result<(), String> {
     outcome
 }
 
-/// Has requests served like those of a client.
+/// Has the engine serve requests as it serves a client's, and returns the command's answer.
 fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
     let replies = Arc::new(Replies::default());
     let sink: Arc<dyn Sink> = replies.clone();

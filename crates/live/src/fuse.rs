@@ -30,12 +30,12 @@ use answer::{Answer, Pending, State};
 
 /// How long attributes stay valid: they never change.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// Number of requests that the kernel sends at a time while nobody waits for them: what a loop device keeps
-/// in flight.
+/// The most background requests (those that no process waits for) that the kernel sends at a time: as many as a
+/// loop device keeps in flight.
 const MOST_BACKGROUND: u16 = 128;
 /// Bytes of each of the requests that make up a longer fallocate.
 const PART_BYTES: u64 = 1 << 30;
-/// How long the device waits at its end for an unmount.
+/// How long the device waits for the unmount when it ends.
 const UNMOUNT: Duration = Duration::from_secs(1);
 
 /// What the directory holds, by inode number from 2 on.
@@ -94,7 +94,7 @@ impl Files {
         let sink: Arc<dyn Sink> = pending.clone();
         let mut answered = Vec::new();
         self.shared.with_engine(&mut answered, |engine| {
-            // A request that is never answered gets an error (EIO).
+            // A request that is dropped unanswered fails with EIO.
             if self.shared.stopping.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -113,7 +113,7 @@ impl Files {
             engine.go()
         });
         answered.iter().for_each(|other| other.kick());
-        // Requests that are refused have not gone through the simulation.
+        // Refused requests do not go through the simulation, so `pending` may not be in `answered`.
         pending.kick();
     }
 
@@ -139,7 +139,7 @@ fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
 
 impl Filesystem for Files {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without them it is slower.
+        // Without these two, it works but is slower.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         let _ = config.set_max_background(MOST_BACKGROUND);
         Ok(())
@@ -252,7 +252,7 @@ impl Filesystem for Files {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // O_SYNC includes its bit.
+        // O_SYNC includes the bit of O_DSYNC.
         let durable = flags.0 as u32 & OFlags::DSYNC.bits() != 0;
         let answer = Answer::Written(reply, data.len() as u32);
         self.ask((Command::Write, u16::from(durable)), (offset, data.len() as u64), data, answer);
@@ -342,7 +342,7 @@ impl Mounted {
         std::thread::spawn(move || {
             let Mounted { directory, session } = self;
             if session.umount_and_join().is_err() {
-                // It is in use, for example by a loop device.
+                // The directory is in use, for example by a loop device.
                 let _ = rustix::mount::unmount(&directory, UnmountFlags::DETACH);
             }
             let _ = done.send(());

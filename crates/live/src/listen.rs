@@ -14,8 +14,8 @@ use crate::socket::{Listener, Stream};
 
 /// The most connections at a time; any more are closed at once.
 const MOST_CONNECTIONS: usize = 256;
-/// How long to wait if no connection can be accepted, for example because no file descriptor is left; others
-/// may be closed meanwhile.
+/// How long to wait if no connection can be accepted, for example because no file descriptor is left; some may be
+/// closed meanwhile.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Serves each client that connects.
@@ -38,7 +38,7 @@ pub fn take_connections(listener: &Listener, shared: &Arc<Shared>, threads: &Mut
     });
 }
 
-/// Answers commands and queries for metrics, one client after another; the client may have gone.
+/// Answers commands and queries for metrics, one client after another; a client that has gone is ignored.
 pub fn take_questions(listener: &Listener, shared: &Shared, describe: &Describe) {
     take(listener, shared, |stream| {
         _ = match &stream {
@@ -66,7 +66,7 @@ fn serve(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) {
     let sender = outbox.clone();
     let sends = spawn(move || sender.run());
     Connection::new(shared.clone(), stream.clone(), outbox.clone()).run();
-    // That thread ended with the connection.
+    // The sending thread ends with the connection.
     let _ = sends.join();
     shared.clients().retain(|other| !Arc::ptr_eq(other, &stream));
 }

@@ -1,5 +1,5 @@
-//! What the device measures, for Prometheus: at each query, the text that its client library makes of the
-//! report.
+//! What the device measures, for Prometheus: each query is answered with the text that Prometheus' client library
+//! makes of the report.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,9 +31,9 @@ const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 pub struct Scrape {
     /// The result so far.
     pub report: Report,
-    /// What the simulation does not know.
+    /// The figures that the simulation does not have.
     pub live: Live,
-    /// Simulated time from arrival to completion, ns, by operation; and how late replies were, wall time, ns.
+    /// Simulated time from arrival to completion, ns, by operation; and how late replies were sent, wall time, ns.
     pub histograms: (Vec<Histogram>, Histogram),
     /// Clients connected now, and in all.
     pub connections: (u64, u64),
@@ -233,7 +233,7 @@ pub fn serve(shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut lines = BufReader::new(stream.take(MOST_BYTES)).lines();
     let asked = lines.next().transpose()?.unwrap_or_default();
-    // The rest of the head is read, or the answer might be lost.
+    // The rest of the head must be read as well, or the answer might be lost.
     for line in lines {
         if line?.is_empty() {
             break;

@@ -8,39 +8,39 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::engine::Sink;
 use crate::socket::Stream;
 
-/// Bytes requested and not sent above which a client's further requests wait.
+/// Bytes charged to a client above which its further requests wait.
 const MOST_BYTES: usize = 64 << 20;
 /// Memory that is kept for the next replies.
 const KEPT_BYTES: usize = 256 << 10;
-/// Bytes that a request counts in addition to its data.
+/// Bytes that a request is charged in addition to its data.
 const REQUEST_BYTES: usize = 4096;
 
-/// Who sends the replies.
+/// Whether the socket is full, and who then sends the replies.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Full {
     /// The socket took everything.
     #[default]
     No,
-    /// The thread has to send them.
+    /// The socket took no more; the connection's thread has to send the rest.
     Asked,
-    /// Somebody is sending them.
+    /// A thread is sending the replies and waits for the socket.
     Sending,
 }
 
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Bytes of them that have been sent.
+    /// How many of `bytes` have been sent.
     sent: usize,
     /// Number of requests that have not been answered.
     open: usize,
-    /// The bytes charged for them and for replies that have not been sent.
+    /// Bytes charged for these requests, and for replies that have not been sent.
     charged: usize,
     /// Whether the socket took no more, and who waits for it.
     full: Full,
     /// Whether somebody waits until everything is answered and sent.
     ending: bool,
-    /// Whether no more will come.
+    /// Whether no more replies will come.
     ended: bool,
     /// Whether the client has gone, or should not be waited for.
     dead: bool,
@@ -65,8 +65,8 @@ impl Outbox {
         self.waiting.lock().expect("no panic while replies are put")
     }
 
-    /// Charges a request of this many bytes, of data or of reply, that was taken; returns the charge until it
-    /// is answered.
+    /// Charges a request that was taken, with this many bytes of data or of reply; returns the charge, which holds
+    /// until the request is answered.
     pub fn charge(&self, bytes: usize) -> usize {
         let mut waiting = self.open();
         waiting.open += 1;
@@ -130,7 +130,7 @@ impl Outbox {
         self.kick();
     }
 
-    /// Sends what the socket does not take at once, until the end.
+    /// Sends, until the end, what the socket does not take at once.
     pub fn run(&self) {
         let mut waiting = self.open();
         loop {
@@ -195,7 +195,7 @@ impl Sink for Outbox {
     fn put(&self, reply: Vec<u8>, charged: usize) {
         let mut waiting = self.open();
         waiting.open -= 1;
-        // From here on it counts with its own bytes.
+        // From here on, the reply's own bytes are charged instead of the request's.
         let bytes = if waiting.dead { 0 } else { reply.len() };
         waiting.charged += bytes;
         self.discharge(&mut waiting, charged);

@@ -27,7 +27,7 @@ impl Payload {
     pub fn new(slots: usize, page_bytes: u32) -> Payload {
         Payload {
             page_bytes: page_bytes as usize,
-            // The system zeroes it; it takes no memory until it is touched.
+            // The system supplies it zeroed; it takes no memory until it is touched.
             slots: vec![0; slots],
             contents: vec![Box::default()],
             held: vec![0],
@@ -36,7 +36,7 @@ impl Payload {
         }
     }
 
-    /// Keeps from now on what every program puts into its slot, for [`Payload::take_programmed`].
+    /// From now on keeps what every program puts into its slot, for [`Payload::take_programmed`].
     pub fn keep_programmed(&mut self) {
         self.programmed.get_or_insert_default();
     }
@@ -53,12 +53,12 @@ impl Payload {
         self.slots.len() as u32
     }
 
-    /// Returns the bytes of a logical page.
+    /// Returns the number of bytes of a logical page.
     pub fn page_bytes(&self) -> usize {
         self.page_bytes
     }
 
-    /// Returns the bytes stored.
+    /// Returns the number of bytes stored.
     pub fn bytes(&self) -> u64 {
         ((self.contents.len() - 1 - self.free.len()) * self.page_bytes) as u64
     }

@@ -34,17 +34,17 @@ pub struct Options {
     pub fuse: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
-    /// Where Prometheus queries.
+    /// The address that Prometheus queries.
     pub metrics: Option<SocketAddr>,
     /// How time passes.
     pub time: Time,
     /// Whether writes are refused.
     pub read_only: bool,
-    /// Trace of all requests.
+    /// File for a trace of all requests.
     pub record: Option<PathBuf>,
     /// The export's description of itself.
     pub description: String,
-    /// How long a client may be silent within a message, or not read.
+    /// How long a client may stay silent within a message, or leave its replies unread.
     pub patience: Duration,
 }
 
@@ -124,12 +124,12 @@ impl Server {
         Ok(Server { shared, addresses, questions, listeners, timers, mounted, connections })
     }
 
-    /// Returns where it listens.
+    /// Returns the addresses where it listens.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Returns where Prometheus queries.
+    /// Returns the address that Prometheus queries.
     pub fn metrics(&self) -> Option<&Address> {
         self.questions.iter().find(|address| matches!(address, Address::Tcp(_)))
     }
@@ -163,8 +163,8 @@ impl Server {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Stops cleanly: requests in flight complete, the recording ends, a flash in a file is left with its
-    /// checkpoint. Returns the result, which says under `media` whether that failed.
+    /// Stops cleanly: requests in flight complete, the recording ends, and a flash in a file is left with its
+    /// checkpoint. Returns the result, which says under `media` whether closing that file failed.
     ///
     /// # Errors
     /// The simulation's error, the recording's, or a fault.

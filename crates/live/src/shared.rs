@@ -20,9 +20,9 @@ const IDLE: Duration = Duration::from_secs(1);
 pub struct Shared {
     /// The device; see [`Shared::engine`].
     pub engine: Mutex<Engine>,
-    /// Who wakes for due events.
+    /// Which thread wakes for due events.
     pub clock: Clock,
-    /// Who keeps processors awake.
+    /// What keeps processors awake.
     pub awake: Arc<Awake>,
     /// Whether a command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
@@ -34,7 +34,7 @@ pub struct Shared {
     pub failed: Mutex<Option<RunError>>,
     /// What is exported.
     pub export: Export,
-    /// How long a client may be silent within a message, and not read.
+    /// How long a client may stay silent within a message, or leave its replies unread.
     pub patience: Duration,
     /// See [`Shared::clients`].
     pub clients: Mutex<Vec<Arc<Stream>>>,
@@ -53,7 +53,7 @@ impl Shared {
         self.engine.lock().expect("no panic in the engine")
     }
 
-    /// Works with the engine, and collects the clients that then have replies to send; returns false if it
+    /// Works with the engine, and collects the clients that then have replies to send; returns false if the engine
     /// can no longer be used.
     pub fn with_engine(
         &self,
@@ -84,7 +84,7 @@ impl Shared {
         self.failed.lock().expect("no panic while a failure is noted")
     }
 
-    /// Lets due events happen, until the end: the clock's thread.
+    /// Lets due events happen until the server stops; the clock's thread runs this.
     pub fn keep_time(&self) {
         sleep_exactly();
         let mut answered: Vec<Arc<dyn Sink>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Stream sockets of both kinds.
+//! Stream sockets, both Unix and TCP.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -45,8 +45,8 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before a moment, at which the thread is awake; `None`: nothing has come. With
-    /// `others_awake`, other processors are awake too.
+    /// Receives what comes before `moment`, and is awake again by then; `None`: nothing has come. `others_awake`
+    /// says whether other processors are kept awake.
     pub fn receive_until(
         &self,
         into: &mut [u8],
@@ -54,8 +54,8 @@ impl Stream {
         others_awake: bool,
     ) -> Option<io::Result<usize>> {
         let left = moment.saturating_duration_since(Instant::now());
-        // A thread that never slept would occupy the processor that its client used and on which it should be
-        // woken.
+        // A thread that never slept would occupy the processor that its client used last and on which the client
+        // should be woken.
         let awake = moment - if others_awake { SPIN_AMONG_AWAKE.min(left) } else { SPIN.min(left / 2) };
         loop {
             let left = awake.saturating_duration_since(Instant::now());
@@ -120,7 +120,7 @@ impl Stream {
     }
 }
 
-/// A listening socket; one in the file system is removed with it.
+/// A listening socket; a Unix socket is removed from the file system when this is dropped.
 pub struct Listener {
     kind: Kind,
     /// Its address, with the actual port.
@@ -184,7 +184,7 @@ pub fn knock(address: &Address) {
 /// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
-/// [`LiveError::User`] if a process does, or something else has the name.
+/// [`LiveError::User`] if a process still does, or if something other than a socket has the name.
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

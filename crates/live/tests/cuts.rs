@@ -22,7 +22,7 @@ const SECTOR: usize = 512;
 /// NBD's error of a device that accepts no more writes.
 const EIO: u32 = 5;
 
-/// Returns the cycles for each device: `FTLAB_CUTS`, else a few.
+/// Returns the number of cycles for each device: `FTLAB_CUTS`, else a few.
 fn cycles() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(20, |count| count.parse().unwrap())
 }
@@ -64,7 +64,8 @@ struct Account {
 }
 
 impl Account {
-    /// Gives sectors a new version, 0 for zeroes; `acknowledged` says what it must survive.
+    /// Notes that sectors may now hold a new version, 0 for zeroes; returns where this is noted, for
+    /// `acknowledged`.
     fn change(&mut self, sectors: std::ops::Range<usize>, version: u64) -> Vec<(usize, usize)> {
         sectors
             .map(|sector| {
@@ -135,7 +136,7 @@ impl Client {
     ) {
         let area = 8 * 4096 / SECTOR;
         let areas = account.known.len() / area;
-        // Two of three go to a fifth.
+        // Two of three batches go to the first fifth of the device.
         let areas = if random.random_range(0..3) < 2 { areas / 5 } else { areas };
         let first = random.random_range(0..areas.max(1));
         let count = random.random_range(1..7).min(areas);
@@ -205,7 +206,7 @@ fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("ftlab-cuts-{name}-{}.nand", std::process::id()))
 }
 
-/// Loads the device, ends in one of the ways, and checks, again and again.
+/// Puts a load on the device, ends it by a cut, a kill or a clean stop, and checks it, again and again.
 fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     let keys = [keys, &[("ftl.power_safe", "true")]].concat();
     let (resolved, _) = common::device(&keys);
@@ -228,7 +229,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
         let what = format!("{what}, {opened:?}");
         account.settle(&client.read(&mut engine, bytes), &what);
         if account.refused {
-            // The next device.
+            // The worn-out device is replaced by a new one.
             std::fs::remove_file(&path).unwrap();
             (account, ended, devices) = (new(), "made", devices + 1);
             continue;
@@ -253,7 +254,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
                 engine.drain().unwrap();
                 client.kept.take();
                 assert_eq!(engine.end_media().unwrap(), None);
-                // Everything is there.
+                // After a clean stop, everything written is there.
                 for list in account.since.values_mut().filter(|_| !account.refused) {
                     let last = list.pop().unwrap();
                     *list = vec![Content { durable: true, ..last }];
@@ -268,7 +269,7 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     println!("{keys:?}: {devices} devices, {loaded} checkpoints, at the end {opened:?}");
 }
 
-/// Regression: a checksum compared the wrong way round survived the mutants.
+/// Regression: a mutant in which a checksum was compared the wrong way round survived the tests.
 #[test]
 fn damage_is_told_and_what_is_whole_is_taken() {
     let (resolved, _) = common::device(&[("ftl.power_safe", "true"), ("ftl.kind", "page")]);

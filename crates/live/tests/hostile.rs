@@ -23,7 +23,7 @@ use messages::{OPTION, mutate, option, request, session, understand};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Feeds a session with bytes that arrive in pieces; returns a fault as a message.
+/// Feeds a session with bytes that arrive in pieces; returns what it did wrong, if anything.
 fn judge(number: u64) -> Option<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
     let parts = session(&mut random);
@@ -109,8 +109,8 @@ impl Good {
 
     fn ask(&mut self, number: u64) -> std::io::Result<()> {
         let page = vec![number as u8; 4096];
-        // Beyond the area that the hostile clients write, which ends 20,000 bytes after 2 MiB, except for a
-        // rare mutant.
+        // Beyond the area that the hostile clients write to, which ends 20,000 bytes after 2 MiB; only a rare
+        // mutant writes here.
         let at = (2 << 20) + (32 << 10);
         self.0.write_all(&request(0, 1, number, at, 4096, &page))?;
         let mut reply = [0; 16];
@@ -135,7 +135,7 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Runs a campaign against one server; its memory must not grow, and it must not have more threads at the
+/// Runs a campaign against one server; its memory must not grow, and the threads of clients that are gone must
 /// end.
 fn besiege(
     (name, time): (&str, Time),
@@ -209,7 +209,7 @@ fn disconnects_harm_nobody_else() {
             leave(bad, &sent[..cut], random, |bad| bad.shutdown(Shutdown::Both).unwrap_or(()));
         } else {
             let bad = TcpStream::connect(tcp.unwrap()).unwrap();
-            // Half of them reset the connection.
+            // Half of the clients reset the connection.
             let resets = random.random_bool(0.5).then_some(Duration::ZERO);
             rustix::net::sockopt::set_socket_linger(&bad, resets).unwrap();
             leave(bad, &sent[..cut], random, |_| ());
@@ -218,7 +218,7 @@ fn disconnects_harm_nobody_else() {
     });
 }
 
-/// Sends some, reads some or waits, and leaves.
+/// Sends some bytes, then reads some or waits, and leaves.
 fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPlus, end: impl FnOnce(&S)) {
     let _ = bad.write_all(sent);
     match random.random_range(0..3) {
@@ -254,7 +254,7 @@ fn a_client_that_haggles_without_end_is_let_go() {
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let haggling: Vec<u8> = (0..1000).flat_map(|_| option(3, &[])).collect();
-    // The server closes the connection in the middle of it.
+    // The server closes the connection while these are being sent.
     let _ = stream.write_all(&[&3u32.to_be_bytes()[..], &haggling].concat());
     let mut replies = Vec::new();
     let _ = stream.read_to_end(&mut replies);
@@ -264,7 +264,7 @@ fn a_client_that_haggles_without_end_is_let_go() {
     server.stop().unwrap();
 }
 
-/// Half a message does not keep a connection open; being idle between messages does.
+/// A client that stops in the middle of a message is disconnected; one that is idle between messages is not.
 #[test]
 fn a_client_that_stops_amid_a_message_is_let_go() {
     let (server, path) = serve("half");
@@ -301,7 +301,7 @@ fn a_client_that_keeps_the_time_holds_up_nobody() {
     server.stop().unwrap();
 }
 
-/// A client that sends requests and reads no reply delays nobody, nor the end.
+/// A client that sends requests and reads no reply delays neither the others nor the end of the server.
 #[test]
 fn a_client_that_does_not_read_is_survived() {
     let (server, path) = serve("deaf");

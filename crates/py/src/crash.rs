@@ -14,13 +14,13 @@ use crate::source::{self, Raised};
 /// The most NAND pages for which power cuts are simulated: each recovery reads every one.
 const MOST_PAGES: u64 = 1 << 24;
 
-/// Cuts the power of a configuration's device again and again; returns the result without its engine block,
-/// JSON. Its `fault` is `null`, or the number of the cut after which the device broke a promise, and which
-/// one.
+/// Cuts the power of a configuration's device again and again; returns the result without its engine block, JSON.
+/// Its `fault` is `null`, or holds the number of the cut after which the device broke a promise, and what it
+/// broke.
 ///
-/// There are `cuts` random cuts, each after `operations` programs and erases on average, or cuts `at` these
-/// numbers of them since time 0; without a workload the requests are random. `progress(cuts)` is called about
-/// every 50 ms; `False` stops the campaign.
+/// There are `cuts` random cuts, each after `operations` programs and erases on average; with `at`, the cuts come
+/// after these numbers of programs and erases since time 0. Without a workload the requests are random.
+/// `progress(cuts)` is called about every 50 ms; `False` stops the campaign.
 #[pyfunction]
 #[pyo3(signature = (config, *, cuts, operations, at=None, progress=None))]
 pub fn crash(

@@ -96,7 +96,8 @@ macro_rules! judged_below {
 
 judged_below!(ConfigError, SourceError, RunError, SubmitError);
 
-/// Ends what [`guard`] runs, from within a part that the core has called.
+/// Unwinds to the enclosing [`guard`], which returns `fault`; for code that the core calls and that cannot return
+/// an error.
 pub fn end(fault: Fault) -> ! {
     resume_unwind(Box::new(fault))
 }

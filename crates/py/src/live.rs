@@ -188,7 +188,7 @@ impl LiveServer {
         Ok(LiveServer { config, server: Mutex::new(Some(server)), since, opened })
     }
 
-    /// Returns where it listens; empty once it has stopped.
+    /// Returns the addresses where it listens; none once it has stopped.
     fn addresses(&self) -> Vec<String> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         server.iter().flat_map(Server::addresses).map(Address::to_string).collect()
@@ -205,7 +205,7 @@ impl LiveServer {
         &self.opened
     }
 
-    /// Cuts the power in the `after`-th program or erase from now; 0: now.
+    /// Cuts the power in the `after`-th program or erase from now, or at once if `after` is 0.
     fn cut(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
         let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.cut(after, seed).map_err(Fault::from),

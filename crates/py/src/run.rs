@@ -32,8 +32,8 @@ pub struct RunResult {
     /// Events in the timeline, and when it stopped because it reached its limit, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
-    /// How long requests waited beyond a second, and over how much time those requests arrived, ns: how long
-    /// the device was behind.
+    /// The time in which a backlog made reads or writes wait for more than a second, and over how much time those
+    /// requests arrived, ns.
     #[pyo3(get)]
     behind: (u64, u64),
     rows: Mutex<Option<Rows>>,

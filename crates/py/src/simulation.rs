@@ -112,8 +112,8 @@ pub struct Simulation {
     driven: Mutex<Option<Box<Driven>>>,
 }
 
-/// The simulation and its driver's state, lent to one call. It is taken while the GIL is held, so that calls
-/// that keep the GIL never meet each other.
+/// The simulation and its driver's state, lent to one call. It is taken while the GIL is held, so calls that keep
+/// the GIL throughout never conflict.
 struct Taken<'a> {
     home: &'a Mutex<Option<Box<Driven>>>,
     driven: Option<Box<Driven>>,
@@ -325,7 +325,8 @@ impl Simulation {
         Ok(dict)
     }
 
-    /// Returns the logical pages of user data in each erase block, LUN after LUN, and the number of LUNs.
+    /// Returns the number of logical pages of user data in each erase block, LUN after LUN, and the number of
+    /// LUNs.
     fn valid_pages(&self) -> PyResult<(Column, u32)> {
         let luns = self.config.get().resolved.settings.flash.luns();
         Ok((self.open()?.object.valid_pages().into(), luns))

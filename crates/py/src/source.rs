@@ -41,7 +41,7 @@ impl Raised {
 pub struct Opened {
     /// The requests.
     pub source: Box<dyn Source + Send>,
-    /// The exceptions behind its interruption.
+    /// The exceptions that interrupted it.
     pub raised: Raised,
 }
 

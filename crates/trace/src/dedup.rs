@@ -8,9 +8,9 @@ type Key = (Op, u64, u64);
 
 /// Remembers the requests kept within the window.
 ///
-/// A request is a repeat if the last kept one with its op, offset and size has a recorded stamp within the
-/// window of its own (in either direction, inclusive). Requests are forgotten once the latest stamp seen is
-/// more than the window past them.
+/// A request is a repeat if the one kept last with the same op, offset and size has a recorded stamp within the
+/// window of its own (in either direction, inclusive). Requests are forgotten once the latest stamp seen is later
+/// than theirs by more than the window.
 pub(crate) struct Dedup {
     window_ns: u64,
     latest_ns: u64,

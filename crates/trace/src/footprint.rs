@@ -58,7 +58,7 @@ impl Footprint {
     }
 
     fn touch_whole(&mut self, mut start: u64, mut end: u64) {
-        // Joins all runs that overlap or touch.
+        // Joins all runs that overlap the new one or are adjacent to it.
         while let Some((&run_start, &run_end)) = self.whole.range(..=end).next_back() {
             if run_end < start {
                 break;
@@ -75,7 +75,7 @@ impl Footprint {
         self.partial.len()
     }
 
-    /// Sorts the pages.
+    /// Sorts the touched pages, and returns their ranks.
     pub(crate) fn finish(self) -> Ranks {
         let mut runs: Vec<Run> = self
             .partial

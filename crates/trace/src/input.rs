@@ -22,7 +22,7 @@ pub(crate) struct Input {
     pub(crate) compression: Option<&'static str>,
     /// What its stamps mean.
     pub(crate) stamps: Stamps,
-    /// Whether rows are counted, not lines.
+    /// Whether messages count rows instead of lines.
     pub(crate) in_rows: bool,
     first: Option<Box<dyn Rows>>,
     restart: Restart,

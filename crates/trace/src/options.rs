@@ -35,8 +35,9 @@ pub struct Options {
     pub go_on: GoOn,
 }
 
-/// A callback, called whenever more of a file has been read, and with `true` when a signal came meanwhile;
-/// `false` stops with [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
+/// A callback, called whenever more of a file has been read, and with `true` when a signal came meanwhile; if it
+/// returns `false`, reading stops with
+/// [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
 #[derive(Clone)]
 pub struct GoOn(pub Arc<dyn Fn(bool) -> bool + Send + Sync>);
 

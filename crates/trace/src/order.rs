@@ -16,11 +16,11 @@ pub(crate) struct Order {
     late: BinaryHeap<Late>,
     /// Stamp of the row last returned.
     out_ns: u64,
-    /// What comes after the rows that are held, once that is known: the end, or an error.
+    /// What follows the rows that are held, once that is known: the end, or an error.
     end: Option<Result<(), SourceError>>,
     /// Number of rows moved forward to their place.
     pub(crate) moved: u64,
-    /// The farthest that the stamp of one of them went back, ns.
+    /// The most by which the stamp of a moved row was earlier than the one before it, ns.
     pub(crate) back_ns: u64,
 }
 
@@ -48,8 +48,8 @@ impl PartialEq for Late {
 impl Eq for Late {}
 
 impl Order {
-    /// Returns the next row; `rows` gives them in the order of the file. An error in them comes after the
-    /// rows before it, an interruption at once.
+    /// Returns the next row; `rows` gives them in the order of the file. If it fails, the error comes after the
+    /// rows before it, but an interruption comes at once.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(sorted([1, 2, 2, 3]), (vec![(1, 1), (2, 2), (2, 3), (3, 4)], 0, 0));
     }
 
-    /// What comes later than the window reaches stays where it is.
+    /// A row that is later than the window reaches stays where it is.
     #[test]
     fn the_window_is_bounded() {
         let most = WINDOW as u64;

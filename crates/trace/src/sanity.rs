@@ -8,7 +8,7 @@ const DAY_NS: u64 = 86_400 * SECOND_NS;
 const YEAR_NS: u64 = 365 * DAY_NS;
 const SECTOR: u64 = 512;
 
-/// Fewer requests say nothing about rates and shares.
+/// The fewest requests that say anything about rates and shares.
 const ENOUGH: u64 = 100;
 /// A rate of requests per second that no drive reaches.
 const FASTEST: f64 = 2e6;
@@ -18,8 +18,8 @@ const SLOWEST: f64 = 1e-3;
 const WIDEST: u64 = 32 << 30;
 /// Share of raised stamps above which the recorder cannot have written them in this order.
 const RAISED: f64 = 0.01;
-/// A request logged twice equals one of the `NEAR` before it, at most `NEAR_NS` earlier; a share of such requests above
-/// `REPEATED` is a habit.
+/// A request logged twice equals one of the `NEAR` before it, at most `NEAR_NS` earlier; above a share of
+/// `REPEATED`, logging twice is a habit of the recorder.
 const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;
@@ -55,7 +55,7 @@ pub(crate) struct Sanity {
     second: u64,
     bytes: u64,
     most_bytes: u64,
-    /// The previous requests, and how many requests were equal to one of those.
+    /// The previous requests, and the number of requests that were equal to one of the previous ones.
     near: [Option<Record>; NEAR],
     repeats: u64,
 }

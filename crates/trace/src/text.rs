@@ -42,7 +42,7 @@ pub(crate) enum Row {
         /// Bytes.
         size: u64,
     },
-    /// The same with [`Record::FUA`], [`Record::PREFLUSH`] or both.
+    /// A request with [`Record::FUA`], [`Record::PREFLUSH`] or both.
     Flagged(Record),
     /// Not a request to be replayed; counted under this reason.
     Drop(&'static str),
@@ -99,7 +99,7 @@ pub(crate) trait Parser: Default + Send {
     const STAMPS: Stamps = Stamps::Clock;
     /// How it is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
-    /// Whether a first line is a header that is passed over.
+    /// Whether a first line is a header, which is skipped.
     const HEADER: fn(&[u8]) -> bool = |_| false;
     /// Sample lines, for tests to read and to damage.
     const SAMPLE: &'static str;

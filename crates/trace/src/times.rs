@@ -132,8 +132,8 @@ impl Clock {
 
 /// Spreads requests stamped in whole seconds evenly over their second.
 ///
-/// Holds the requests of one second. Stamps come out in order: a second that is earlier than a previous one
-/// is first raised to that.
+/// Holds the requests of one second. Stamps come out in order: a second that is earlier than a previous one is
+/// first raised to the previous one.
 #[derive(Default)]
 pub(crate) struct Spread {
     out: VecDeque<Record>,

@@ -43,7 +43,7 @@ fn keys() -> Vec<Key> {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match property.get("properties") {
                 Some(inner) => walk(&path, inner, into),
-                // A path would name a file; the preset is the base.
+                // A path would name a file, and the preset is already the base.
                 None if property.get("minLength").is_some() || path == "preset" => {}
                 None => into.push((path, property.clone())),
             }
@@ -72,7 +72,7 @@ fn number(draw: &mut Draw, property: &Json) -> u64 {
     drawn.clamp(min, max)
 }
 
-/// Draws a string with a unit. The names of the units show which kind it is.
+/// Draws a string with a unit. The units in the pattern show which quantity it is.
 fn quantity(draw: &mut Draw, pattern: &str) -> String {
     let pick = |draw: &mut Draw, from: &[&str]| (*from.choose(draw).unwrap()).to_owned();
     if pattern.contains("KiB") {
@@ -171,7 +171,7 @@ fn grown(draw: &mut Draw, keys: &[Key]) -> Grown {
         let mut grown = Grown::of_preset(names.choose(draw).unwrap());
         let parts: Vec<_> = keys.iter().filter(|(_, property)| property.get("enum").is_some()).collect();
         for _ in 0..draw.random_range(3..16) {
-            // Half of the changes exchange a part.
+            // Half of the changes exchange a part: a key with a list of choices.
             let (path, property) =
                 if draw.random() { *parts.choose(draw).unwrap() } else { keys.choose(draw).unwrap() };
             let before = grown.set.len();
@@ -201,7 +201,7 @@ const JOBS: &[&str] = &[
     "[x]\nrw=randwrite\nrandom_distribution=zipf:1.1\nsize=128k\nruntime=2\ntime_based\n[y]\nrw=read\nsize=64k\n",
 ];
 
-/// Makes requests, many next to each other and many at the same time, over the whole device or a part of it.
+/// Makes requests, many of them adjacent and many simultaneous, over the whole device or a part of it.
 fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
     let sectors = user_bytes / 512;
     let most = (1 << draw.random_range(0..9)).min(sectors);
@@ -376,8 +376,8 @@ fn submit_all(
     Ok(serde_json::to_string(&simulation.report()).unwrap())
 }
 
-/// Submits all and returns the report at a moment at which work may be under way, without the buses: when a folded
-/// step uses one is not known before it has ended.
+/// Submits all requests and returns the report at a moment at which work may be under way. The buses are left out:
+/// when a folded step uses a bus is not known before the step has ended.
 fn stopped(
     resolved: &Resolved,
     prepared: Prepared,
@@ -447,7 +447,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
         if !draw.random_ratio(1, 3) {
             return Ok(());
         }
-        // At few ends of runs is work under way in the background; at many other moments it is.
+        // Background work is seldom under way when a run ends, but is at many other moments.
         let until_ns = draw.random_range(0..=2 * records.last().map_or(0, |last| last.time_ns) + 1_000_000);
         let mut shown = [None, None];
         for (activity, shown) in [false, true].into_iter().zip(&mut shown) {

@@ -144,7 +144,7 @@ fn blkparse_without_queue_events_counts_dispatches_then_completions() {
     assert_eq!(both("blkparse", &without(&["Q", "D"])), [(0, 'F', 0, 0), (2500, 'W', 223_490 * 512, 8192)]);
 }
 
-/// Regression: the arrival was taken from D where a recording has no Q, though I is nearer to it.
+/// Regression: where a recording has no Q, the arrival was taken from D, though I is closer to it.
 #[test]
 fn blkparse_counts_inserts_before_dispatches() {
     let content = "  8,16 0 1 0.000001 5 I R 8 + 8 [a]\n  8,16 0 2 0.000002 5 I W 16 + 8 [a]\n\
@@ -152,14 +152,14 @@ fn blkparse_counts_inserts_before_dispatches() {
     assert_eq!(both("blkparse", content), [(0, 'R', 4096, 4096), (1000, 'W', 8192, 4096)]);
     let (_, summary) = read(content, &with("blkparse")).unwrap();
     assert_eq!(summary.notes, ["counted the rows of action I"]);
-    // A flush goes around the scheduler: by its inserts this recording would lose it.
+    // A flush bypasses the scheduler, so it would be lost if inserts were counted.
     let around = format!("{content}  8,16 0 5 0.000010 5 D FN [a]\n");
     let (records, summary) = read(&around, &with("blkparse")).unwrap();
     assert_eq!((records.len(), records[2].op), (3, Op::Flush));
     assert_eq!(summary.notes, ["counted the rows of action D; those of action I are fewer (2)"]);
 }
 
-/// Regression: stamps out of order were raised to the one before: 38 % of a recording, by 14 ms on average.
+/// Regression: stamps out of order were raised to the one before; in one recording 38 % were, by 14 ms on average.
 #[test]
 fn rows_of_several_cpus_are_put_in_order() {
     let content = "  8,16 0 1 0.048 5 Q R 8 + 8 [a]\n  8,16 1 1 0.001 6 Q W 16 + 8 [b]\n\

@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns the allocations, and the most bytes held, while a trace is read to its end.
+/// Returns the number of allocations, and the most bytes held, while a trace is read to its end.
 fn cost(path: &str, options: &Options) -> (usize, usize) {
     let (allocations, held) = (ALLOCATIONS.load(Relaxed), HELD.load(Relaxed));
     PEAK.store(held, Relaxed);

@@ -1,4 +1,4 @@
-//! A campaign: mutated inputs for every reader of this side (traces, TOML, fio jobs, tables, saved states).
+//! A campaign: mutated inputs for every reader written in Rust (traces, TOML, fio jobs, tables, saved states).
 //!
 //! None panics, each takes bounded memory and time, and an error has the proper form. The number of a case is
 //! its seed. Inputs that once failed are kept in `tests/corpus`, in a folder for each reader. `make fuzz` has
@@ -210,7 +210,7 @@ fn mutated(draw: &mut Xoshiro256PlusPlus, seed: &[u8], other: &[u8]) -> Vec<u8> 
     text
 }
 
-/// Compresses a file: its content is mutated first and the compressed bytes afterwards, or only one of them.
+/// Compresses a file, or leaves it as it is; the caller mutates its content, the compressed bytes or both.
 fn packed(draw: &mut Xoshiro256PlusPlus, text: &[u8]) -> Vec<u8> {
     match draw.random_range(0..12) {
         0 => {

@@ -179,8 +179,8 @@ fn chunks_go_the_same_way() {
     }
 }
 
-/// Regression: a recording of a client that waited, replayed by its times, reversed the verdict, and nothing
-/// warned of it.
+/// Regression: a recording of a client that waited for replies, replayed by its times, reversed the result of a
+/// comparison, and nothing warned of it.
 #[test]
 fn a_recording_of_clients_that_waited_is_doubted() {
     let recording = |outstanding: fn(u64) -> u64| {
@@ -204,12 +204,12 @@ fn a_recording_of_clients_that_waited_is_doubted() {
     let folder = Folder::new();
     let info = info(&folder.file("a.csv", &steady), &Options::default()).unwrap();
     assert_eq!(info.notes, ["recorded with 15.4 requests under way on average, 16 at most"]);
-    // Work that arrives by itself, now and then a lot at once.
+    // Work that arrives on its own, now and then a lot of it at once.
     assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), false).is_empty());
 }
 
-/// FUA applies only to a write; a flush requested before a request precedes it, and is not a repeat if the
-/// request is not.
+/// FUA applies only to a write; a flush requested before a request precedes it, and is not a repeat if the request
+/// is not one.
 #[test]
 fn flags_of_chunks() {
     let make = || -> ftlab_trace::MakeChunks {

@@ -38,7 +38,7 @@ fn telegram_without_repeats_and_gaps() {
     assert_eq!(info.requests + info.dropped["duplicate"], 251_879);
     // "Many requests logged twice": as many as a dictionary in another language drops.
     assert_eq!(info.dropped["duplicate"], 66_472);
-    // It has no longer gap; the recording of another day has one.
+    // No gap in it is longer than `max_gap_ns`; one in the recording of another day is.
     assert_eq!(info.span_ns, 7_474_114_590_000);
     let Some(info) = figures("pixel6a-pubg-exec.csv.gz", &options) else { return };
     assert!(info.span_ns < 527_750_210_109_000 / 20, "{}", info.span_ns);

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::util::Stat;
 
-/// The replacement.
+/// The replacement policy.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     /// LPNs, starting at the hand.

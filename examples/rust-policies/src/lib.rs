@@ -1,4 +1,4 @@
-//! Two schedulers, a victim policy and a replacement in the mapping cache, written outside ftlab.
+//! Two schedulers, a victim policy and a replacement policy for the mapping cache, written outside ftlab.
 //!
 //! [`register`] makes their names known; from then on configurations can use them, for example
 //! `host.scheduler = "shortest"`, like ftlab's own names.
@@ -17,7 +17,7 @@ pub use oldest::OldestGainful;
 pub use reads_first::ReadsFirst;
 pub use shortest::Shortest;
 
-/// Makes the four known to every simulation of this process.
+/// Makes the four policies known to every simulation of this process.
 pub fn register() {
     sched::register::<Shortest>("shortest");
     device::sched::register::<ReadsFirst>("reads-first");

@@ -31,7 +31,7 @@ fn the_replacement_is_one() {
 fn they_serve_under_every_check() {
     register();
     let mut settings = small("dftl", 2);
-    // Fewer entries than the device has pages, or none would have to leave.
+    // Fewer entries than the device has pages, or no entry would ever have to leave.
     settings.ftl.mapping_cache_bytes = Some(1 << 10);
     settings.host.scheduler = "shortest".into();
     settings.device.scheduler = "reads-first".into();
@@ -40,7 +40,7 @@ fn they_serve_under_every_check() {
     settings.ftl.own.dftl.replacement = "clock".into();
     let (report, completions) = checked(&settings, bursts(1, 2000, settings.user_pages()));
     assert_eq!((completions.len(), report.scheduler.name.as_str()), (2000, "shortest"));
-    // Two of them report figures of their own.
+    // Two of the policies report figures of their own.
     let own = report.own.expect("there are figures");
     assert!(own["ftl"]["spared"] > Some(0.0) && own["gc"]["passed_over"] > Some(0.0), "{own:?}");
     let legend = report.own_legend.expect("they are explained");

@@ -41,7 +41,7 @@ pub struct Struct {
 /// The declarations of some files.
 #[derive(Default)]
 pub struct Declared {
-    /// Those that were read, by name in the source; of a generic one, each form that is used.
+    /// The structs that were read, by their name in the source; a generic one in each form that is used.
     pub structs: BTreeMap<String, Struct>,
     items: BTreeMap<String, Item>,
 }
@@ -146,7 +146,7 @@ impl Declared {
         found.iter().map(|name| self.structs[name].clone()).collect()
     }
 
-    /// Reads the struct `item` with the arguments of its parameters, to be called `name`.
+    /// Reads the struct `item` with its type arguments, under the name `name`.
     fn enter(&mut self, item: &str, name: &str, given: &[Type]) {
         if self.structs.contains_key(name) {
             return;
@@ -194,7 +194,7 @@ impl Declared {
             "Vec" => Kind::List(boxed(0)),
             "BTreeMap" => Kind::Map(boxed(1)),
             "ByCause" => Kind::Map(boxed(0)),
-            // It writes itself: percentile to nanoseconds.
+            // It is serialized in its own way: percentile to nanoseconds.
             "Percentiles" => Kind::Map(Box::new(Kind::Int)),
             name => match (given.get(name), self.items.get(name).cloned()) {
                 (Some(argument), _) => self.kind(&argument.clone(), &BTreeMap::new()),

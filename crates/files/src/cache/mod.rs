@@ -27,7 +27,7 @@ pub struct Page {
     pub index: u32,
     /// Block of the device that it is in; [`NONE`] while it has none.
     pub block: u32,
-    /// Whether its content is here; otherwise it is being read.
+    /// Whether its content is in memory; otherwise it is being read.
     pub present: bool,
     /// Whether it was changed since it was last submitted.
     pub dirty: bool,
@@ -123,7 +123,8 @@ impl PageCache {
         self.files.get(inode).map_or(0, |file| file.busy)
     }
 
-    /// Returns the next dirty file after `inode`, or the one that has been dirty longest, and since when.
+    /// Returns the dirty file after `inode`, or the one that has been dirty longest, and since when it has been
+    /// dirty.
     pub fn dirty_file(&self, after: Option<u32>) -> Option<(u32, u64)> {
         let inode = after.map_or(self.dirty_files.head, |inode| self.files[inode].order.behind);
         (inode != NONE).then(|| (inode, self.files[inode].dirtied_ns))
@@ -145,8 +146,8 @@ impl PageCache {
         page.present && !page.dirty && !page.writeback
     }
 
-    /// Adds a page that is not there, and drops the least recently used clean page if the cache is full. If
-    /// there is none to drop the cache grows, since pages in flight need a place.
+    /// Adds a page that is not in the cache, and drops the least recently used clean page if the cache is full. If
+    /// there is no clean page, the cache grows, since pages in flight need a place.
     pub fn insert(&mut self, inode: u32, index: u32, block: u32, present: bool) -> u32 {
         if self.cached >= self.capacity && self.clean.tail != NONE {
             self.drop_page(self.clean.tail);
@@ -245,8 +246,8 @@ impl PageCache {
         }
     }
 
-    /// Drops a file's pages, with `dirty_too` the dirty ones as well; those in flight stay, marked clean.
-    /// Returns whether all are gone.
+    /// Drops a file's pages, with `dirty_too` the dirty ones as well; pages in flight stay, marked clean. Returns
+    /// whether no page of the file is left.
     pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
         let mut from = 0;
         let mut whole = true;

@@ -43,7 +43,7 @@ impl Radix {
         }
     }
 
-    /// Returns the bytes of its nodes: one for every group of 64, 4096, ... numbers that has any.
+    /// Returns the bytes of its nodes: one node for every group of 64, 4096, ... numbers that contains a key.
     fn bytes(&self) -> u64 {
         let nodes = |level: u32| {
             let of = |key: &u32| u64::from(*key) >> (6 * level);
@@ -59,7 +59,7 @@ struct Model {
     pages: BTreeMap<Place, Known>,
     /// Clean cached pages, the least recently used first.
     clean: Vec<Place>,
-    /// Files with dirty pages and the time since when, the one that has been dirty longest first.
+    /// Files with dirty pages and the time at which each became dirty, the one that has been dirty longest first.
     dirty_files: Vec<(u32, u64)>,
     trees: BTreeMap<u32, Radix>,
     /// Dirty pages by block, if there is a tree over them.
@@ -152,8 +152,8 @@ impl Model {
             .collect()
     }
 
-    /// Returns what a flush takes along with a page: the pages of its file whose first byte is in the same
-    /// flash block, by block.
+    /// Returns what a flush takes along with a page: the pages of its file that begin in the same flash block, in
+    /// block order.
     fn unit(&self, place: Place, flash_block: u64) -> Vec<u32> {
         let of = |page: &Known| u64::from(page.block) * 4096 / flash_block;
         let own = of(&self.pages[&place]);
@@ -215,7 +215,7 @@ enum Step {
     Forget(bool),
 }
 
-/// Compares what the policies take along with a dirty page.
+/// Checks each policy against the model: which pages it takes along with a dirty one.
 fn flush(
     cache: &PageCache,
     model: &Model,
@@ -319,7 +319,7 @@ proptest! {
             step((&mut cache, &mut model), (at, place, now_ns), flash_block)?;
             same(&cache, &model, place.0, place.1)?;
         }
-        // Clean pages leave in order.
+        // Clean pages leave the cache in the model's order.
         for index in 0..model.clean.len() as u32 {
             let id = cache.insert(9, index, 1 << 25, false);
             model.insert((9, index), 1 << 25, false, id);

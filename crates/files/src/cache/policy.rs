@@ -34,8 +34,8 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Returns the policy for flash blocks of this many bytes, and its name; auto is the policy of the
-    /// scheduler, depending on whether it cooperates.
+    /// Returns the policy for flash blocks of this many bytes, and its name; what `Auto` means depends on whether
+    /// the scheduler cooperates.
     pub fn new(stated: FlushPolicy, cooperates: bool, bytes: u64) -> (Policy, FlushPolicy) {
         match stated {
             FlushPolicy::Auto if !cooperates => (Policy::Baseline, FlushPolicy::Baseline),

@@ -171,7 +171,7 @@ impl Tree {
             let bit = 1u64 << slot(key, level);
             let before = node.tagged;
             node.tagged = if tagged { before | bit } else { before & !bit };
-            // Nothing changes above as long as the node has a tag either way.
+            // The tags above change only when a node gets its first tag or loses its last.
             if (before != 0) == (node.tagged != 0) {
                 return;
             }

@@ -49,7 +49,8 @@ enum Call {
 }
 
 const KIB: u64 = 1024;
-/// The largest read and write calls that the list leaves open, for the stated means (11.9 and 25.7 KB).
+/// Upper bounds of the read and write sizes that the list leaves open, chosen for the stated means (11.9 and 25.7
+/// KB).
 const OPEN_READ: u64 = 11_700;
 const OPEN_WRITE: u64 = 36_200;
 

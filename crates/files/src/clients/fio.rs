@@ -50,7 +50,7 @@ pub struct Job {
     pub block: [u64; 2],
     /// Requests outstanding.
     pub iodepth: u32,
-    /// Bytes of the file, and of a pass over it.
+    /// Bytes of the file, and of one pass over it.
     pub size: u64,
     /// How random addresses are distributed.
     pub distribution: Distribution,
@@ -58,7 +58,7 @@ pub struct Job {
     pub fsync: u64,
     /// Limit in bytes per second, of reads and of writes; 0: no limit.
     pub rate: [u64; 2],
-    /// Time after which it ends, ns.
+    /// Time after which the job ends, ns.
     pub runtime_ns: Option<u64>,
     /// Whether it continues past `size` until the runtime is over.
     pub time_based: bool,

@@ -99,7 +99,7 @@ pub enum Step {
     /// Starts a read or write past the page cache (a write only to space that the file has). The next step
     /// follows at once, so that a client can have several in flight.
     Start(FileOp),
-    /// Waits until one of those operations has ended.
+    /// Waits until one of the started operations has ended.
     Await,
     /// Waits until this time, ns.
     Until(u64),

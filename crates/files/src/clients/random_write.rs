@@ -1,10 +1,10 @@
-//! Random writes to one file, with an fsync after a number of bytes: SysBench fileio rndwr and FileBench
-//! randomwrite.
+//! Random writes to one file, with an fsync each time a number of bytes has been written: SysBench fileio rndwr
+//! and FileBench randomwrite.
 //!
 //! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code:
 //! uniform, rounded down to the request size. The file is written once in order before the load, and synced.
-//! SysBench: the same load first ages the device, then comes one run of a number of requests or a time,
-//! whichever ends first, with an fsync at its end. FileBench: runs of a fixed time.
+//! SysBench: the same load first ages the device; then comes one run, which ends after a number of requests or a
+//! time, whichever comes first, with an fsync. FileBench: runs of a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,7 +19,7 @@ const PREPARE: u64 = 128 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
-    /// Written up to this byte.
+    /// The file is being made and has been written up to this byte.
     Fill(u64),
     /// The load before the measured run, until this time.
     Age(Option<u64>),

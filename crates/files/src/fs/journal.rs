@@ -58,7 +58,7 @@ pub struct Transaction {
     pub buffers: Vec<u32>,
     /// Files with blocks allocated in it; their data goes first.
     pub files: Vec<u32>,
-    /// Blocks freed in it, which others may use once it is committed: first block and count.
+    /// Blocks freed in it, which other files may use once it is committed: first block and count.
     pub freed: Vec<(u32, u32)>,
     /// Time at which it began, ns.
     pub begun_ns: Option<u64>,
@@ -95,7 +95,7 @@ pub struct Journal {
     pub running: Transaction,
     /// The transaction being committed.
     pub committing: Option<Transaction>,
-    /// The last one committed.
+    /// The last transaction committed.
     pub committed: Tid,
     /// Buffers that are dirty in place, or were recently.
     pub dirty: Vec<u32>,
@@ -151,7 +151,7 @@ impl Journal {
     /// Begins to commit the running transaction; a new one starts.
     ///
     /// # Panics
-    /// If one is being committed.
+    /// If another transaction is being committed.
     pub fn begin_commit(&mut self) -> &Transaction {
         assert!(self.committing.is_none(), "one commit at a time");
         let tid = self.running.tid;
@@ -175,7 +175,7 @@ impl Journal {
     /// transaction.
     ///
     /// # Panics
-    /// If none is being committed.
+    /// If no transaction is being committed.
     pub fn end_commit(&mut self, buffers: &mut [Buffer], now_ns: u64) -> Transaction {
         let done = self.committing.take().expect("one is being committed");
         let entry = Logged { blocks: done.log_blocks(), pending: done.buffers.len() as u32 };
@@ -200,12 +200,12 @@ impl Journal {
         done
     }
 
-    /// Notes that the copy of a buffer that this transaction holds is no longer needed.
+    /// Notes that the copy of a buffer in this transaction is no longer needed.
     fn settle(&mut self, tid: Tid) {
         self.log[(tid - self.oldest) as usize].pending -= 1;
     }
 
-    /// Frees what is no longer needed at the ring's tail.
+    /// Frees the transactions at the ring's tail that are no longer needed.
     fn trim(&mut self) {
         while self.log.front().is_some_and(|logged| logged.pending == 0) {
             let logged = self.log.pop_front().expect("there is a first");
@@ -230,7 +230,7 @@ impl Journal {
         found.sort_unstable_by_key(|&id| buffers[id as usize].block);
     }
 
-    /// Notes that the copy of a buffer that transaction `tid` holds has been written in place.
+    /// Notes that the copy of a buffer in transaction `tid` has been written in place.
     pub fn in_place(&mut self, id: u32, tid: Tid, buffers: &mut [Buffer]) {
         let buffer = &mut buffers[id as usize];
         buffer.writing = false;

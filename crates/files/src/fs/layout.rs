@@ -24,7 +24,7 @@ impl Mkfs {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub groups: u32,
-    /// First block bitmap; they follow the superblock and the group descriptors.
+    /// First block bitmap; the bitmaps follow the superblock and the group descriptors.
     pub bitmaps: u32,
     pub inode_tables: u32,
     pub inodes_per_group: u32,
@@ -54,7 +54,7 @@ impl Layout {
         Layout { groups, bitmaps, inode_tables, inodes_per_group, journal, journal_len, data }
     }
 
-    /// Returns the layout without a file system: files are placed one after another.
+    /// Returns the layout of a device without a file system: files are placed one after another.
     pub fn raw() -> Layout {
         Layout {
             groups: 1,

@@ -98,8 +98,8 @@ impl Fs {
         fs.blocks.take(0, layout.data);
         for client in 0..clients {
             let group = client % layout.groups;
-            // If there is no room for a directory there is none for its files either, and the first of them
-            // fails.
+            // If there is no room for a directory, there is none for its files either, and creating the first of
+            // them fails.
             let number = fs.free_number(group);
             number.into_iter().for_each(|number| fs.inode_numbers.take(number, 1));
             let number = number.unwrap_or(0);
@@ -326,7 +326,7 @@ impl Fs {
     /// has none.
     ///
     /// # Errors
-    /// [`Full`] if there is no block.
+    /// [`Full`] if no block is free.
     pub fn allocate(&mut self, inode: u32, page: u32, end: u64, now_ns: u64) -> Result<u32, Full> {
         let file = &mut self.inodes[inode as usize];
         if file.map.len() <= page as usize {

@@ -48,13 +48,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..120)
 }
 
-/// Both implementations, and what the user of the file system remembers.
+/// The file system and its model, and what the user of the file system remembers.
 struct Pair {
     fs: Fs,
     model: Model,
     /// Ids of the existing files.
     files: Vec<u32>,
-    /// Buffers that are being written in place, and the commit whose copy is written.
+    /// Buffers that are being written in place, each with the commit whose copy is written.
     underway: Vec<(u32, u64)>,
     /// Next block of the ring, from the journal's first.
     head: u32,
@@ -80,7 +80,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Writes as the file host does: the blocks of its pages, then size and time.
+    /// Writes as the file host does: allocates the blocks of the pages, then changes size and time.
     fn write(&mut self, id: u32, first: u32, count: u32, now_ns: u64) -> Result<(), TestCaseError> {
         let end = u64::from(first + count) * BLOCK - 7;
         for page in first..first + count {
@@ -270,12 +270,12 @@ proptest! {
         let mut pair = Pair::new(blocks, journal, 3);
         pair.same()?;
         for (now_ns, step) in (1..).zip(&steps) {
-            // The file host keeps room in the journal, so journals end up with room.
+            // A bare device has no journal and so no commits.
             let step = if journal.is_none() && matches!(step, Step::BeginCommit) { &Step::Close(0) } else { step };
             pair.step(step, now_ns)?;
             pair.same()?;
         }
-        // Everything is given back.
+        // All space is given back.
         for id in pair.files.clone() {
             pair.change(&Step::Unlink(0), id, 0)?;
         }

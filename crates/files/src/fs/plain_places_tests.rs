@@ -16,8 +16,8 @@ pub struct Places {
 pub const GROUP: u32 = 128 << 20 >> 12;
 
 impl Places {
-    /// Superblock, group descriptors of 32 B, the groups' bitmaps, their inode tables (an inode of 256 B
-    /// for every 16 KiB), the journal, data.
+    /// Places them in this order: superblock, group descriptors of 32 B, the groups' bitmaps, their inode tables
+    /// (an inode of 256 B for every 16 KiB), the journal, data.
     pub fn of(blocks: u32, journal_blocks: u32) -> Places {
         let groups = blocks.div_ceil(GROUP);
         let descriptors = (groups * 32).div_ceil(4096);

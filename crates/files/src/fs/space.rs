@@ -10,7 +10,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Makes a bitmap with all of `len` free.
+    /// Makes a bitmap of `len` numbers, all of them free.
     pub fn new(len: u32) -> Space {
         Space { words: vec![0; len.div_ceil(64) as usize], len, free: len }
     }
@@ -63,8 +63,8 @@ impl Space {
         self.next(from, end.min(self.len), false)
     }
 
-    /// Returns a run of free numbers, at most `want` long: starting at `goal` if that is free, else the first
-    /// of that length after it, then from the start; if there is none, the longest.
+    /// Returns a run of free numbers, at most `want` long: starting at `goal` if that is free, else the first run
+    /// of that length after it, then the first from the start; if there is none, the longest run.
     pub fn run(&self, goal: u32, want: u32) -> Option<(u32, u32)> {
         let goal = if goal < self.len { goal } else { 0 };
         if !self.used(goal) {

@@ -106,8 +106,8 @@ fn windows_keep_files_together() {
     }
 }
 
-/// In a ring of 8 blocks, a buffer that is committed again frees the part of its older copy; so does one that
-/// has been written in place.
+/// In a ring of 8 blocks, a buffer that is committed again frees the part that its older copy took; so does a
+/// buffer that has been written in place.
 #[test]
 fn the_ring_is_freed_from_its_tail() {
     let mut buffers = vec![Buffer::new(0), Buffer::new(1)];
@@ -131,7 +131,7 @@ fn the_ring_is_freed_from_its_tail() {
     buffers[0].writing = true;
     journal.in_place(0, tid, &mut buffers);
     assert_eq!(journal.room().0, 5);
-    // Writing a copy in place that is older than the last commit's frees nothing.
+    // Writing in place a copy that is older than the last commit's frees nothing.
     buffers[1].writing = true;
     let old = buffers[1].logged;
     commit(&mut journal, &mut buffers, &[1], 4);

@@ -46,7 +46,7 @@ pub(super) struct Ticket {
     pub sink: Arc<dyn Sink>,
     pub cookie: u64,
     pub charged: usize,
-    /// A read's first byte, and whether the client reads chunks.
+    /// For a read: the offset of its first byte, and whether the client expects chunks.
     pub reads: Option<(u64, bool)>,
     /// The reply to a read, and where its data begins.
     pub reply: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) struct Ticket {
     /// Number of submissions that have not completed.
     pub parts: u32,
     pub failed: bool,
-    /// Whether a flush follows them.
+    /// Whether a flush follows the submissions.
     pub flush: bool,
 }
 
@@ -90,7 +90,7 @@ impl Tickets {
         self.count() == 0
     }
 
-    /// Returns how many are under way.
+    /// Returns how many tickets are open.
     pub fn count(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -141,7 +141,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// Returns the part of it that is in the page that begins at `start`.
+    /// Returns the range of its bytes that lies in the page that begins at `start`, if there is one.
     fn within(&self, start: u64, page_bytes: usize) -> Option<(u64, u64)> {
         let (from, to) = (self.offset.max(start), self.end.min(start + page_bytes as u64));
         (from < to).then_some((from, to))
@@ -156,7 +156,7 @@ pub(super) struct Flights {
     queue: VecDeque<Option<Flight>>,
     /// If requests merge: the submissions that make up each request.
     behind: HashMap<u64, Vec<u64>>,
-    /// The submissions whose request is issuing now.
+    /// The submissions that make up the request being issued.
     issuing: Vec<u64>,
     /// Slot from which the next program takes its data, and whether that data is overwritten.
     source: (u32, bool),
@@ -191,7 +191,7 @@ impl Flights {
         self.behind.remove(&request);
     }
 
-    /// Moves the bytes as the FTL moved pages.
+    /// Moves the bytes the way the FTL moved the pages.
     pub fn follow(&mut self, moves: &[Move], payload: &mut Payload, tickets: &mut Tickets) {
         for &what in moves {
             match what {
@@ -206,7 +206,7 @@ impl Flights {
                             Some(several) => self.issuing.extend(several),
                             None => self.issuing.push(request),
                         }
-                        // A page that several submissions write keeps what was submitted last.
+                        // Of several submissions that write the same page, the last one submitted wins.
                         self.issuing.sort_unstable();
                     }
                 }

@@ -32,7 +32,7 @@ pub use status::{Live, OPERATIONS};
 pub trait Sink: Send + Sync {
     /// Takes a reply to a request, which was charged [`Asked::charged`]; must not block.
     fn put(&self, reply: Vec<u8>, charged: usize);
-    /// Sends what was put in; must not block. It is called not by the engine, but by whoever held it.
+    /// Sends what was put in; must not block. Called by whoever held the engine, not by the engine itself.
     fn kick(&self);
     /// Called when the device has lost its power: no reply will come, and the client is cut off.
     fn lose(&self);
@@ -48,7 +48,7 @@ pub struct Asked<'a> {
     pub structured: bool,
     /// The client.
     pub sink: &'a Arc<dyn Sink>,
-    /// What the client is charged for until it has the reply.
+    /// The bytes charged to the client until it has the reply.
     pub charged: usize,
 }
 
@@ -74,7 +74,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes the device of checked settings, prepared for them or stored in a file; time begins now.
+    /// Makes the device for checked settings, either prepared for them or stored in a file; time begins now.
     pub fn new(
         settings: &Settings,
         (prepared, stored): (Prepared, Option<Stored>),
@@ -123,7 +123,7 @@ impl Engine {
         !self.tickets.is_empty()
     }
 
-    /// Takes a client's request. It arrives once [`Engine::go`] is called.
+    /// Takes a client's request, which arrives in the simulation at the next [`Engine::go`].
     pub fn ask(&mut self, asked: &Asked) {
         let Request { command, flags, offset, length, .. } = asked.request;
         let end = offset.checked_add(u64::from(length)).filter(|&end| end <= self.size);
@@ -201,7 +201,7 @@ impl Engine {
             Command::Trim => self.enter(ticket, Op::Trim, (offset, end), None, false),
             _ => self.enter(ticket, Op::Flush, (0, 0), None, false),
         }
-        // Only writes have a mark for this.
+        // Only a write carries FUA itself; the other commands are followed by a flush.
         self.tickets[ticket].flush =
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
     }
@@ -223,8 +223,8 @@ impl Engine {
         zeroes(self, last, end);
     }
 
-    /// Makes one submission of a request. What comes while the time is t, after the decisions at t, arrives
-    /// at t + 1, so that a replay of the recording makes the same decisions.
+    /// Makes one submission of a request. What comes in at time t, after the decisions at t, arrives at t + 1, so
+    /// that a replay of the recording makes the same decisions.
     fn enter(
         &mut self,
         ticket: usize,
@@ -249,7 +249,7 @@ impl Engine {
         }
     }
 
-    /// Moves time to what the wall clock says, before requests are taken.
+    /// Advances simulated time to what the wall clock says; must be called before requests are taken.
     ///
     /// # Errors
     /// The simulation's error; it can no longer be used then.
@@ -260,7 +260,7 @@ impl Engine {
         }
     }
 
-    /// Lets the requests taken arrive and, in free time, complete.
+    /// Lets the requests taken so far arrive and, in free time, complete.
     ///
     /// # Errors
     /// As [`Engine::catch_up`].
@@ -276,7 +276,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns when something is due that no request causes.
+    /// Returns when the simulation's next event is due by the wall clock, if any is.
     pub fn due(&self) -> Option<Instant> {
         self.simulation.next_event_ns().and_then(|at_ns| self.pace.moment(at_ns))
     }
@@ -307,7 +307,7 @@ impl Engine {
         self.run(|simulation, heard| simulation.advance(until_ns, heard))
     }
 
-    /// Moves the simulation, then the bytes; sends replies.
+    /// Advances the simulation by `how`, then moves the bytes and passes on the replies.
     fn run(
         &mut self,
         how: impl FnOnce(&mut Simulation<'static>, &mut Heard) -> Result<(), RunError>,
@@ -339,7 +339,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Moves the bytes as the FTL moved pages.
+    /// Moves the bytes the way the FTL moved the pages.
     fn follow_moves(&mut self) {
         self.moves.take(&mut self.taken);
         self.flights.follow(&self.taken, &mut self.payload, &mut self.tickets);

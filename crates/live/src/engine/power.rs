@@ -1,9 +1,9 @@
 //! A device whose flash is in a file: programs and erases are written there as they finish, and its power can
 //! be cut.
 //!
-//! The FTL decides a change of the flash when a request issues, the device performs it later, and only what
-//! has finished is in the file. The reply to a request is sent after that. So whatever ends the process, the
-//! file holds the flash of a device that lost its power at that moment; a cut also tears what is in service.
+//! The FTL decides on a change of the flash when a request issues, and the device performs it later; only what has
+//! finished is in the file. The reply to a request is sent after that. So whatever ends the process, the file
+//! holds the flash of a device that lost its power at that moment; a cut also tears the operations in service.
 
 use std::collections::VecDeque;
 use std::io;
@@ -43,7 +43,7 @@ impl Ran {
     }
 }
 
-/// A program or an erase that is decided and not yet in the file.
+/// A program or an erase that has been decided on and is not yet in the file.
 struct Pending {
     change: Change,
     stuff: Vec<Stuff>,
@@ -54,13 +54,13 @@ struct Pending {
 /// What is reported about the flash's file.
 #[derive(Clone, Debug)]
 pub struct MediaStatus {
-    /// How the file was found.
+    /// The state in which the file was found.
     pub opened: Opened,
-    /// Programs and erases finished since then.
+    /// Number of programs and erases finished since the file was opened.
     pub operations: u64,
     /// The outcome of the cut, once power was cut.
     pub cut: Option<Cut>,
-    /// Why the file cannot be written.
+    /// Why the file can no longer be written, if it cannot.
     pub error: Option<String>,
 }
 
@@ -74,17 +74,17 @@ pub(super) struct Supply {
     /// Number of the first operation in the queue.
     first: u32,
     queue: VecDeque<Option<Pending>>,
-    /// Operations that have ended and are not in the file: number and time.
+    /// Operations that have ended and are not yet in the file: number, and time of the end.
     ended: VecDeque<(u32, u64)>,
     status: MediaStatus,
-    /// The operation in which to cut the power, and the seed.
+    /// If a cut is planned: the number of the operation in which the power will be cut, and the seed.
     planned: Option<(u64, u64)>,
     /// The result at the time of the cut.
     last: Option<Box<Report>>,
 }
 
 impl Supply {
-    /// Makes the supply of a device that was stored, or that is being made for a file.
+    /// Makes the power supply and the payload of a device whose file exists already or is being made.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();
@@ -115,8 +115,8 @@ impl Supply {
         self.status.error.is_some()
     }
 
-    /// Takes in what was decided and what has run so far; returns when power is to be cut, if that is within
-    /// this time. Replies have been sent up to `since_ns`.
+    /// Takes in what was decided and what has run so far; returns the time and the seed of the planned cut, if its
+    /// operation is among those that ran. Replies have been sent up to `since_ns`.
     fn take(&mut self, ran: &mut Vec<Ran>, payload: &mut Payload, since_ns: u64) -> Option<(u64, u64)> {
         for change in self.tape.take_changes() {
             let stuff = self.stuff(&change, payload);
@@ -135,7 +135,7 @@ impl Supply {
             self.ended.push_back((number, end_ns));
             self.status.operations += 1;
             if let Some((_, seed)) = self.planned.take_if(|(at, _)| *at == self.status.operations) {
-                // A moment in which the operation was in service and after which no reply has been sent.
+                // A moment at which the operation was in service and after which no reply has been sent.
                 let from_ns = begin_ns.max(since_ns);
                 let within = below(stream(seed, "moment").next_u64(), (end_ns - from_ns).max(1));
                 due = Some((from_ns + 1 + within, seed));
@@ -159,7 +159,7 @@ impl Supply {
         stuff
     }
 
-    /// Writes what ended before a time into the file, in that order.
+    /// Writes the operations that ended before `until_ns` to the file, in the order in which they ended.
     fn settle(&mut self, until_ns: u64, payload: &mut Payload) {
         while let Some(&(number, end_ns)) = self.ended.front()
             && end_ns < until_ns
@@ -185,13 +185,13 @@ impl Supply {
         self.status.error = Some(format!("{}: cannot write: {why}", self.nand.path().display()));
     }
 
-    /// Whether any of the first operations up to this number has not ended.
+    /// Whether any of the first `decided` operations in the queue has not ended.
     fn is_under_way(&self, decided: usize) -> bool {
         self.queue.iter().take(decided).flatten().any(|pending| !pending.ended)
     }
 
-    /// Cuts the power: what ended before a time is on the flash, what was in service is torn or, one time in
-    /// four, just finished.
+    /// Cuts the power at `time_ns`: operations that ended before are on the flash; one that was in service is torn
+    /// or, one time in four, has just finished.
     fn cut(&mut self, time_ns: u64, mut random: Xoshiro256PlusPlus, payload: &mut Payload) {
         self.settle(time_ns, payload);
         let finished = self.status.operations - self.ended.len() as u64;
@@ -263,12 +263,13 @@ impl Engine {
         }
     }
 
-    /// Loses power at a time that is not before what has been answered.
+    /// Loses power at `time_ns`, which is no earlier than the last reply sent.
     fn lose_power(&mut self, time_ns: u64, seed: u64) {
         let report = self.simulation.report();
         let Some(mut supply) = self.supply.take() else { return };
         supply.last = Some(Box::new(report));
-        // Operations in service are known with their ends. What comes after the cut never happens.
+        // The end of an operation in service is known only once it has ended. Whatever else happens after the cut
+        // is discarded.
         let decided = supply.queue.len();
         let answers = std::mem::take(&mut self.heard.answers);
         while supply.is_under_way(decided)
@@ -283,19 +284,20 @@ impl Engine {
         self.supply = Some(supply);
     }
 
-    /// Gives up requests in flight: their clients lose them, and their connections.
+    /// Gives up the requests in flight: their clients get no reply and are cut off.
     pub(super) fn give_up(&mut self) {
         self.tickets.drain().for_each(|ticket| ticket.sink.lose());
     }
 
-    /// Whether writes have to be refused because the file accepts nothing.
+    /// Whether writes have to be refused because the file accepts nothing more.
     pub(super) fn is_full(&mut self) -> bool {
         let Some(supply) = self.supply.as_mut().filter(|supply| supply.is_full()) else { return false };
         supply.settle(u64::MAX, &mut self.payload);
         supply.is_full()
     }
 
-    /// Returns the result at the time of the cut, or else so far, and what the simulation does not know.
+    /// Returns the result as of the cut or, without one, so far; and the figures that the simulation does not
+    /// have.
     pub fn report(&self) -> (Report, Live) {
         let live = Live::new(self);
         let Some(supply) = &self.supply else { return (self.simulation.report(), live) };
@@ -306,8 +308,8 @@ impl Engine {
         }
     }
 
-    /// Closes the file of a device that has stopped cleanly: everything is made durable, and the FTL's state
-    /// is appended to the flash if it can be saved. Returns why that failed, if it did.
+    /// Closes the file of a device that has stopped cleanly: makes everything durable, and appends the FTL's state
+    /// to the flash if it can be saved. Returns why closing failed, if it did.
     ///
     /// # Errors
     /// The simulation's error.
@@ -338,7 +340,7 @@ impl Engine {
     /// Returns the FTL's state, if loading it gives the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
-        // What those keep in addition is not saved.
+        // A checkpoint does not include the additional state that these keep.
         if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
             return None;
         }

@@ -14,7 +14,7 @@ const HOLE_AND_ZERO: u32 = 3;
 /// Names of the operations, in order.
 pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 
-/// What the simulation does not know.
+/// Figures of a live device that the simulation does not have.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// `real` or `free`.
@@ -23,7 +23,7 @@ pub struct Live {
     pub speed: f64,
     /// How late replies were sent, wall time, ns; empty in free time.
     pub lateness: Summary,
-    /// Bytes of data kept.
+    /// Bytes of data stored.
     pub payload_bytes: u64,
     /// Simulated time, ns.
     pub now_ns: u64,

@@ -1,4 +1,4 @@
-//! The kernel's answer, once everything that it asked for has been answered.
+//! The answer to one request of the kernel, sent once the engine has replied to every part of it.
 
 use std::sync::Mutex;
 
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub error: u32,
     /// The last reply.
     pub reply: Vec<u8>,
-    /// How to answer; taken once that is done.
+    /// How to answer the kernel; taken when that is done.
     pub answer: Option<Answer>,
 }
 

@@ -21,10 +21,10 @@ pub const BLOCK: usize = 32;
 /// Bytes before the slots in a page's record, and of each slot.
 const SPARE: usize = 24;
 const SLOT: usize = 16;
-/// The parts begin at multiples of this.
+/// Every part of the file begins at a multiple of this.
 const ALIGN: u64 = 4096;
 
-/// Returns the checksum that is used everywhere.
+/// Returns the checksum used for everything in the file.
 pub fn sum(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
@@ -82,7 +82,7 @@ impl Shape {
         self.spare(self.pages()).next_multiple_of(ALIGN) + page * u64::from(self.page_bytes)
     }
 
-    /// Returns where the checkpoint begins, the last part.
+    /// Returns where the checkpoint, the last part of the file, begins.
     pub fn checkpoint(&self) -> u64 {
         self.payload(self.pages()).next_multiple_of(ALIGN)
     }
@@ -209,7 +209,7 @@ fn seal(mut record: Vec<u8>) -> Vec<u8> {
     record
 }
 
-/// Returns a record without its checksum; `None` if that is wrong.
+/// Returns a record without its checksum; `None` if the checksum is wrong.
 fn open(sealed: &[u8]) -> Option<&[u8]> {
     let (record, found) = sealed.split_last_chunk::<8>()?;
     (u64::from_le_bytes(*found) == sum(record)).then_some(record)

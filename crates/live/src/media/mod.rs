@@ -1,10 +1,10 @@
 //! The flash in a file: payload and spare area of every page, erase counts. It survives the process, however
 //! that ends.
 //!
-//! Each change of a page or a block is one record, written after the payload that it describes: a page counts
-//! as programmed once its record is complete. An erase is the record of its block: everything programmed
-//! before is void. So a process that is killed leaves the flash as it was between two operations, never in
-//! the middle of one.
+//! Each change of a page or a block is one record, written after the payload that it describes: a page counts as
+//! programmed once its record is complete. An erase is the record of its block, which voids everything programmed
+//! before. So a process that is killed leaves the flash as it was between two operations, never in the middle of
+//! one.
 
 mod layout;
 mod open;
@@ -73,11 +73,11 @@ pub struct Nand {
 pub struct Stored {
     /// The file.
     pub nand: Nand,
-    /// What the FTL decides.
+    /// The record of what the FTL decides.
     pub tape: Tape,
-    /// The contents of its mapping pages.
+    /// The contents of the flash's mapping pages.
     pub says: Says,
-    /// The bytes that it holds.
+    /// The payload of the flash's slots.
     pub payload: Payload,
     /// The keys of the device.
     pub identity: Identity,
@@ -86,7 +86,7 @@ pub struct Stored {
 }
 
 impl Nand {
-    /// Makes a file for a prepared device, which begins with everything on flash.
+    /// Makes a file for a prepared device; everything that preparation put on flash is written to it first.
     ///
     /// # Errors
     /// [`LiveError::User`]: the file's error, or the FTL cannot lose power.
@@ -111,7 +111,7 @@ impl Nand {
         Ok(Stored { nand, tape: power.tape, says, payload, identity: identity.clone(), opened: Opened::Made })
     }
 
-    /// Returns its path.
+    /// Returns the file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -188,7 +188,7 @@ impl Nand {
         let pages = u64::from(self.shape.pages_per_block);
         let first = u64::from(block) * pages;
         let from = self.shape.payload(first);
-        // Void data takes no room, if the file system supports that.
+        // Void data is released, if the file system supports that.
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.file, how, from, self.shape.payload(first + pages) - from);
         Ok(())
@@ -208,7 +208,7 @@ impl Nand {
         self.file.set_len(self.shape.checkpoint())
     }
 
-    /// Closes the file, with the FTL's state if it is known. Other processes can then use it, even if it is
+    /// Closes the file, with the FTL's state if it is known. Other processes can then use the file, even if it is
     /// still open somewhere.
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl Nand {
     }
 }
 
-/// Writes what a slot holds; returns its bytes.
+/// Writes what a slot holds into `part`; returns the number of bytes.
 fn fill(part: &mut [u8], stuff: &Stuff, payload: &Payload) -> io::Result<u32> {
     let too_long = || io::Error::new(ErrorKind::InvalidInput, "a page says more than fits into it");
     match stuff {
@@ -262,13 +262,13 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> LiveError {
     LiveError::User(format!("{}: {what}: {}", path.display(), ftlab_trace::atomic::reason(error)))
 }
 
-/// Locks the file: the process that has it open has it exclusively.
+/// Locks the file, so that only the process that has it open can use it.
 fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
 }
 
-/// Writes a file that holds what the media hold; returns its blocks, and the number of the last program.
+/// Writes a new file with what the media hold; returns it, its block records and the number of the last program.
 fn write_anew(
     path: &Path,
     shape: Shape,
@@ -304,8 +304,8 @@ fn write_anew(
     Ok((nand.file, blocks, shape.pages()))
 }
 
-/// The contents of translation pages and pages of trims: for each, the newest that was put on flash. A copy
-/// of it has the same content.
+/// The contents of translation pages and pages of trims: for each page, the newest version that was put on flash.
+/// A copy of a version has the same content.
 #[derive(Default)]
 pub struct Says(HashMap<(Kind, u32), Version>);
 

@@ -33,9 +33,9 @@ pub enum Opened {
     Checkpoint,
     /// The FTL was rebuilt from flash alone.
     Recovered {
-        /// What was read and written.
+        /// What recovery read and wrote.
         recovery: Recovery,
-        /// Simulated time, ns.
+        /// Simulated time that recovery took, ns.
         elapsed_ns: u64,
     },
 }
@@ -347,8 +347,8 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     let (mut at, end) = (shape.spare(0), shape.spare(shape.pages()));
     let mut bytes = Vec::new();
     while let Some(from) = next_data(file, at).filter(|&from| from < end) {
-        // Records do not cross the borders of chunks: both sizes are powers of two, and the parts begin at
-        // pages.
+        // Records do not cross the borders of chunks: both sizes are powers of two, and the parts begin at page
+        // boundaries.
         at = from / each * each;
         bytes.resize((end - at).min(CHUNK) as usize, 0);
         file.read_exact_at(&mut bytes, at)?;
@@ -370,7 +370,7 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     Ok((blocks, pages, (left.bytes > 0).then_some(checkpoint)))
 }
 
-/// Returns where the next bytes are that have ever been written.
+/// Returns the offset of the next bytes that were ever written; `None` if there are none.
 fn next_data(file: &File, from: u64) -> Option<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(from)) {
         Ok(at) => Some(at),

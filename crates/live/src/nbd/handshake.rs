@@ -6,10 +6,10 @@ use super::{MAX_PAYLOAD, u32_at};
 const GREETING: [u64; 2] = [0x4e42_444d_4147_4943, OPTION];
 const OPTION: u64 = 0x4948_4156_454f_5054;
 const REPLY: u64 = 0x0003_e889_0455_65a9;
-/// Fixed newstyle, and no zeroes after the export: among the server's flags, and among the client's.
+/// Flags of the handshake, the server's and the client's alike: fixed newstyle, and no zeroes after the export.
 const FIXED_NEWSTYLE: u32 = 1;
 const NO_ZEROES: u32 = 2;
-/// Bytes of an option's data that are read; longer ones end the connection.
+/// The most bytes of an option's data; longer data ends the connection.
 const MOST_DATA: u32 = 64 << 10;
 /// The most options that one client may send.
 const MOST_OPTIONS: u32 = 256;
@@ -25,7 +25,7 @@ const UNKNOWN: u32 = 0x8000_0006;
 
 /// The only context of block status.
 const ALLOCATION: &[u8] = b"base:allocation";
-/// The number under which it is reported.
+/// The number under which this context is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
 
 /// What is exported, under the empty name.
@@ -92,7 +92,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes a new connection, and the greeting with which the server begins.
+    /// Makes the state of a new connection, and appends the server's greeting to `out`.
     pub fn new(out: &mut Vec<u8>) -> Session {
         GREETING.iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
         out.extend_from_slice(&((FIXED_NEWSTYLE | NO_ZEROES) as u16).to_be_bytes());

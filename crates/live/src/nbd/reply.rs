@@ -4,7 +4,7 @@ use super::Errno;
 
 const SIMPLE: u32 = 0x6744_6698;
 const STRUCTURED: u32 = 0x668e_33ef;
-/// Bytes before the data of a read: simple, and structured.
+/// Bytes before the data in a reply to a read: simple, and structured.
 const BEFORE_DATA: [usize; 2] = [16, 28];
 
 /// Writes an answer without data: success or failure.
@@ -36,7 +36,7 @@ pub fn read(cookie: u64, offset: u64, length: u32, structured: bool) -> (Vec<u8>
     } else {
         plain(&mut head, cookie, None);
     }
-    // The system zeroes it if it is large, so that holes are not touched.
+    // A large buffer comes zeroed from the system, so memory that stays zero is not touched.
     let mut out = vec![0; before + length as usize];
     out[..before].copy_from_slice(&head);
     (out, before)

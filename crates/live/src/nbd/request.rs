@@ -40,12 +40,12 @@ impl Flags {
         self.0 & 1 != 0
     }
 
-    /// Whether zeroes are to be written, not trimmed.
+    /// Whether zeroes are to be written rather than trimmed.
     pub fn no_hole(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Whether one extent is enough.
+    /// Whether one extent is enough as an answer.
     pub fn one(self) -> bool {
         self.0 & 8 != 0
     }

@@ -42,7 +42,7 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     parts.push(option(7, &go));
     for cookie in 0..random.random_range(1..12) {
         let (command, mut length) = (random.random_range(0..9), random.random_range(0..20_000));
-        // Some are beyond the end.
+        // Some requests are beyond the end of the device.
         let mut offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
         match random.random_range(0..16) {
             // At the edges of what a field holds, where sums overflow.
@@ -84,7 +84,7 @@ pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u
 pub struct Understood {
     /// The answers to the handshake, greeting included.
     pub handshake: Vec<u8>,
-    /// Requests that it may answer, by cookie, with the number of each.
+    /// Requests that the server may answer, by cookie, with the number of replies so far to each cookie.
     requests: HashMap<u64, (Vec<Request>, usize)>,
     structured: bool,
     block_status: bool,
@@ -143,7 +143,7 @@ impl Understood {
             Some(other) => return Err(format!("a reply begins with {other:#x}")),
         };
         let length = if magic == 1 { number(bytes, 16, 4).unwrap_or(0) as usize } else { 0 };
-        // Including the offset with which a chunk of data begins.
+        // A chunk of data begins with its offset, which must have arrived too.
         let Some(cookie) = number(bytes, 8, 8).filter(|_| bytes.len() >= header + length.min(8)) else {
             return Ok(None);
         };

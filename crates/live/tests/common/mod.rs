@@ -42,7 +42,7 @@ impl Sink for Kept {
     fn lose(&self) {}
 }
 
-/// Makes a client, as the engine sees it and as the test does.
+/// Makes a client, and returns it as the test sees it and as the engine does.
 #[allow(dead_code)] // not every test has one
 pub fn client() -> (Arc<Kept>, Arc<dyn Sink>) {
     let kept = Arc::new(Kept::default());

@@ -74,7 +74,7 @@ impl Scheduler {
         }
         let first = queue.head();
         if pool[first].host.batch == 0 {
-            // No number was given: batches are counted as they leave.
+            // The scheduler gave no batch number: batches are counted as they leave.
             self.batches += 1;
             let mut id = first;
             while id != ftlab_core::util::NONE {

@@ -197,7 +197,7 @@ fn width(short: bool) -> usize {
     if short { 4 } else { 8 }
 }
 
-/// Reads the numbers in plain bytes.
+/// Reads the numbers that are stored as plain bytes.
 fn numbers(bytes: &[u8], short: bool, unsigned: bool) -> impl Iterator<Item = i64> {
     bytes.chunks_exact(width(short)).map(move |bytes| {
         if short {

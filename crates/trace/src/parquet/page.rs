@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Bytes of the largest page that is accepted: a bound on what a damaged header can ask for. Writers make
 /// pages of about 1 MiB.
 const MOST: u64 = 64 << 20;
-/// Bytes after a page that a reader of words may touch.
+/// Bytes after a page that may be touched when its data is read in words.
 pub(super) const SLACK: usize = 16;
 
 /// What a page holds.
@@ -33,7 +33,7 @@ pub(super) struct Page {
     pub(super) values: usize,
     /// How they are encoded, by Parquet's number.
     pub(super) encoding: i64,
-    /// The same for the levels of version 1.
+    /// The same for the encoding of the levels in version 1.
     pub(super) level_encoding: i64,
     /// Its bytes, uncompressed.
     pub(super) length: usize,

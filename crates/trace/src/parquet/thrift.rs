@@ -1,12 +1,12 @@
 //! Thrift's compact protocol: what Parquet's footer and page headers are written in.
 
-/// How deep a value may be nested that a reader skips.
+/// How deeply a value that is skipped may be nested.
 const DEEPEST: u32 = 16;
 
 /// The kind of a value, from its first bits: see [`Thrift::skip`].
 pub(super) type Kind = u8;
 
-/// Reads one value after another; the data must contain what is asked for.
+/// Reads one value after another; the data must be of the kind that is asked for.
 pub(super) struct Thrift<'a> {
     data: &'a [u8],
     at: usize,
@@ -82,7 +82,7 @@ impl<'a> Thrift<'a> {
     fn skip_at(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
         expect(depth < DEEPEST)?;
         match kind {
-            // The kind is the value.
+            // The kind itself is the value.
             1 | 2 => {}
             3 => drop(self.bytes(1)?),
             4..=6 => drop(self.unsigned()?),

@@ -23,8 +23,8 @@ pub use window::Window;
 /// Number of events (slices and counter changes) after which a timeline without a window stops.
 pub const MOST_EVENTS: u64 = 1_000_000;
 
-/// Number of requests that are drawn next to each other from their arrival; if more wait at a time, the
-/// others are drawn from their dispatch.
+/// The most requests that are drawn next to each other from their arrival on; if more wait at a time, the others
+/// are drawn from their dispatch on.
 const MOST_LANES: u64 = 1024;
 
 const HOST: u64 = 1;
@@ -347,7 +347,7 @@ impl Lanes {
         })
     }
 
-    /// Whether a lane is used for the first time; asked once for each use.
+    /// Whether a lane is used for the first time; must be asked once for each use.
     fn is_new(&mut self, lane: u64) -> bool {
         let new = lane == self.announced;
         self.announced += u64::from(new);

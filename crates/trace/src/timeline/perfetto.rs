@@ -1,8 +1,8 @@
 //! Tracks and slices as packets of a Perfetto trace.
 //!
 //! Source: `TracePacket`, `TrackDescriptor`, `TrackEvent`, `DebugAnnotation` and `InternedData` in Perfetto's
-//! `protos/perfetto/trace`. Names appear once in the file, in its first packet, and are referred to by
-//! number. At one instant the order in the file is the order on a track.
+//! `protos/perfetto/trace`. Names appear once in the file, in its first packet, and are referred to by number.
+//! Events of the same instant are drawn on a track in the order of the file.
 
 use super::encoder::Message;
 use ftlab_core::flash::{Cause, Operation};

@@ -35,7 +35,7 @@ impl Window {
         Ok(window)
     }
 
-    /// Returns the part of a stretch of time that is within the window, if any. An instant is either inside
+    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch is either inside
     /// or not.
     pub fn clip(&self, begin_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
         let inside = begin_ns < self.end_ns && (end_ns > self.start_ns || begin_ns >= self.start_ns);

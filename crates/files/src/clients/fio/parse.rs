@@ -151,8 +151,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     Ok(jobs)
 }
 
-/// Makes the error for the first refused line, with a message about all of them, so that a user can mend them
-/// all together.
+/// Makes the error for the first refused line, with a message about all of them, so that a user can mend all in
+/// one go.
 fn refusal(refused: &[(usize, String)], short: impl Fn(String) -> String) -> Option<(usize, String)> {
     let ((line, first), others) = refused.split_first()?;
     let others: String = others.iter().map(|(line, message)| format!("\n  line {line}: {message}")).collect();

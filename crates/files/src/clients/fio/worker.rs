@@ -32,7 +32,7 @@ impl Addresses {
                 Zipf::new(blocks as f64, *theta).expect("a checked theta"),
                 Scatter::new(blocks, random),
             ),
-            // fio: the share h of the blocks takes 1 - h of the accesses, and the same again within it.
+            // As in fio: the share h of the blocks takes 1 - h of the accesses, and so on within that share.
             Distribution::Pareto(h) => {
                 Addresses::Pareto(libm::log(*h) / libm::log(1.0 - h), Scatter::new(blocks, random))
             }
@@ -187,7 +187,7 @@ impl Worker {
         late || (whole && !self.job.time_based)
     }
 
-    /// Returns when the rate allows the next request of a half.
+    /// Returns when the rate allows the next read (`half` 0) or write (1).
     fn allowed_ns(&self, half: usize) -> u64 {
         match self.job.rate[half] {
             0 => 0,
@@ -240,7 +240,7 @@ impl Worker {
         Step::Until(self.until(self.allowed_ns(0).min(self.allowed_ns(1))))
     }
 
-    /// Returns a limit, or the end of the runtime if that is earlier.
+    /// Returns `allowed_ns`, or the end of the runtime if that is earlier.
     fn until(&self, allowed_ns: u64) -> u64 {
         self.job
             .runtime_ns
