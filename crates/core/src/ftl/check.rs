@@ -60,7 +60,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.section::<StaticLeveling>(ftl.wear_leveling.is_some(), &[], "ftl.wear_leveling = \"none\"");
 }
 
-/// The keys that the placement `name`, which runs, ignores. `auto` says why "auto" is not another.
+/// Lists the keys that the placement in use, `name`, ignores. `auto` is the reason to give where the settings
+/// do not name a placement.
 pub(crate) fn placement_ignored(settings: &Settings, name: &str, auto: &str, found: &mut Ignored) {
     let chosen = settings.ftl.placement.as_ref().map(|name| format!("ftl.placement = \"{name}\""));
     placement::own_ignored(&[name], &|_| chosen.clone().unwrap_or(auto.to_owned()), found);
@@ -110,7 +111,7 @@ fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Returns the planes of the device; the limits of the keys keep the product well within 64 bits.
+/// Returns the number of planes of the device; the limits of the keys keep the product well within 64 bits.
 fn planes(settings: &Settings) -> u64 {
     let flash = &settings.flash;
     u64::from(flash.channels)
