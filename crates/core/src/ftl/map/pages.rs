@@ -56,8 +56,8 @@ pub struct TranslationPages {
 }
 
 impl TranslationPages {
-    /// Makes translation units for the user's logical pages. If mappings are written back by eviction all
-    /// exist from the start, otherwise none does.
+    /// Makes translation units for the user's logical pages. If mappings are written back by eviction, all
+    /// units exist from the start, otherwise none does.
     pub(crate) fn new(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
@@ -164,12 +164,12 @@ impl TranslationPages {
         self.per_page.div(lpn)
     }
 
-    /// Returns the entries per translation unit.
+    /// Returns the number of entries of a translation unit.
     pub(crate) fn entries(&self) -> u32 {
         self.per_page.get()
     }
 
-    /// Returns the number of logical pages they map.
+    /// Returns the number of logical pages that the translation units map.
     pub(crate) fn lpns(&self) -> u32 {
         self.lpns
     }
@@ -198,12 +198,13 @@ impl TranslationPages {
         self.stats.entries_programmed += u64::from(self.entries());
     }
 
-    /// Returns their log. Owners from [`TranslationPages::units`] on are parts of the directory.
+    /// Returns the log of the translation units. Owners from [`TranslationPages::units`] on are parts of the
+    /// directory.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Returns where they are.
+    /// Returns the slots in which the translation units are.
     pub(crate) fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -255,8 +256,8 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to those of
-    /// `data`.
+    /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to the slots that
+    /// `data` gives.
     pub(crate) fn agree(&mut self, data: &Slots, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);
