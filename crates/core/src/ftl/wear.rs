@@ -29,7 +29,7 @@ enum Place {
     Pool,
 }
 
-/// A block to be moved, its erase count and where it is.
+/// A block to be moved, if there is one: its erase count, its number, and where it is.
 type Cold = Option<(u32, u32, Place)>;
 
 fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
@@ -86,7 +86,7 @@ pub(crate) fn level(
     under: &mut Under,
     moved: &mut dyn FnMut(u32, &TranslationPages),
 ) {
-    // What a background collection has taken is returned first.
+    // A background collection must first give back the reserve block that it has taken.
     if data.is_short(lun) || (!pages.log().is_serial() && pages.log().is_short(lun)) {
         return;
     }

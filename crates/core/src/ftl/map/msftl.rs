@@ -100,7 +100,7 @@ impl Updated {
         context: &mut Context,
         mut clean: impl FnMut(u32, u32, u32) -> u32,
     ) {
-        // Only what is written now is read.
+        // Of the pages read, only the units that this call writes are wanted.
         let range = if most < self.count { self.range_of(first, most) } else { self.count };
         let mut from = first;
         for _ in 0..most {
