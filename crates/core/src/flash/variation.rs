@@ -12,9 +12,9 @@
 //! ```
 //!
 //! It is log-linear in the step, as follows if threshold voltages are spread evenly over a step with
-//! exponential noise at its ends. The step is `max_step` less as many whole decrements as it takes for `BER <=
-//! ecc_limit`, and the program time is `flash.program x nominal_step / D`. Why these constants were chosen:
-//! `docs/decisions/0004-process-variation.md`.
+//! exponential noise at its ends. The step is `max_step` less as many whole decrements as it takes for
+//! `BER <= ecc_limit`, and the program time is `flash.program x nominal_step / D`. Why these constants were
+//! chosen: `docs/decisions/0004-process-variation.md`.
 //!
 //! - As `g n` only grows, the step never grows.
 //! - A block that exceeds the limit even with the last step keeps that step.

@@ -19,8 +19,8 @@
 //! - `cyclic` goes round the blocks by number. A round visits at most the blocks that were closed, open or
 //!   erased when it began, and so comes to the first gainful one.
 //! - `windowed-greedy` takes the block that gains most among the `W` oldest. While none of them is gainful,
-//!   each collection removes one of them and the next oldest block enters, so a gainful block enters within `C
-//!   - W` collections and is taken at once.
+//!   each collection removes one of them and the next oldest block enters, so a gainful block enters within
+//!   `C - W` collections and is taken at once.
 //! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed forms assume (with
 //!   64 pages per block and 7 % of spare space, 18 % of the blocks drawn at random are full). Draws may miss
 //!   the gainful blocks for ever, so after `C` gainless collections in succession the victim is a block that

@@ -7,19 +7,19 @@
 //!
 //! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one for each front
 //! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at
-//! least one). The front that is written is the frontier. When its block is full it takes one from the pool; if
-//! the log has as many as its `limit`, or the pool is empty, it collects: the live slots of a victim, chosen by
-//! a policy ([`super::gc`]), go into the open blocks of their fronts. Those that find no room there go together
-//! into one block of the reserve, which has room for them, as they fill at most one block; the erased victim
-//! refills the reserve or goes to the pool. All blocks but the open ones and the reserve are closed and full.
-//! When a log collects, the block of the frontier is full, so at most `n - 1` are open, and the closed ones are
-//! more than the live slots need ([`blocks_at_least`]): in one of them the live slots fill fewer pages than the
-//! block has, and collecting that one gains a page. Every policy takes such a victim after finitely many
-//! others, and those lose nothing: a victim's live slots never fill more pages than the victim had. Collecting
-//! one log never writes into another, so collections do not nest. Check mode verifies the premise before every
-//! collection, and after every request that no LUN has more open blocks than fronts. If fronts are speeds,
-//! whatever block is open is filled before anything is collected, so that all open blocks are full by then, as
-//! with one front.
+//! least one). The front that is being written is the frontier. When its block is full, it takes another from
+//! the pool; if the log has as many as its `limit`, or the pool is empty, it collects: the live slots of a
+//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. Those that find no room
+//! there go together into one block of the reserve, which has room for them, as they fill at most one block;
+//! the erased victim refills the reserve or goes to the pool. All blocks but the open ones and the reserve are
+//! closed and full. When a log collects, the block of the frontier is full, so at most `n - 1` are open, and
+//! there are more closed ones than the live slots need ([`blocks_at_least`]): in one of them the live slots
+//! fill fewer pages than the block has, and collecting that one gains a page. Every policy takes such a victim
+//! after finitely many others, and those lose nothing: a victim's live slots never fill more pages than the
+//! victim had. Collecting one log never writes into another, so collections do not nest. Check mode verifies
+//! the premise before every collection, and after every request that no LUN has more open blocks than fronts.
+//! If fronts are speeds, whatever block is open is filled before anything is collected, so that all open blocks
+//! are full by then, as with one front.
 //!
 //! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
 //! translation pages need, and the data may have the translation pages collected to get back what they borrowed

@@ -6,7 +6,7 @@
 //!
 //! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always go to the
 //! same LUN. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each LUN contributes up to its
-//! equal part of the limit, which the owner of the log keeps free for it, so a block can always be taken below
+//! equal part of the limit, which whoever owns the log keeps free for it, so a block can always be taken below
 //! the limit. Within the log all blocks count as one LUN's, so the argument of [`super`] against deadlock holds
 //! unchanged.
 

@@ -1,9 +1,9 @@
 //! Placement: which front of its LUN takes a page. A front is a class of data with an open block of its own.
 //!
 //! A [`crate::ftl::log::Log`] of user data asks its placement for the front of every page that it writes or copies, and
-//! tells it of every version that becomes invalid. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type
-//! that implements [`Placement`], and one line in the registry below. Where all pages share one front, no placement is
-//! asked. [`crate::ftl::log`] says why a LUN with several open blocks can always collect its garbage.
+//! tells it about every version that becomes invalid. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a
+//! type that implements [`Placement`], and one line in the registry below. Where all pages share one front, no
+//! placement is asked. [`crate::ftl::log`] says why a LUN with several open blocks can always collect its garbage.
 
 use std::fmt::Debug;
 
