@@ -170,7 +170,7 @@ impl Timing {
 pub struct Step {
     /// LUN it runs on.
     pub lun: u32,
-    /// Its operation; of merged steps, that of the first.
+    /// Its operation; for merged steps, that of the first one.
     pub operation: Operation,
     /// Whether it is folded ([`Work::fold`]): `cell_ns` is its whole time, of which `out_ns` is bus time.
     pub folded: bool,
@@ -184,7 +184,8 @@ pub struct Step {
     pub needs: u32,
     /// Number of the load that this step ends, from 1; 0: none.
     pub loads: u32,
-    /// Number of its first program or erase or, if it has none, of the next one behind it ([`Work::mark`]).
+    /// Number of its first program or erase or, if it has none, the number of the next one after it
+    /// ([`Work::mark`]).
     pub number: u32,
     /// All steps up to this number must have finished before, on any LUN; 0: no condition.
     pub settled: u32,

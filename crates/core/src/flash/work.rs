@@ -1,4 +1,4 @@
-//! What surrounds the operations of a [`Work`]: chains, labels, counts, LUNs that others wait for.
+//! What surrounds the operations of a [`Work`]: chains, labels, counts, and LUNs that other requests wait for.
 
 use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Step, Timing, Waited, Work};
 use crate::util::{Bits, NONE};

@@ -184,7 +184,7 @@ faces! {
         /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
         /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
         fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
-        /// Counts blocks of user data that were never written as closed and empty from here on, if
+        /// From here on, counts as closed and empty those blocks of user data that were never written, if
         /// `ftl.free_blocks` says so.
         fn close_unwritten(self: &mut Self) = {};
         /// Begins the run: counters start at 0.

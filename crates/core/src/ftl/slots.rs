@@ -157,7 +157,8 @@ impl Slots {
 /// Check mode, and what power cuts need from it.
 impl Slots {
     /// Keeps a medium from now on: blocks of this shape, with this many slots programmed. With `gaps`, slots
-    /// may be skipped. In check mode it has versions, which count from 1; for followers alone it has none.
+    /// may be skipped. With `versions`, for check mode, it keeps the version of each owner, counted from 1; for
+    /// followers alone it need not.
     pub(crate) fn keep_medium(
         &mut self,
         shape: (u32, u32),

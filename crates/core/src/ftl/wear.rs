@@ -1,11 +1,11 @@
 //! Static wear levelling: data that stays in place must not keep its block from taking its share of wear.
 //!
 //! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
-//! others wear out first. When an erased block has been erased more than `ftl.wear_threshold` times more
-//! often than the least worn movable block of its LUN (user data and translation pages alike), the latter's
-//! data moves into the former (cause `wear`, charged), and the less worn block is written instead. This is
-//! the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
-//! configuration help advises for flash of less than 10,000 cycles.
+//! others wear out first. When the erase count of an erased block exceeds that of the least worn movable block
+//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data
+//! moves into the former (cause `wear`, charged), and the less worn block is written instead. This is the rule
+//! of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's configuration help
+//! advises for flash of less than 10,000 cycles.
 //!
 //! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the
 //! LUN's reserves, of user data and of translation pages, which exchange blocks for this, since erased blocks

@@ -31,7 +31,7 @@ pub struct Lives {
     /// Spare blocks of each LUN; the last one is used next.
     spares: Vec<Vec<u32>>,
     retired: Bits,
-    /// A LUN needed a spare block and had none.
+    /// Whether a LUN has needed a spare block and had none.
     exhausted: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Victim selection of garbage collection: which closed block of a LUN is collected next.
 //!
-//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves,
-//! and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that
-//! implements [`Victims`], and one line in the registry below. A saved device state holds the closed blocks
-//! in the order of [`Victims::each`], and closes them in that order when it is loaded.
+//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and
+//! asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that implements
+//! [`Victims`], and one line in the registry below. A saved device state holds the closed blocks in the order
+//! of [`Victims::each`], and they are closed in that order when it is loaded.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains nothing when it is
 //! collected; call any other *gainful*. When a LUN is collected, at least one of its `C` closed blocks is
@@ -26,7 +26,8 @@
 //!   the gainful blocks for ever, so after `C` gainless collections in succession the victim is a block that
 //!   gains most.
 //!
-//! The log counts gainless collections and stops the run if they exceed the blocks it has.
+//! The log counts gainless collections in succession and stops the run if there are more of them than it has
+//! blocks.
 
 mod closed;
 mod lists;

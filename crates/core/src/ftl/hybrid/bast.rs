@@ -4,11 +4,11 @@
 //! CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014, section
 //! 2.2.1, describe it; COOP_Query is their Algorithm 3.
 //!
-//! A page is appended to its logical block's log block. A log block whose last page is programmed is merged
-//! at once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is
-//! needed and the LUN has all it may have, the least recently written one is merged: if it is in order from
-//! offset 0 so far, by a partial merge, else by a full one. Interpretation: recency counts writes, not reads;
-//! a log block in which nothing is valid (all trimmed) is erased, which is not a merge.
+//! A page is appended to its logical block's log block. A log block whose last page is programmed is merged at
+//! once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is needed
+//! and the LUN has as many as it may have, the least recently written one is merged: if it is in order from
+//! offset 0 so far, by a partial merge, else by a full one. Interpretation: recency counts writes, not reads; a
+//! log block in which nothing is valid (all trimmed) is erased, which is not a merge.
 //!
 //! **COOP_Query** (Algorithm 3): the paper is silent on two cases. If the issue has exactly as many pages as
 //! the log block has left, but does not continue it in order, the query names the block itself, since filling

@@ -7,9 +7,9 @@
 //! A write request is sequential, and goes to the SW log block, if it begins at offset 0 of a logical block or
 //! continues from the last page of the SW log block. A write at offset 0 first reclaims an SW log block in use,
 //! by a partial merge; an SW log block that has become full is merged at once, by a switch merge. All other
-//! requests go to the RW log blocks, one after another. When a page needs a new RW log block and the LUN has
-//! all it may have, the one that was filled first (least recently written) is reclaimed: every logical block
-//! with a valid page in it is merged, fully, and the log block is erased.
+//! requests go to the RW log blocks, one after another. When a page needs a new RW log block and the LUN has as
+//! many as it may have, the one that was filled first (least recently written) is reclaimed: every logical
+//! block with a valid page in it is merged, fully, and the log block is erased.
 //!
 //! Interpretation: each LUN has an SW log block, which counts towards its share of `ftl.log_blocks`. A partial
 //! merge takes the newest version of each page it copies, from wherever it is; pages of the SW log block that

@@ -41,7 +41,7 @@ use crate::ftl::recovery::{Flaw, Found, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// What was found on flash, and which of it counts.
+/// What was found on flash, and which versions count.
 struct Scan<'a> {
     found: Found,
     media: &'a Media,
@@ -51,11 +51,11 @@ struct Scan<'a> {
     logical: Vec<u32>,
     /// Blocks in which every page holds the logical page of its offset.
     ordered: Vec<bool>,
-    /// Pages of each block that count.
+    /// For each block, how many of its pages count.
     live: Vec<u32>,
     /// The newest trims of each logical block, with a bit for each offset that they void.
     trims: Vec<Option<(Version, Box<[u32]>)>>,
-    /// The version of each owner that counts.
+    /// For each owner, the version that counts.
     best: Vec<Option<Version>>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns the version of an owner that counts.
+    /// Returns that version of an owner which counts, if any does.
     fn pick(&self, owner: u32) -> Option<Version> {
         if owner < self.store.shape.lpns {
             let counts = |version: &&Version| self.found.is_kept(version) && !self.is_void(version);

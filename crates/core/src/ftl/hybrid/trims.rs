@@ -36,7 +36,7 @@ impl Store {
         self.trims_page(logical) != NONE
     }
 
-    /// Returns the offsets of a logical block without data, a bit for each.
+    /// Returns which offsets of a logical block have no data, with a bit for each offset.
     pub(super) fn trimmed(&self, logical: u32) -> Vec<u32> {
         let pages = self.shape.pages_per_block;
         let first = logical * pages;

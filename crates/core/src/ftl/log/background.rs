@@ -6,9 +6,9 @@
 //! the reserve is the urgent threshold.
 //!
 //! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it
-//! is erased its slots stay readable, and the host may invalidate them; those are then not copied. Copies go
-//! where a foreground collection puts them, then to an erased block of the pool, if there is one, and only
-//! then to the reserve; from there on all copies of the victim go into that block.
+//! is erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not
+//! copied. Copies go where a foreground collection puts them, then to an erased block of the pool, if there is
+//! one, and only then to the reserve; from there on all copies of the victim go into that block.
 //!
 //! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a victim's
 //! copies fill that block: so a log whose reserve is short finishes the victim before anything else is written

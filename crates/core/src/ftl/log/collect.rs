@@ -27,8 +27,7 @@ impl Log {
         }
     }
 
-    /// Moves a victim's live slots and erases it. `gainless` counts the victims in succession that gained
-    /// nothing.
+    /// Moves a victim's live slots and erases it. `gainless` counts successive victims that gained nothing.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
@@ -47,8 +46,8 @@ impl Log {
         self.empty(under, lun, victim, self.shape.gc, moved);
     }
 
-    /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts the
-    /// victims in succession that gained nothing.
+    /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts
+    /// successive victims that gained nothing.
     pub(super) fn choose_victim(&mut self, lun: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
         let blocks = &self.blocks;
         let need = Need { lun, now: self.writes, gainless: *gainless };

@@ -18,8 +18,8 @@ pub struct Mapping<N> {
     load: u32,
 }
 
-/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change
-/// what is dirty pass the policy in, so that it is told.
+/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change what
+/// is dirty pass in the policy, which is then told about it.
 #[derive(Clone, Debug)]
 pub struct Entries<N> {
     pub(super) slab: Lru<Mapping<N>>,

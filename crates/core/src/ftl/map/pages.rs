@@ -230,7 +230,7 @@ impl TranslationPages {
         log.reclaim(&mut under, lun);
     }
 
-    /// Writes where the units are, and whether the directory on flash says so too.
+    /// Writes where the units are, and whether the directory on flash is out of date.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.log.save(&self.slots, out)?;
         out.value(&self.gathering.stale)

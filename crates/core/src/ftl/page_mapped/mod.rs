@@ -50,7 +50,7 @@ pub struct PageMapped<T> {
     pool: BlockPool,
     translation: T,
     read_modify_write: bool,
-    /// Whether a host's flush is a mapping flush, where the FTL has those.
+    /// Whether a host's flush is a mapping flush, if the FTL has mapping flushes.
     host_flush_mappings: bool,
     space: UnitSpace,
     lpns: u32,

@@ -63,14 +63,14 @@ impl Room {
     }
 }
 
-/// What was found, and which of it counts. Owners are LPNs, trim pages and, after them, translation units.
+/// What was found, and which versions count. Owners are LPNs, trim pages and, after them, translation units.
 pub(super) struct Scan<'a> {
     /// What was found.
     pub found: Found,
     media: &'a Media,
     tape: &'a Tape,
     flaw: Flaw,
-    /// The version of each owner that counts.
+    /// For each owner, the version that counts.
     best: Vec<Option<Version>>,
     /// The owners that are trim pages.
     trim_pages: Range<u32>,
@@ -113,12 +113,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the version of a translation unit that counts.
+    /// Returns that version of a translation unit which counts, if any does.
     pub(super) fn unit(&self, unit: u32) -> Option<Version> {
         self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
 
-    /// Sets the version of an owner that counts, whatever was found.
+    /// Sets which version of an owner counts, whatever was found.
     pub(super) fn put(&mut self, lpn: u32, version: Option<Version>) {
         self.best[lpn as usize] = version;
     }
@@ -134,7 +134,7 @@ impl<'a> Scan<'a> {
         self.found.versions_of(self.trim_pages.clone()).iter().filter(|version| self.found.is_kept(version))
     }
 
-    /// Returns the number of slots of each block that count or are relied on.
+    /// Returns, for each block, how many of its slots count or are relied on.
     fn live(&self) -> Vec<u32> {
         let mut live = vec![0; self.found.blocks.len()];
         for version in self.relied().iter().chain(self.best.iter().flatten()) {
@@ -185,8 +185,8 @@ impl<'a> Scan<'a> {
                 self.give_up(block);
             }
         }
-        // First blocks whose erasure loses no trim page: undoing a collection elsewhere may bring older trim
-        // pages into force again.
+        // First come blocks whose erasure loses no trim page: undoing a collection elsewhere may bring older
+        // trim pages into force again.
         for last in [false, true] {
             for lun in 0..media.luns() {
                 self.make_room_on(media.of_lun(lun), room, last)
@@ -270,7 +270,7 @@ impl<'a> Scan<'a> {
 
     /// Undoes a collection that was cut, so that the originals count again: the block programmed last, among
     /// those concerned, holds nothing but copies and trim pages written for the collection. In a log of
-    /// translation units that spans the LUNs, others may have been programmed meanwhile.
+    /// translation units that spans the LUNs, other blocks may have been programmed meanwhile.
     fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let seen = |block: &u32| self.found.blocks[*block as usize];
         let mut held = self.held(among, wanted);

@@ -1,4 +1,4 @@
-//! VIOS: which block takes a page goes by the speed of blocks.
+//! VIOS: the speed of blocks decides which of them takes a page.
 //!
 //! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and
 //! erased ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the
