@@ -57,7 +57,8 @@ impl Cells {
         u64::from(pages) * each_ns
     }
 
-    /// Counts an erasure of the block that begins with a page, which may slow it down; returns its time, ns.
+    /// Counts an erasure of the block whose first page is `first`, which may slow the block down; returns the
+    /// time that the erasure takes, ns.
     #[inline]
     pub(super) fn erase_ns(&mut self, first: u32) -> u64 {
         if let Some(speeds) = &mut self.speeds {

@@ -84,7 +84,8 @@ impl Work {
             && step.lun == lun
             && step.in_ns | step.out_ns == 0
         {
-            // In emission order on the same LUN it follows immediately anyway.
+            // On the same LUN it follows the last step immediately anyway, as steps run in the order of
+            // emission.
             step.cell_ns += cell_ns;
         } else {
             if self.joining.fold {
@@ -238,7 +239,7 @@ impl Work {
         read_ns + program_ns
     }
 
-    /// Erases the block that begins with a page.
+    /// Erases the block whose first page is `first`.
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         self.counts.erases[cause] += 1;

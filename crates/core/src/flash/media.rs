@@ -48,7 +48,7 @@ pub struct Spare {
 pub enum Change {
     /// A page is programmed.
     Program {
-        /// Page, counted over the device.
+        /// Number of the page, counted over the whole device.
         page: u32,
         /// The log it belongs to.
         kind: Kind,
@@ -57,7 +57,7 @@ pub enum Change {
     },
     /// A block is erased.
     Erase {
-        /// Block, counted over the device.
+        /// Number of the block, counted over the whole device.
         block: u32,
     },
 }

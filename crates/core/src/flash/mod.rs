@@ -72,7 +72,7 @@ impl<T> ByCause<T> {
         ByCause(Cause::ALL.map(of))
     }
 
-    /// Returns the values by the names of their causes.
+    /// Returns a map from the names of the causes to their values.
     pub fn named(&self) -> BTreeMap<&'static str, &T> {
         BTreeMap::from(Cause::ALL.map(|cause| (cause.name(), &self[cause])))
     }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// If requests may merge: a submission arrives as the request with this number. An earlier request that
-    /// became part of another may have had the same number.
+    /// Where requests may merge: a submission arrives and becomes the request with this number. An earlier
+    /// request that became part of another may have had the same number.
     Arrive {
         /// The request's number.
         request: u64,

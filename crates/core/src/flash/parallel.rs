@@ -140,7 +140,7 @@ impl Allocation {
     /// Returns the allocation of this name.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no allocation of this name.
     pub fn named(name: &str) -> Allocation {
         if name == "dynamic" {
             return Allocation::Dynamic;

@@ -1,4 +1,5 @@
-//! Checks across the keys of FTL and flash: values that are each legal but do not fit together.
+//! Checks that span several keys of the FTL and the flash: they find values that are each legal but do not fit
+//! together.
 //!
 //! A message names every other key that it mentions by its full path, or by its table's name in brackets; the
 //! configuration front end lists those keys with their values and places.

@@ -90,7 +90,7 @@ faces! {
         fn flush(self: &mut Self, work: &mut Work);
         /// Loads those mappings of translation page `page` that these requests need and the cache lacks.
         fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) = {};
-        /// Whether the device has turned read-only: it reads, and refuses writes, trims and flushes.
+        /// Whether the device has turned read-only: it still reads, but refuses writes, trims and flushes.
         fn is_read_only(self: &Self) -> bool = { false };
         /// Returns how many writes, trims and flushes were refused so far; some of their pages may have been
         /// served.
@@ -197,7 +197,7 @@ faces! {
         /// Writes the whole state except check mode's.
         ///
         /// # Errors
-        /// The output's.
+        /// An error of the output.
         fn save(self: &Self, out: &mut Encoder) -> io::Result<()>;
     }
 

@@ -52,7 +52,7 @@ registry! {
         pub mod units;
     }
 
-    /// Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages.
+    /// Hybrid FTLs: data blocks are mapped as blocks, log blocks page by page.
     pub mod hybrid in Itself {
         Bast = bast::Bast;
         Fast = fast::Fast;

@@ -38,7 +38,7 @@ impl Clone for Slots {
 }
 
 impl Slots {
-    /// Makes erased slots, and owners without data.
+    /// Makes the map of owners without data, and slots that are all erased.
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);

@@ -78,7 +78,7 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
 /// than the threshold. Calls `moved` with every LPN that moved.
 ///
 /// # Panics
-/// If the data can relocate nothing on the LUN now.
+/// If the log of user data cannot relocate a block on the LUN now.
 #[cold]
 pub(crate) fn level(
     lun: u32,

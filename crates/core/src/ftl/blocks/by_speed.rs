@@ -7,7 +7,7 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// If blocks are chosen by speed: which block of its LUN a write takes that nobody waits for.
+    /// If blocks are chosen by speed: which block of its LUN is taken by a write that nobody waits for.
     pub enum Unhurried {
         /// the one next in order, as the other schedulers take blocks
         InOrder = "in-order",

@@ -42,7 +42,7 @@ pub use rand_xoshiro::Xoshiro256PlusPlus;
 /// The blocks a policy chooses from.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
-    /// LUNs; victims are chosen on one LUN.
+    /// Number of LUNs; each victim is chosen among the blocks of one LUN.
     pub luns: u32,
     /// Blocks of each LUN; blocks are numbered LUN by LUN.
     pub blocks_per_lun: u32,

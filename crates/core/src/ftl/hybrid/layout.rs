@@ -71,7 +71,7 @@ impl Shape {
     }
 }
 
-/// Returns `ftl.log_blocks` of all erase blocks, rounded up.
+/// Returns the number of log blocks: the share `ftl.log_blocks` of all erase blocks, rounded up.
 fn log_blocks(settings: &Settings) -> u64 {
     let blocks = u128::from(settings.flash.blocks_per_lun()) * u128::from(settings.flash.luns());
     (blocks * u128::from(settings.ftl.log_blocks_ppm)).div_ceil(1_000_000) as u64

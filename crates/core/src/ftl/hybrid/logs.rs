@@ -27,11 +27,12 @@ pub trait Logs: Sized + Clone {
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page is written.
     fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool;
-    /// Writes a page of such a part to a log block, with the merges that are needed before and after it.
+    /// Writes a page of a part to a log block, as [`Logs::sequential`] has decided for the part, with the
+    /// merges that are needed before and after it.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
     /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Writes a page of a logical block's trims into that log block.
+    /// Writes a page of a logical block's trims into the log block that takes its writes.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));

@@ -69,7 +69,7 @@ impl Store {
         if copies > 0 {
             self.adopt(block, work);
         } else {
-            // Only its trims were in a log block.
+            // Only trims of the logical block were in a log block.
             self.give_back(block);
             let old = std::mem::replace(&mut self.data[logical as usize], NONE);
             if old != NONE {

@@ -35,7 +35,7 @@ pub struct Block {
     pub owner: u32,
     /// First page not programmed yet; skipped pages before it stay empty.
     pub next: u32,
-    /// Pages that hold the newest version of a logical page.
+    /// Number of pages that hold the newest version of a logical page.
     pub valid: u32,
     /// For a log block, whether page i holds offset i of its owner for all programmed pages.
     pub in_order: bool,
@@ -180,7 +180,7 @@ impl Store {
         self.blocks[block as usize].valid -= 1;
     }
 
-    /// Programs the newest version of a logical page.
+    /// Makes a page of a block hold the newest version of a logical page.
     #[inline]
     fn put(&mut self, block: u32, offset: u32, lpn: u32) {
         let old = self.slots.of(lpn);

@@ -30,7 +30,7 @@ impl Log {
         slots.follow(moves, lpns);
     }
 
-    /// Returns the use for which its blocks are taken.
+    /// Returns the use for which the log's blocks are taken.
     pub(super) fn kind(&self) -> Kind {
         if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }

@@ -47,7 +47,7 @@ impl Log {
         self.blocks[block as usize].state == State::Begun
     }
 
-    /// Whether a victim of a LUN was begun.
+    /// Whether the collection of a victim on a LUN was begun in the background and has not ended.
     pub(crate) fn is_collecting(&self, lun: u32) -> bool {
         self.begun(lun) != NONE
     }

@@ -168,7 +168,7 @@ pub struct Log {
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,
-    /// What was trimmed and would not survive a power cut.
+    /// Trims that would not yet survive a power cut.
     trims: Option<Box<Trims>>,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Placed {
     pub(super) policy: Policy,
     pub(super) by_speed: bool,
     pub(super) fronts: u32,
-    /// Front of each LUN's frontier, unless by speed.
+    /// Front of each LUN's frontier, unless the placement goes by speed.
     pub(super) active: Vec<u32>,
     /// When each page was written, counted in writes of the log; empty unless the placement needs ages.
     pub(super) written: Vec<u64>,
@@ -62,7 +62,7 @@ impl Writable for BySpeed<'_> {
     }
 }
 
-/// Any block: each front has its own.
+/// What a placement by classes of data may choose from: any front, since each has a block of its own.
 struct Any;
 
 impl Writable for Any {

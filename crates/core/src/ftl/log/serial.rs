@@ -61,7 +61,7 @@ impl Log {
         self.serial.is_some()
     }
 
-    /// Whether the next owner begins a page.
+    /// Whether the next owner that is written begins a new page.
     #[inline]
     pub(crate) fn begins_page(&self) -> bool {
         self.addresses.in_page(self.luns[0].next) == 0

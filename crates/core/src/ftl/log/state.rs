@@ -33,7 +33,7 @@ struct Kept {
     random: Option<Xoshiro256PlusPlus>,
 }
 
-/// What is saved of a placement, if there is one.
+/// What is saved for the placement, if there is one.
 #[derive(Serialize, Deserialize)]
 struct KeptPlacement {
     /// By LUN and front, the next slot of the block that waits, or [`NONE`]; the block set aside is included.

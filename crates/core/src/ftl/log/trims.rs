@@ -6,8 +6,8 @@
 //! before the trim page, so every version of a trim page that is still on flash stays true, and copies keep
 //! their sequence number. A trim page is written
 //!
-//! - at a host flush, if a page of it was trimmed since it was last written: after all data that the flush
-//!   programs, because a page that has data again has its bit cleared;
+//! - at a host flush, if a logical page that it covers was trimmed since it was last written: after all data
+//!   that the flush programs, because a page that has data again has its bit cleared;
 //! - when garbage collection is about to erase a slot whose page was trimmed since then: an older version of
 //!   the page may be elsewhere, and must not come back in place of the trimmed one.
 //!

@@ -1,4 +1,4 @@
-//! CDFTL: a two-level mapping cache, entries above whole translation pages.
+//! CDFTL: a two-level mapping cache, single entries above whole translation pages.
 //!
 //! Source: Qin, Wang, Liu, Shao, "A Two-Level Caching Mechanism for Demand-Based
 //! Page-Level Address Mapping in NAND Flash Memory Storage Systems", RTAS 2011.

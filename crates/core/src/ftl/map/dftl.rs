@@ -71,7 +71,7 @@ pub trait Replacement: Debug + Send + Sync {
     fn hit(&mut self, lpn: u32);
     /// Called when an entry has come in.
     fn insert(&mut self, lpn: u32);
-    /// Returns the entry that leaves; it is still there, and [`Replacement::remove`] follows.
+    /// Returns the entry that is to leave; it is still cached, and a call of [`Replacement::remove`] follows.
     fn victim(&mut self) -> u32;
     /// Called when an entry leaves.
     fn remove(&mut self, lpn: u32);

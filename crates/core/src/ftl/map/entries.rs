@@ -29,7 +29,7 @@ pub struct Entries<N> {
 }
 
 impl<N: Copy + Default> Entries<N> {
-    /// Makes room for `capacity` entries of these translation pages; without a bound it grows.
+    /// Makes room for `capacity` entries of these translation pages; without a bound, the room grows as needed.
     pub(super) fn new(capacity: Option<u32>, space: &UnitSpace) -> Entries<N> {
         Entries {
             slab: Lru::new(capacity),

@@ -49,7 +49,7 @@ pub struct TranslationPages {
     pub(super) units: u32,
     /// Check mode: the slot that each entry on flash names.
     pub(super) persisted: Option<Vec<u32>>,
-    /// What is gathered into pages, if mappings are flushed by amount.
+    /// The units being gathered into pages, if mappings are flushed by amount.
     pub(super) gathering: Gathering,
     /// Counters.
     pub stats: MapStats,
@@ -191,7 +191,7 @@ impl TranslationPages {
         self.slots.of(unit) != NONE
     }
 
-    /// Counts a programmed unit in which this many entries are new on flash.
+    /// Counts a programmed unit in which `updated` entries are new to flash.
     #[inline]
     pub(super) fn count_updates(&mut self, updated: u32) {
         self.stats.entries_updated += u64::from(updated);

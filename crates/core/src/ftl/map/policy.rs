@@ -113,7 +113,7 @@ pub trait Policy: Sized + Clone + Debug {
         Vec::new()
     }
 
-    /// Returns a dirty entry of the translation page to be written back first while nothing is pending.
+    /// Returns a dirty entry of the translation page that is written back first while no request is pending.
     fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
         entries.any_dirty()
     }

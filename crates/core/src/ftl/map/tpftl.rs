@@ -255,7 +255,8 @@ impl Policy for Nodes {
         self.sift(node);
     }
 
-    /// Returns the least recent clean entry of the node that is evicted from, else its least recent entry.
+    /// Returns the least recent clean entry of the node from which entries are evicted, else its least recent
+    /// entry.
     fn victim(&mut self, entries: &mut Entries<u64>) -> u32 {
         let Node { entries: list, dirty, .. } = *self.nodes.value(self.leaving);
         let mut id = list.tail;

@@ -10,7 +10,7 @@
 //! - A NAND page is read once per flush for all of its units that have an update; they wait in RAM until they
 //!   are gathered. Only what is wanted of it crosses the bus, since the error correction covers each unit
 //!   separately.
-//! - A unit never written has no source; a page left part-full at the end of a flush is programmed.
+//! - A unit that was never written has no source; a page left part-full at the end of a flush is programmed.
 //! - Units are gathered in ascending order, so that neighbours stay neighbours.
 //! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
 //! - The directory is written (cause dir) when the log takes its last block, if units were programmed since

@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
         among.filter(|&block| !blocks[block as usize].is_erased() && of_log(block)).collect()
     }
 
-    /// Returns how many blocks are erased, hold data, and hold translation pages.
+    /// Returns the numbers of blocks that are erased, that hold data, and that hold translation pages.
     fn count(&self, among: Range<u32>) -> [u32; 3] {
         let mut counts = [0; 3];
         for seen in &self.found.blocks[among.start as usize..among.end as usize] {
@@ -291,7 +291,7 @@ impl<'a> Scan<'a> {
         Some(block)
     }
 
-    /// Returns the originals of everything that counts in a block, if all have one.
+    /// Returns the originals of everything that counts in a block, if everything has one.
     fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
         let elsewhere =
             |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);

@@ -14,7 +14,7 @@ use crate::util::Stat;
 /// The name of the placement that is never asked, since all pages share one front.
 pub const ONE: &str = "one";
 
-/// What a placement needs of the log.
+/// What a placement needs from the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// Whether fronts are the speeds of blocks; such a placement is asked only in a run.
@@ -94,7 +94,7 @@ dispatch! {
     /// Called when a version in this front becomes invalid after `age`: its page is trimmed, or about to be
     /// written.
     fn invalidated(self: &mut Self, lpn: u32, front: u32, age: u64) = {};
-    /// Called when a block of this front is collected, which was opened `age` writes of the log ago.
+    /// Called when a block of this front, opened `age` writes of the log ago, is collected.
     fn collected(self: &mut Self, front: u32, age: u64) = {};
     /// Returns the state that must be kept when the device is saved.
     fn save(self: &Self) -> Vec<u64> = { Vec::new() };
