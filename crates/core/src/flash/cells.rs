@@ -1,7 +1,7 @@
-//! The time that cells take for a read, a program or an erase, by what the flash knows about page and block.
+//! How long cells take to read, program or erase, which may depend on the block.
 //!
-//! Layers above name pages, never times. Where all pages of all blocks are alike, which is checked once,
-//! nobody needs to know which page is meant.
+//! Layers above name pages, never times. If all blocks are equally fast (`are_alike`), callers need not say
+//! which page they mean.
 
 use super::Flash;
 use super::variation::Speeds;
@@ -19,8 +19,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Makes the cells of `flash`, each block erased `flash.pe_cycles` times; `seed` is that of the random
-    /// numbers.
+    /// Makes the cells of `flash`, each block erased `flash.pe_cycles` times; `seed` seeds the random numbers.
     pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
         Cells {
             read_ns: flash.read_ns,
@@ -42,13 +41,13 @@ impl Cells {
         self.speeds.as_ref()
     }
 
-    /// Returns the time to read a page, ns; without data, `page` is [`crate::util::NONE`].
+    /// Returns the time to read a page, ns; `page` is [`crate::util::NONE`] if it is not known which.
     #[inline]
     pub(super) fn read_ns(&self, _page: u32) -> u64 {
         self.read_ns
     }
 
-    /// Counts programs of consecutive pages of a block; returns what they take together, ns.
+    /// Counts programs of consecutive pages of a block; returns the time they take in total, ns.
     #[inline]
     pub(super) fn program_ns(&mut self, first: u32, pages: u32) -> u64 {
         let each_ns = match &mut self.speeds {
@@ -58,7 +57,8 @@ impl Cells {
         u64::from(pages) * each_ns
     }
 
-    /// Counts an erasure of the block that begins with a page, which may slow it down; returns its time, ns.
+    /// Counts an erasure of the block whose first page is `first`, which may slow the block down; returns the
+    /// time that the erasure takes, ns.
     #[inline]
     pub(super) fn erase_ns(&mut self, first: u32) -> u64 {
         if let Some(speeds) = &mut self.speeds {
@@ -67,7 +67,7 @@ impl Cells {
         self.erase_ns
     }
 
-    /// Sets the erase count of each block, in order, to what was done before this [`super::Work`] existed.
+    /// Sets the erase count of each block, in order, to the erasures done before this [`super::Work`] was made.
     pub(super) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
         if let Some(speeds) = &mut self.speeds {
             (0..).zip(erases).for_each(|(block, erases)| speeds.set_erases(block, erases));

@@ -6,15 +6,16 @@ use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {
-    /// Reads a page whose content later requests may need and must wait for; returns the number that they
-    /// wait for ([`Work::need`]), or 0 if no request can come too early.
+    /// Reads a page whose content later requests may need and must wait for; returns the number of the load,
+    /// which they pass to [`Work::need`], or 0 if no step can overtake a load anyway.
     #[inline]
     pub fn load(&mut self, lun: u32, page: u32, cause: Cause) -> u32 {
         self.read(lun, page, cause);
         self.number_load()
     }
 
-    /// Reads some of the equal parts of a page whose content later requests may need; see [`Work::load`].
+    /// Reads `share[0]` of the `share[1]` equal parts of a page whose content later requests may need; see
+    /// [`Work::load`].
     pub(crate) fn load_share(&mut self, lun: u32, page: u32, cause: Cause, share: [u32; 2]) -> u32 {
         self.read_share(lun, page, cause, share);
         self.number_load()
@@ -31,7 +32,7 @@ impl Work {
         number
     }
 
-    /// Lets the next step of the chain wait for a load.
+    /// Makes the next step of the chain wait for a load.
     #[inline]
     pub fn need(&mut self, load: u32) {
         self.chain.needs = load;
@@ -83,7 +84,8 @@ impl Work {
             && step.lun == lun
             && step.in_ns | step.out_ns == 0
         {
-            // In emission order on the same LUN it follows immediately anyway.
+            // On the same LUN it follows the last step immediately anyway, as steps run in the order of
+            // emission.
             step.cell_ns += cell_ns;
         } else {
             if self.joining.fold {
@@ -99,7 +101,7 @@ impl Work {
     }
 
     /// Pushes a folded step of `ns`, of which `bus_ns` are on the bus.
-    #[inline(never)] // most devices share buses, or have none that takes time
+    #[inline(never)] // rare: most devices share buses, or their buses take no time
     fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
         let apart =
             self.joining.apart | u64::from(self.chain.needs | self.chain.settled | self.joining.marked);
@@ -117,7 +119,8 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Labels the last step, if labels are wanted; if not, others may be merged into it.
+    /// Labels the last step if labels are wanted; if not, later operations may be merged into it again, unless
+    /// each is a step of its own.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         match &mut self.labels {
@@ -131,7 +134,7 @@ impl Work {
         }
     }
 
-    /// Reads a page, or some page of a LUN if it is [`NONE`]; its data take `out_ns` of bus time.
+    /// Reads `page`, or an unspecified page of the LUN if it is [`NONE`]; the data take `out_ns` of bus time.
     #[inline]
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
@@ -153,7 +156,7 @@ impl Work {
         self.read_with(lun, page, cause, out_ns);
     }
 
-    /// Reads some of the equal parts of one NAND page.
+    /// Reads `count` of the `of` equal parts of one NAND page.
     pub(crate) fn read_share(&mut self, lun: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
         self.read_with(lun, page, cause, out_ns);
@@ -236,7 +239,7 @@ impl Work {
         read_ns + program_ns
     }
 
-    /// Erases the block that begins with a page.
+    /// Erases the block whose first page is `first`.
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         self.counts.erases[cause] += 1;
@@ -245,14 +248,14 @@ impl Work {
         self.number = self.number.wrapping_add(1);
     }
 
-    /// Erases a block, but not before every program and erase up to a number has finished; 0: at once.
+    /// Erases a block, but not before every program and erase up to `number` has finished; 0: it need not wait.
     pub(crate) fn erase_after(&mut self, lun: u32, first: u32, cause: Cause, number: u32) {
         self.chain.settled = number;
         self.erase(lun, first, cause);
     }
 
     /// Returns the number of the last program or erase emitted, the first being 1, for [`Work::erase_after`].
-    /// What follows is a step of its own, so that an erase waits for no more than it must.
+    /// Whatever is emitted next begins a new step, so that an erase waits for no more than it must.
     pub(crate) fn mark(&mut self) -> u32 {
         self.joining.marked = 1;
         self.number

@@ -1,18 +1,17 @@
 //! The flash contents, for power cuts: what every page and its spare area hold.
 //!
-//! An FTL changes its state when a request issues, the array runs the steps later. In crash mode
-//! the logs write every program and erase they decide on a [`Tape`], in the order of emission; the
-//! harness (`crates/crash`) applies each to the [`Media`] when the array has finished it. At a
-//! power cut what was in service is torn, what was behind it never happens, and nothing but the
-//! media is left.
+//! An FTL changes its state when a request issues; the array runs the steps later. In crash mode the logs write
+//! every program and erase they decide on a [`Tape`], in the order of emission; the harness (`crates/crash`)
+//! applies each to the [`Media`] when the array has finished it. At a power cut, operations in service are
+//! torn, those behind them never happen, and only the media are left.
 //!
 //! The media police their caller, as dhara's simulated NAND does: programming a page twice, or out of order
 //! within its block, is a fault that is recorded and reported.
 //!
-//! The contents of a spare area: for each slot of the page its owner (log and number) and the sequence number
-//! of the write, which copies keep; for the page the number of its program. The erase count of a block is
-//! stored with the block. As to content: user data is represented by its sequence number; translation pages
-//! hold the slots of their entries, pages of trims a bit for each LPN.
+//! A spare area holds, for each slot of the page, its owner (log and number) and the sequence number of the
+//! write, which copies keep; and, for the page as a whole, the number of its program. The erase count of a
+//! block is stored with the block. As for the data itself, user data is represented by its sequence number;
+//! translation pages hold the slots of their entries, and pages of trims hold a bit for each LPN.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -49,7 +48,7 @@ pub struct Spare {
 pub enum Change {
     /// A page is programmed.
     Program {
-        /// Page, counted over the device.
+        /// Number of the page, counted over the whole device.
         page: u32,
         /// The log it belongs to.
         kind: Kind,
@@ -58,12 +57,12 @@ pub enum Change {
     },
     /// A block is erased.
     Erase {
-        /// Block, counted over the device.
+        /// Number of the block, counted over the whole device.
         block: u32,
     },
 }
 
-/// A write or a trim of one logical page, in the order in which the FTL decided them.
+/// A write or a trim of one logical page. A tape keeps them in the order in which the FTL decided them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Number of the request.
@@ -76,16 +75,16 @@ pub struct Event {
     pub trim: bool,
 }
 
-/// A request as it issued.
+/// A request, noted when it issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Number of the request.
     pub request: u64,
     /// Time, ns.
     pub time_ns: u64,
-    /// The sequence number before it.
+    /// The last sequence number given out before it.
     pub seq: u64,
-    /// Whether the data is durable when it completes.
+    /// Whether its data must be durable when it completes (FUA).
     pub fua: bool,
 }
 
@@ -123,7 +122,7 @@ impl Tape {
         tape.issues.push(Issue { request, time_ns, seq, fua });
     }
 
-    /// Returns the next sequence number; for a logical page, notes its write or trim.
+    /// Returns the next sequence number; if `lpn` is given, notes the write or trim of that logical page.
     pub(crate) fn next(&self, lpn: Option<u32>, trim: bool) -> u64 {
         let mut tape = self.open();
         tape.seq += 1;
@@ -197,7 +196,7 @@ struct MediaBlock {
     /// First page that is still erased.
     next: u32,
     erases: u32,
-    /// Number of its last erase.
+    /// [`Media::number`] at its last erase.
     erased: u64,
 }
 
@@ -208,7 +207,7 @@ pub struct Media {
     blocks_per_lun: u32,
     pages: Vec<Page>,
     blocks: Vec<MediaBlock>,
-    /// Number of programs and erases so far.
+    /// How many programs and erases there were so far; each is known by its number in this count.
     number: u64,
     /// Pages may be skipped, but never programmed backwards.
     gaps: bool,
@@ -216,7 +215,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Makes erased blocks with these erase counts.
+    /// Makes media of erased blocks, which all have this erase count.
     pub fn new(luns: u32, blocks_per_lun: u32, pages_per_block: u32, erases: u32) -> Media {
         let blocks = luns * blocks_per_lun;
         Media {
@@ -240,7 +239,7 @@ impl Media {
         self.blocks.len() as u32
     }
 
-    /// Returns the pages of a block.
+    /// Returns the number of pages of a block.
     pub(crate) fn pages_per_block(&self) -> u32 {
         self.pages_per_block
     }
@@ -265,7 +264,7 @@ impl Media {
         page / self.pages_per_block
     }
 
-    /// Returns a page.
+    /// Returns the state of a page.
     pub fn page(&self, page: u32) -> &Page {
         &self.pages[page as usize]
     }
@@ -281,7 +280,7 @@ impl Media {
         self.blocks[block as usize].erases
     }
 
-    /// Returns the number of a block's last erase.
+    /// Returns the number of a block's last erase, in the count of all programs and erases.
     pub(crate) fn erased(&self, block: u32) -> u64 {
         self.blocks[block as usize].erased
     }
@@ -325,7 +324,7 @@ impl Media {
         self.fault.get_or_insert(message);
     }
 
-    /// Finishes a change.
+    /// Applies a change that the array has finished.
     pub fn apply(&mut self, change: Change) {
         self.number += 1;
         match change {

@@ -1,8 +1,8 @@
 //! Check mode: a medium that polices its caller, as dhara's simulated NAND does.
 //!
 //! It is told about every write, trim, program, copy and erase that an FTL decides, and records what the FTL
-//! does not: a version stamp for each slot, and how far each block is programmed. "Version stamp per page, no
-//! page programmed twice or out of order within its block" (the model's contract). If power cuts are
+//! does not: a version stamp for each slot, and how far each block is programmed. The model's contract is:
+//! "Version stamp per page, no page programmed twice or out of order within its block". If power cuts are
 //! simulated, it writes every program and erase on a [`Tape`], with the spare areas.
 
 use super::media::{Change, Kind, Media, Spare, Tape};
@@ -29,22 +29,22 @@ pub(crate) struct Medium {
     slots_per_page: u32,
     /// Pages may be skipped, but never programmed backwards.
     gaps: bool,
-    /// Slots of each block that are programmed or skipped.
+    /// How many slots of each block are programmed or skipped.
     programmed: Vec<u32>,
     /// Version stamp in each slot; 0: unknown.
     stamps: Vec<u32>,
     /// Newest version of each owner; it grows with every write and trim.
     newest: Vec<u32>,
-    /// The follower of the data of owners below a number.
+    /// The owners that have data: written, and not trimmed or forgotten since.
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
-    /// Who follows the data of owners below a number.
+    /// Who follows the data of the owners below a number, and that number.
     followed: Option<(Moves, u32)>,
 }
 
 impl Medium {
-    /// Makes this many erased blocks for this many owners; without owners no versions are kept.
+    /// Makes a medium of `blocks` erased blocks for `owners` owners; if that is 0, no versions are kept.
     pub(crate) fn new(
         owners: u32,
         blocks: u32,
@@ -65,8 +65,8 @@ impl Medium {
         }
     }
 
-    /// Takes over an existing state: where each owner's data is, as its version 1, and how far each block is
-    /// programmed.
+    /// Takes over an existing state: `map` gives the slot of each owner's data, which becomes its version 1,
+    /// and `programmed` says how far each block is programmed.
     pub(crate) fn found(&mut self, map: impl Iterator<Item = (u32, u32)>, programmed: Vec<u32>) {
         self.programmed = programmed;
         for (owner, slot) in map {
@@ -84,7 +84,7 @@ impl Medium {
         self.fault.get_or_insert(message);
     }
 
-    /// Reports the data of owners below `lpns` to a follower.
+    /// Reports to a follower, from now on, what happens to the data of owners below `lpns`.
     pub(crate) fn follow(&mut self, moves: &Moves, lpns: u32) {
         self.followed = Some((moves.clone(), lpns));
     }
@@ -139,7 +139,7 @@ impl Medium {
         }
     }
 
-    /// Notes that slots stay unwritten because their page is programmed part-full.
+    /// Notes that `count` slots from `slot` on stay unwritten because their page is programmed part-full.
     pub(crate) fn pad(&mut self, slot: u32, count: u32, kind: Kind) {
         self.advance(slot, count);
         let slots = slot as usize..(slot + count) as usize;
@@ -176,7 +176,7 @@ impl Medium {
         *due = next.max(*due);
     }
 
-    /// Notes that slot `next` of a block is due: data put in place before time 0 comes in any order.
+    /// Sets the slot of a block that is due next: data put in place before time 0 comes in any order.
     pub(crate) fn rewind(&mut self, block: u32, next: u32) {
         self.programmed[block as usize] = next;
     }
@@ -209,7 +209,7 @@ impl Medium {
         }
     }
 
-    /// Returns the slots of a block that are programmed or skipped.
+    /// Returns how many slots of a block are programmed or skipped.
     pub(crate) fn programmed(&self, block: u32) -> u32 {
         self.programmed[block as usize]
     }
@@ -253,8 +253,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Records programs and erases on a tape as they are decided. The media hold what lies where `map` says;
-    /// owners below `lpns` are logical pages.
+    /// Records programs and erases on a tape as they are decided. `media` already hold the data of each owner
+    /// in the slot that `map` gives; owners below `lpns` are logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,
@@ -275,13 +275,13 @@ impl Medium {
         self.taped.as_ref().map(|taped| &taped.tape)
     }
 
-    /// Returns the sequence number of the version in a slot; 0 if nothing is recorded.
+    /// Returns the sequence number of the version in a slot; 0 if there is no tape.
     pub(crate) fn seq(&self, slot: u32) -> u64 {
         self.taped.as_ref().map_or(0, |taped| taped.spares[slot as usize].seq)
     }
 
-    /// Puts a block on the media as far as it is programmed, with each slot's version stamp as its sequence
-    /// number; returns the largest. Slots whose owner is unknown hold nothing.
+    /// Writes a block to the media as far as it is programmed, with each slot's version stamp as its sequence
+    /// number; returns the largest of these. Slots whose owner is unknown are written as padding.
     pub(crate) fn write_media(
         &self,
         (block, kind): (u32, Kind),
@@ -308,7 +308,7 @@ impl Medium {
 mod tests {
     use super::*;
 
-    /// Erasing live data or programming a page twice is a fault; the first one is kept.
+    /// Erasing live data or programming a page twice is a fault; the first fault is the one reported.
     #[test]
     fn faults_of_an_ftl_are_found() {
         let found = |order: &[u32], valid: &[u32]| {

@@ -62,17 +62,17 @@ named! {
     }
 }
 
-/// A value for each cause; in a result a map from their names.
+/// A value for each cause; in a result it is a map whose keys are the names of the causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByCause<T>([T; Cause::ALL.len()]);
 
 impl<T> ByCause<T> {
-    /// Makes the values, one after another.
+    /// Makes the values by calling `of` for one cause after another.
     pub fn new(of: impl FnMut(Cause) -> T) -> ByCause<T> {
         ByCause(Cause::ALL.map(of))
     }
 
-    /// Returns the values by the names of their causes.
+    /// Returns a map from the names of the causes to their values.
     pub fn named(&self) -> BTreeMap<&'static str, &T> {
         BTreeMap::from(Cause::ALL.map(|cause| (cause.name(), &self[cause])))
     }
@@ -84,7 +84,7 @@ impl<T> ByCause<T> {
 }
 
 impl ByCause<u64> {
-    /// Returns their sum.
+    /// Returns the sum over all causes.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -126,7 +126,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the operations after those of `before`.
+    /// Returns the operations counted since `before`.
     pub fn since(&self, before: &Counts) -> Counts {
         let less =
             |of: fn(&Counts) -> &ByCause<u64>| ByCause::new(|cause| of(self)[cause] - of(before)[cause]);
@@ -170,13 +170,13 @@ impl Timing {
 pub struct Step {
     /// LUN it runs on.
     pub lun: u32,
-    /// Its operation; of merged steps, that of the first.
+    /// Its operation; for merged steps, that of the first one.
     pub operation: Operation,
-    /// Whether it is one stretch of time, with the bus time within it in `out_ns` ([`Work::fold`]).
+    /// Whether it is folded ([`Work::fold`]): `cell_ns` is its whole time, of which `out_ns` is bus time.
     pub folded: bool,
     /// Whether a folded step ends with a transfer.
     pub ends_on_bus: bool,
-    /// NAND page of the device, or the first page of an erased block; [`crate::util::NONE`]: unknown.
+    /// NAND page of the device, or the first page of the block that it erases; [`crate::util::NONE`]: unknown.
     pub page: u32,
     /// Index in the same [`Work`] of the step that must have finished before, or [`crate::util::NONE`].
     pub after: u32,
@@ -184,7 +184,8 @@ pub struct Step {
     pub needs: u32,
     /// Number of the load that this step ends, from 1; 0: none.
     pub loads: u32,
-    /// Number of its first program or erase or, if it has none, of the next one behind it ([`Work::mark`]).
+    /// Number of its first program or erase or, if it has none, the number of the next one after it
+    /// ([`Work::mark`]).
     pub number: u32,
     /// All steps up to this number must have finished before, on any LUN; 0: no condition.
     pub settled: u32,
@@ -250,7 +251,8 @@ struct Chain {
 struct Joining {
     /// Not 0: the next step is not merged into the last one.
     marked: u32,
-    /// Not 0: the next step is not merged into the last one, because that is waited for or `each` is set.
+    /// Not 0: the next step is not merged into the last one, because something may wait for that one, or `each`
+    /// is set.
     apart: u64,
     /// Whether every flash operation is a step of its own.
     each: bool,
@@ -258,8 +260,8 @@ struct Joining {
     fold: bool,
 }
 
-/// How many NAND pages the next copy reads and programs and, if that matters, which: those programmed are
-/// consecutive pages of a block.
+/// How many NAND pages the next copy reads and programs and, if it matters, which ones. `targets` are runs of
+/// consecutive pages of a block, each with its length.
 #[derive(Clone, Debug, Default)]
 struct Copied {
     pages: [u32; 2],
@@ -277,9 +279,10 @@ struct Labelled {
 /// What the device says about the LUNs.
 #[derive(Clone, Debug)]
 struct Waited {
-    /// By LUN: the work in which requests behind the current one last waited for it.
+    /// For each LUN, the number of the last work during which requests behind the current one waited for that
+    /// LUN.
     hurry: Vec<u64>,
-    /// LUNs at work, where dynamic allocation asks for them.
+    /// The busy LUNs, if dynamic allocation needs them.
     busy: Option<Bits>,
     /// Number of the current request's work, from 1.
     current: u64,

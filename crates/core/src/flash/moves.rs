@@ -10,19 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// If requests may merge: a submission arrives as the request with this number. An earlier request that
-    /// became part of another may have had the same number.
+    /// Where requests may merge: a submission arrives and becomes the request with this number. An earlier
+    /// request that became part of another may have had the same number.
     Arrive {
         /// The request's number.
         request: u64,
-        /// The submission's.
+        /// The submission's number.
         submission: u64,
     },
     /// A submission became part of a pending request.
     Merge {
         /// The request's number.
         request: u64,
-        /// The submission's.
+        /// The submission's number.
         submission: u64,
     },
     /// What follows is done for this request, or a part of it; if requests do not merge, its number is that
@@ -48,7 +48,7 @@ pub enum Move {
         /// The slot copied.
         from: u32,
     },
-    /// A slot is programmed with what the previous move says.
+    /// A slot is programmed with the data that the previous move named.
     Program {
         /// The slot.
         slot: u32,
@@ -59,12 +59,12 @@ pub enum Move {
     Erase {
         /// The first slot.
         first: u32,
-        /// The slots.
+        /// The number of slots.
         slots: u32,
     },
 }
 
-/// Events since they were last taken, in the order in which they were decided. A clone receives the same.
+/// Events since they were last taken, in the order in which they were decided. Clones share one list.
 #[derive(Clone, Debug, Default)]
 pub struct Moves(Arc<Mutex<Vec<Move>>>);
 
@@ -77,7 +77,7 @@ impl Moves {
         self.open().push(what);
     }
 
-    /// Exchanges the events for an empty buffer.
+    /// Takes the events into `emptied`, whose previous content is dropped.
     pub fn take(&self, emptied: &mut Vec<Move>) {
         emptied.clear();
         std::mem::swap(&mut *self.open(), emptied);

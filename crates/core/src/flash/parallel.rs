@@ -33,13 +33,13 @@ pub enum Level {
 /// Where the next page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// By its number, over the levels in this order, the first varies fastest.
+    /// Where its number says, counting over the levels in this order, of which the first varies fastest.
     Static([Level; 4]),
     /// To the next idle LUN.
     Dynamic,
 }
 
-/// Collects the keys that the chosen options and the geometry ignore, with the reason.
+/// Collects the keys that have no effect under the chosen options, with the reason.
 pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
@@ -129,7 +129,7 @@ impl Field for Allocation {
     }
 }
 
-/// What `ftl.allocation` holds.
+/// The kind of value that `ftl.allocation` takes.
 pub(crate) const ALLOCATION: Kind = one_of(allocations);
 
 impl Allocation {
@@ -140,7 +140,7 @@ impl Allocation {
     /// Returns the allocation of this name.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no allocation of this name.
     pub fn named(name: &str) -> Allocation {
         if name == "dynamic" {
             return Allocation::Dynamic;
@@ -173,7 +173,8 @@ impl Allocation {
 /// How pages are spread over the LUNs of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// Levels in the order of allocation: which one, its size, and whether LUNs differ in it.
+    /// Levels in the order of allocation: which level, its size, and whether LUNs differ in it (if not, it is
+    /// inside a LUN).
     levels: [(Level, u64, bool); 4],
     dies_per_chip: u32,
     planes_per_die: u32,
@@ -181,7 +182,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Makes the spread of a geometry, its options and the allocation.
+    /// Makes the spread that follows from a geometry, its parallel options and an allocation.
     pub fn new(flash: &Flash, allocation: Allocation) -> Spread {
         let levels = allocation.order().map(|level| {
             let (size, apart) = match level {
@@ -220,7 +221,7 @@ impl Spread {
         last.is_none_or(|last| self.levels[..last].iter().find(inside).is_none())
     }
 
-    /// Returns the LUN of each page, up to where they repeat.
+    /// Returns the LUN of each page of one cycle, after which the LUNs repeat.
     pub fn cycle(&self) -> Vec<u32> {
         let pages = self.levels.iter().map(|level| level.1).product();
         let lun = |page: u64| {
@@ -237,7 +238,7 @@ impl Spread {
         (0..pages).map(lun).collect()
     }
 
-    /// Returns the largest number of `pages` pages that static allocation puts on one LUN.
+    /// Returns how many of the first `pages` pages static allocation puts on the LUN that gets the most.
     pub(crate) fn most(&self, pages: u64) -> u64 {
         let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
             levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()

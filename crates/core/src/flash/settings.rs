@@ -96,12 +96,13 @@ impl Flash {
         self.channels * self.chips_per_channel
     }
 
-    /// Returns the erase blocks in one chip.
+    /// Returns the number of erase blocks in one chip.
     pub fn blocks_per_chip(&self) -> u64 {
         u64::from(self.dies_per_chip) * u64::from(self.planes_per_die) * u64::from(self.blocks_per_plane)
     }
 
-    /// Returns the LUNs of one chip: what the FTL can direct a page to, see [`super::parallel`].
+    /// Returns the number of LUNs in one chip, that is, of the parts to which the FTL can direct a page
+    /// ([`super::parallel`]).
     pub fn luns_per_chip(&self) -> u32 {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => 1,
@@ -115,12 +116,12 @@ impl Flash {
         self.chips() * self.luns_per_chip()
     }
 
-    /// Returns the erase blocks of one LUN.
+    /// Returns the number of erase blocks in one LUN.
     pub fn blocks_per_lun(&self) -> u64 {
         self.blocks_per_chip() / u64::from(self.luns_per_chip())
     }
 
-    /// Returns the word for what a LUN is.
+    /// Returns the word for what a LUN is on this flash.
     pub(crate) fn lun_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",
@@ -134,7 +135,7 @@ impl Flash {
         u64::from(self.chips()) * self.blocks_per_chip() * u64::from(self.pages_per_block)
     }
 
-    /// Returns the bytes in the device, before over-provisioning.
+    /// Returns the raw capacity of the device in bytes, before over-provisioning.
     pub fn raw_bytes(&self) -> u64 {
         self.pages() * u64::from(self.page_bytes)
     }

@@ -3,7 +3,7 @@
 //! Source: Cui et al., NPC 2016, sections 2.2 and 4. Each block draws a growth rate `g` of its bit error rate
 //! from a bounded Gaussian. A page is programmed in voltage steps (ISPP): the larger the step, the faster and
 //! the less precise. A block uses the largest step whose error rate the ECC still corrects, determined again
-//! whenever it is erased, for every scheduler.
+//! whenever it is erased, whichever scheduler runs.
 //!
 //! The paper gives no formula. ftlab's formula, after `n` program/erase cycles and with step `D`, is
 //!
@@ -11,8 +11,8 @@
 //! BER(n, g, D) = fresh_ber x exp(g n + sensitivity (D - nominal_step))
 //! ```
 //!
-//! It is log-linear in the step, which is what a threshold voltage spread evenly over a step, with
-//! exponential noise at its ends, gives. The step is `max_step` less as many whole decrements as it takes for
+//! It is log-linear in the step, as follows if threshold voltages are spread evenly over a step with
+//! exponential noise at its ends. The step is `max_step` less as many whole decrements as it takes for
 //! `BER <= ecc_limit`, and the program time is `flash.program x nominal_step / D`. Why these constants were
 //! chosen: `docs/decisions/0004-process-variation.md`.
 //!
@@ -67,9 +67,9 @@ switch! {
     Variation if Model = "flash.variation.model", "none" is Model::Ispp
 }
 
-/// The most steps allowed: sets of them are machine words.
+/// The most steps allowed: a set of steps must fit in a 64-bit word.
 const MOST_STEPS: usize = 64;
-/// The longest program, as for every flash operation.
+/// The longest program time allowed, the same as for every flash operation.
 const LONGEST_PROGRAM_NS: f64 = 1e9;
 
 impl Variation {
@@ -95,7 +95,7 @@ impl Variation {
         libm::log(self.ecc_limit / self.fresh_ber) - self.sensitivity * (self.step(index) - self.nominal_step)
     }
 
-    /// Returns the growth rate of the next block of a stream.
+    /// Draws the growth rate of the next block.
     fn draw(&self, random: &mut impl Rng) -> f64 {
         loop {
             let deviations: f64 = random.sample(StandardNormal);
@@ -155,8 +155,8 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// Makes blocks of `flash` after `erases` erasures, with rates from the stream `variation` of `seed`;
-    /// `None` if blocks do not differ.
+    /// Makes the speeds of the blocks of `flash` after `erases` erasures, with growth rates from the stream
+    /// `variation` of `seed`; `None` if blocks do not differ.
     pub fn new(flash: &Flash, seed: u64, erases: u32) -> Option<Speeds> {
         let variation = flash.variation.as_ref()?;
         let blocks = flash.pages() / u64::from(flash.pages_per_block);
@@ -187,7 +187,8 @@ impl Speeds {
         }
     }
 
-    /// Returns after how many erasures the smallest step exceeds each block's ECC limit; `u32::MAX`: never.
+    /// Returns, for each block, after how many erasures even the smallest step exceeds the ECC limit;
+    /// `u32::MAX`: never.
     pub(crate) fn lasts(&self) -> Vec<u32> {
         let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
         self.growth.iter().map(|&growth| ((budget / f64::from(growth)).floor() + 1.0) as u32).collect()
@@ -228,7 +229,7 @@ impl Speeds {
         self.programs.fill(0);
     }
 
-    /// Returns program times, ns, and the pages programmed with each.
+    /// Returns the program time of each step, ns, and the number of pages programmed with it.
     pub fn programs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.program_ns.iter().copied().zip(self.programs.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! What surrounds the operations of a [`Work`]: chains, labels, counts, LUNs that others wait for.
+//! What surrounds the operations of a [`Work`]: chains, labels, counts, and LUNs that other requests wait for.
 
 use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Step, Timing, Waited, Work};
 use crate::util::{Bits, NONE};
@@ -22,7 +22,7 @@ impl Work {
         }
     }
 
-    /// Makes every flash operation a step of its own, with a label; no time changes.
+    /// Makes every flash operation a step of its own, with a label; this does not change the timing.
     pub fn label(&mut self) {
         self.labels.get_or_insert_default();
         self.keep_apart();
@@ -43,8 +43,8 @@ impl Work {
         self.joining.fold = !self.joining.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
     }
 
-    /// Folds nothing while `emit` runs: what may be under way at the end of a run counts only up to that
-    /// moment, and when a folded step uses the bus is not known.
+    /// Folds nothing while `emit` runs: an operation still under way when the run ends counts only up to that
+    /// moment, and a folded step does not tell when it uses the bus.
     pub(crate) fn unfolded<T>(&mut self, emit: impl FnOnce(&mut Work) -> T) -> T {
         let before = std::mem::take(&mut self.joining.fold);
         let result = emit(self);
@@ -52,7 +52,7 @@ impl Work {
         result
     }
 
-    /// Numbers loads even on one LUN, in case a step could pass the load that it needs.
+    /// Numbers loads even on one LUN, in case a step could overtake the load that it needs.
     pub fn number_loads(&mut self) {
         self.loads.get_or_insert(0);
     }
@@ -67,7 +67,7 @@ impl Work {
         self.cells.set_erases(erases);
     }
 
-    /// Returns the operations emitted since the start of the run.
+    /// Returns the counts of the operations emitted since the start of the run.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -77,12 +77,12 @@ impl Work {
         &self.steps
     }
 
-    /// Returns the labels of these steps; none unless they are wanted.
+    /// Returns the labels of the current request's steps; there are none unless [`Work::label`] was called.
     pub fn labels(&self) -> &[Label] {
         self.labels.as_ref().map_or(&[], |labelled| &labelled.labels[..self.steps.len()])
     }
 
-    /// Forgets the steps, not the counts: the next request begins.
+    /// Forgets the steps but not the counts: the next request begins.
     #[inline]
     pub fn clear(&mut self) {
         self.steps.clear();
@@ -126,7 +126,7 @@ impl Work {
         }
     }
 
-    /// Names NAND pages that the next [`Work::copy`] reads; in order.
+    /// Names NAND pages that the next [`Work::copy`] reads, in this order.
     #[inline]
     pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
         self.copied.pages[0] += pages.len() as u32;
@@ -155,7 +155,7 @@ impl Work {
         self.copied.pages[1] > 0
     }
 
-    /// Whether it matters which pages a copy is for.
+    /// Whether it matters which pages a copy reads and programs.
     #[inline]
     fn tells_pages(&self) -> bool {
         self.joining.each || !self.cells.are_alike()
@@ -180,13 +180,14 @@ impl Work {
         self.chain = Chain { last: self.chain.fence, needs: 0, lpn, ..self.chain };
     }
 
-    /// Lets every later chain wait for the step emitted last.
+    /// Makes every later chain wait for the step emitted last.
     pub(crate) fn fence(&mut self) {
         self.chain.fence = self.chain.last;
         self.await_last();
     }
 
-    /// Keeps later operations out of the last step: whatever waits for it would otherwise wait for them too.
+    /// Keeps later operations from being merged into the last step: whatever waits for it would then wait for
+    /// them too.
     #[inline]
     pub(super) fn await_last(&mut self) {
         if self.loads.is_some() {

@@ -1,4 +1,5 @@
-//! Checks across the keys of FTL and flash: values that are each legal but do not fit together.
+//! Checks that span several keys of the FTL and the flash: they find values that are each legal but do not fit
+//! together.
 //!
 //! A message names every other key that it mentions by its full path, or by its table's name in brackets; the
 //! configuration front end lists those keys with their values and places.
@@ -60,7 +61,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.section::<StaticLeveling>(ftl.wear_leveling.is_some(), &[], "ftl.wear_leveling = \"none\"");
 }
 
-/// The keys that the placement `name`, which runs, ignores. `auto` says why "auto" is not another.
+/// Lists the keys that the placement in use, `name`, ignores. `auto` is the reason to give where the settings
+/// do not name a placement.
 pub(crate) fn placement_ignored(settings: &Settings, name: &str, auto: &str, found: &mut Ignored) {
     let chosen = settings.ftl.placement.as_ref().map(|name| format!("ftl.placement = \"{name}\""));
     placement::own_ignored(&[name], &|_| chosen.clone().unwrap_or(auto.to_owned()), found);
@@ -110,7 +112,7 @@ fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Returns the planes of the device; the limits of the keys keep the product well within 64 bits.
+/// Returns the number of planes of the device; the limits of the keys keep the product well within 64 bits.
 fn planes(settings: &Settings) -> u64 {
     let flash = &settings.flash;
     u64::from(flash.channels)

@@ -1,7 +1,7 @@
-//! What others ask of an FTL: one small trait for each of them.
+//! What other parts ask of an FTL: one small trait for each part that asks.
 //!
-//! Every FTL implements them, and so does [`Ftl`], which passes each call on to the one it is; so nobody
-//! outside needs to know which FTLs there are.
+//! Every FTL implements them, and so does [`Ftl`], which passes each call on to the FTL that it holds; so
+//! nobody outside needs to know which FTLs there are.
 
 use std::io;
 
@@ -30,8 +30,8 @@ pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
 
 impl<F: Serve + Idle + Locate + LookUp + Cooperate> Running for F {}
 
-/// Declares the traits, and implements them for [`Ftl`]. The default bodies fit an FTL whose whole map is in
-/// RAM, each page in its place.
+/// Declares the traits, and implements them for [`Ftl`]. The default bodies suit an FTL that keeps its whole
+/// map in RAM and every page on its home LUN.
 macro_rules! faces {
     ($(
         $(#[$about:meta])*
@@ -65,47 +65,48 @@ macro_rules! faces {
 }
 
 faces! {
-    /// The device: operations. Each emits its steps into a [`Work`], state changes at once; the device decides
-    /// when the steps run, in this order on each LUN.
+    /// For the device: operations. Each changes the FTL's state at once and emits its steps into a [`Work`];
+    /// the device decides when the steps run, but keeps this order on each LUN.
     trait Serve {
-        /// Reads; returns the mapping-cache misses.
+        /// Reads the pages of a request; returns the number of mapping-cache misses.
         fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
             self.read_marked(request, Mark::default(), work)
         };
-        /// Writes; returns the mapping-cache misses.
+        /// Writes the pages of a request; returns the number of mapping-cache misses.
         fn write(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
             self.write_marked(request, Mark::default(), work)
         };
-        /// Writes one page of a request, the `at`-th, as marked; returns the mapping-cache misses.
+        /// Writes the `at`-th page of a request, as marked; returns the number of mapping-cache misses.
         fn write_page(self: &mut Self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32 = {
             self.write_marked(request.part(at, 1), mark, work)
         };
-        /// Reads as marked.
+        /// Reads as [`Serve::read`] does, but as marked.
         fn read_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
-        /// Writes as marked.
+        /// Writes as [`Serve::write`] does, but as marked.
         fn write_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
-        /// Trims; returns the mapping-cache misses.
+        /// Trims the pages of a request; returns the number of mapping-cache misses.
         fn trim(self: &mut Self, request: Pages, work: &mut Work) -> u32;
-        /// Makes everything written and trimmed before durable: a power cut after it takes nothing back.
+        /// Makes everything written and trimmed so far durable: no later power cut can undo it.
         fn flush(self: &mut Self, work: &mut Work);
-        /// Brings in the mappings of one translation page that these requests miss.
+        /// Loads those mappings of translation page `page` that these requests need and the cache lacks.
         fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) = {};
-        /// Whether the device has turned read-only: it reads, and refuses writes, trims and flushes.
+        /// Whether the device has turned read-only: it still reads, but refuses writes, trims and flushes.
         fn is_read_only(self: &Self) -> bool = { false };
-        /// Writes, trims and flushes refused so far, of which some pages may have been served.
+        /// Returns how many writes, trims and flushes were refused so far; some of their pages may have been
+        /// served.
         fn refused(self: &Self) -> u64 = { 0 };
     }
 
-    /// The device while it is idle.
+    /// For the device while it is idle.
     trait Idle {
-        /// Writes one translation page back in the background; false if there is nothing to write.
+        /// Writes one translation page back in the background; returns false if there is nothing to write.
         fn write_back(self: &mut Self, work: &mut Work) -> bool = { false };
-        /// One step of collecting an idle LUN in the background; false if it has erased blocks enough, or
-        /// nothing to gain.
+        /// Takes one step of collecting an idle LUN in the background; returns false if the LUN has enough
+        /// erased blocks, or nothing to gain from collecting.
         fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
     }
 
-    /// The device's scheduler: where data lies.
+    /// For the device's scheduler: where data lies.
     trait Locate {
         /// Returns the LUN that a read of this LPN goes to.
         fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
@@ -119,35 +120,36 @@ faces! {
         /// Returns the slot of the user data that an LPN resolves to, `u32::MAX` without data; slots are
         /// numbered through LUNs, blocks and pages.
         fn slot(self: &Self, lpn: u32) -> u32;
-        /// Begins to load what a write of this LPN will invalidate: a request with it is in the queue.
+        /// Begins to load into the CPU cache what a write of this LPN will invalidate: a request with it is in
+        /// the queue.
         fn preload(self: &Self, lpn: u32) = {};
     }
 
-    /// The host, where it knows the mapping.
+    /// For the host, where it knows the mapping.
     trait LookUp {
         /// Returns the number of LPNs that the user may address.
         fn logical_pages(self: &Self) -> u32;
-        /// Begins to load the mapping of this LPN: a request with it is on its way.
+        /// Begins to load the mapping of this LPN into the CPU cache: a request with it is on its way.
         fn expect(self: &Self, lpn: u32) = {};
         /// Whether an LPN's mapping is cached.
         fn cached(self: &Self, lpn: u32) -> bool = { true };
         /// Calls back with every LPN whose mapping is cached.
         fn each_cached(self: &Self, visit: &mut dyn FnMut(u32)) = { (0..self.logical_pages()).for_each(visit) };
-        /// Returns the mappings that the cache can hold; `None`: no bound.
+        /// Returns how many mappings the cache can hold; `None`: no bound.
         fn cache_capacity(self: &Self) -> Option<u32> = { None };
         /// Whether the whole map is in RAM.
         fn map_complete(self: &Self) -> bool = { true };
-        /// Returns the translation page of an LPN, or its unit if pages hold smaller ones: what one read
-        /// brings in.
+        /// Returns the translation page of an LPN or, if translation pages consist of smaller units, its unit:
+        /// what one read brings in.
         fn translation_page(self: &Self, lpn: u32) -> u32;
         /// Whether entries are updated without being fetched first, so that no write misses.
         fn updates_free(self: &Self) -> bool = { true };
     }
 
-    /// The host and the device under cooperation (Shim et al., TC 2014, Table 1).
+    /// For the host and the device under cooperation (Shim et al., TC 2014, Table 1).
     trait Cooperate {
-        /// COOP_Query: the logical blocks that a block issue of `pages` pages from LPN `first` on would have
-        /// merged, fully or partially; `set` holds them afterwards, ascending.
+        /// COOP_Query: puts into `set`, in ascending order, the logical blocks whose full or partial merge
+        /// would be caused by a block issue of `pages` pages from LPN `first` on.
         fn coop_query(self: &Self, first: u32, pages: u32, set: &mut Vec<u32>) = { set.clear() };
         /// COOP_Issue: a preferential block issue of this logical block begins.
         fn coop_issue(self: &mut Self, block: u32, work: &mut Work) = {};
@@ -157,7 +159,7 @@ faces! {
         fn block_size(self: &Self) -> Option<BlockSize> = { None };
     }
 
-    /// The report: counters, and the wear of the blocks.
+    /// For the report: counters, and the wear of the blocks.
     trait Inspect {
         /// Returns the counters of the mapping.
         fn map_stats(self: &Self) -> MapStats;
@@ -165,11 +167,11 @@ faces! {
         fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
         /// Returns the merges so far.
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
-        /// Returns its parts' own figures, by part.
+        /// Returns the figures that the FTL's parts keep of their own, by part.
         fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
-        /// Returns the logical pages that the host wrote.
+        /// Returns the number of logical pages that the host wrote.
         fn host_slots(self: &Self) -> u64;
-        /// Returns the logical pages in a NAND page.
+        /// Returns the number of logical pages in a NAND page.
         fn slots_per_page(self: &Self) -> u32 = { 1 };
         /// Returns the wear of the blocks.
         fn life(self: &Self) -> endurance::Life;
@@ -177,44 +179,44 @@ faces! {
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
     }
 
-    /// Preparation: the device at time 0, and what only a run does.
+    /// For the preparation: the device at time 0, and what is switched on only for a run.
     trait Prepare {
         /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
         /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
         fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
-        /// Counts blocks of user data that were never written as closed and empty from here on, if
+        /// From here on, counts as closed and empty those blocks of user data that were never written, if
         /// `ftl.free_blocks` says so.
         fn close_unwritten(self: &mut Self) = {};
         /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
-        /// Lets this placement choose blocks by their speed. Only in a run: what lies where at
-        /// time 0, and so a saved state, is the same under every scheduler.
+        /// Lets this placement choose blocks by their speed. This is for runs only: where data lies at time 0,
+        /// and so a saved state, must be the same under every scheduler.
         fn choose_by_speed(self: &mut Self, placement: &str, settings: &Settings, cells: &Cells) = {};
-        /// Lets [`Idle::background_step`] collect. Only in a run, for the same reason.
+        /// Lets [`Idle::background_step`] collect. This is for runs only, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground) = {};
         /// Writes the whole state except check mode's.
         ///
         /// # Errors
-        /// The output's.
+        /// An error of the output.
         fn save(self: &Self, out: &mut Encoder) -> io::Result<()>;
     }
 
-    /// Whoever keeps the bytes of the user's data.
+    /// For whoever keeps the bytes of the user's data.
     trait Follow {
-        /// Reports from now on what happens to user data; its flash is then policed as in check mode.
+        /// Reports from now on what happens to user data; the flash is then policed as in check mode.
         fn follow(self: &mut Self, moves: &Moves) = {
             panic!("this FTL does not say where data lies, so none can be kept with it")
         };
     }
 
-    /// Power cuts.
+    /// For power cuts.
     trait Survive {
-        /// Puts what the FTL has programmed so far on empty media; returns the highest sequence number. Needs
+        /// Writes what the FTL has programmed so far to empty media; returns the highest sequence number. Needs
         /// check mode, and no page buffer may be part-full.
         fn write_media(self: &Self, media: &mut Media) -> u64;
-        /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and
-        /// the content of everything that is not user data. The media hold what it has. [`Ftl::recover`] must
-        /// be able to make the FTL anew from the media at any moment.
+        /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and the
+        /// content of everything that is not user data. The media must hold what the FTL has programmed so far.
+        /// [`Ftl::recover`] must be able to make the FTL anew from the media at any moment.
         fn record(self: &mut Self, tape: &Tape, media: &Media);
         /// Returns the sequence number of the version on the media that an LPN resolves to.
         ///
@@ -223,11 +225,11 @@ faces! {
         fn version_on(self: &Self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
     }
 
-    /// Check mode.
+    /// For check mode.
     trait Police {
         /// Returns the version stamp that an LPN resolves to, counted in writes and trims.
         fn version(self: &Self, lpn: u32) -> Option<u32>;
-        /// Verifies the invariants that a request's pages take part in.
+        /// Verifies the invariants that involve the pages of a request.
         ///
         /// # Errors
         /// A message about the first broken one.

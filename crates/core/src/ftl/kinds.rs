@@ -2,33 +2,33 @@
 
 use super::recovery::{Flaw, Recovery};
 use super::settings::Settings;
-// What the registry's lines name.
+// The items that the registry's lines name.
 use super::*;
 use crate::config::Contradiction;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
 
-/// An FTL: how it is made, and what is known beforehand. [`super::faces`] has what others ask of it.
+/// An FTL: how it is made, and what is known beforehand. [`super::faces`] has what other parts ask of it.
 pub trait FlashTranslation:
     Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool = false;
-    /// Whether it has log blocks, which are merged with blocks that are mapped as such.
+    /// Whether it has log blocks, which are merged with data blocks that are mapped as whole blocks.
     const IS_HYBRID: bool = false;
     /// Whether it maps blocks, which are spread over the LUNs in turn whatever `ftl.allocation` says.
     const MAPS_BLOCKS: bool = Self::IS_HYBRID;
 
-    /// Makes the FTL of checked settings, its flash empty.
+    /// Makes the FTL that checked settings describe, on empty flash.
     fn new(settings: &Settings, check: bool, work: &mut Work) -> Self;
     /// Reads what [`Prepare::save`] wrote, for the same settings.
     ///
     /// # Errors
-    /// [`Damage`] if it is incomplete, or is of another shape.
+    /// [`Damage`] if that is incomplete, or is the state of a device of another shape.
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
-    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, the
-    /// changes of the media on the tape; those of later requests too.
+    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the
+    /// changes of the media onto the tape, and so do those of later requests.
     ///
     /// # Errors
     /// A message, if it cannot be recovered: a bug in ftlab.
@@ -55,7 +55,7 @@ pub trait FlashTranslation:
     fn served_by(_settings: &Settings) -> Option<&'static str> {
         None
     }
-    /// Returns the bytes of a translation unit: the NAND page unless it has smaller ones.
+    /// Returns the size of a translation unit in bytes: that of a NAND page, unless the FTL has smaller units.
     fn unit_bytes(settings: &Settings) -> u32 {
         settings.flash.page_bytes
     }
@@ -67,7 +67,8 @@ pub(crate) fn served_by(settings: &Settings) -> &str {
     with_kind!(chosen, Kind, of => Kind::served_by(settings)).unwrap_or(chosen)
 }
 
-/// Each of these panics if the settings name no registered FTL; checked settings do name one.
+/// The functions that make an FTL. Each of them panics if the settings name no registered FTL; checked settings
+/// do name one.
 impl Ftl {
     /// Makes the FTL that `settings` name, on empty flash; its preparation is not charged.
     pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
@@ -83,7 +84,7 @@ impl Ftl {
     }
 
     /// Rebuilds the FTL that `settings` name as a power cut left it on the media, in check mode; also returns
-    /// what that took. Its steps go into `work`, the changes of the media on the tape.
+    /// what that took. Its steps go into `work`, and the changes of the media onto the tape.
     ///
     /// # Errors
     /// A message, if it cannot be recovered: a bug in ftlab.
@@ -99,7 +100,7 @@ impl Ftl {
     }
 }
 
-/// Whoever asks for the type of a registered FTL ([`typed`]), as tests of all of them do.
+/// What is called with the type of a registered FTL ([`typed`]), for example by tests that go through all FTLs.
 pub trait Typed {
     /// Called with the type of the FTL.
     fn ftl<F: FlashTranslation>(self);
@@ -133,7 +134,8 @@ pub fn gathers(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::gathers(settings))
 }
 
-/// Returns the bytes of a translation unit of the chosen FTL, which the mapping reads and writes as a whole.
+/// Returns the size in bytes of a translation unit of the chosen FTL, which the mapping reads and writes as a
+/// whole.
 pub fn unit_bytes(settings: &Settings) -> u32 {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::unit_bytes(settings))
 }
@@ -152,7 +154,8 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))
 }
 
-/// Returns how many neighbouring logical pages static allocation puts on one LUN before the next one.
+/// Returns how many neighbouring logical pages static allocation puts on one LUN before it turns to the next
+/// one.
 pub(crate) fn stripe(settings: &Settings) -> u32 {
     match maps_blocks(settings) {
         true => settings.flash.pages_per_block,

@@ -1,9 +1,9 @@
 //! Flash translation layers.
 //!
-//! What others ask of one are the traits of [`faces`]; [`Ftl`] is whichever of the registered ones it
-//! is. To add an FTL: one file with `NAME`, `DOC`, `Keys` and the type, and one line in the registry below. In
-//! `map/` the type is a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the
-//! FTL ([`FlashTranslation`]).
+//! The traits of [`faces`] are what other parts ask of an FTL; an [`Ftl`] is one of the registered FTLs, whichever it
+//! is. To add an FTL: one file with `NAME`, `DOC`, `Keys` and the type, and one line in the registry below. In `map/`
+//! the type is a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the FTL
+//! ([`FlashTranslation`]).
 
 pub mod background;
 pub mod blocks;
@@ -52,7 +52,7 @@ registry! {
         pub mod units;
     }
 
-    /// Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages.
+    /// Hybrid FTLs: data blocks are mapped as blocks, log blocks page by page.
     pub mod hybrid in Itself {
         Bast = bast::Bast;
         Fast = fast::Fast;

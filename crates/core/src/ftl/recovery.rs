@@ -43,12 +43,12 @@ pub struct Recovery {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Torn pages met.
+    /// Torn pages found.
     pub torn_pages: u64,
 }
 
 impl Recovery {
-    /// Returns what was done since the device had power again; nothing else has been charged since.
+    /// Returns what was done since the device had power again; nothing else has been charged meanwhile.
     pub(crate) fn of(found: &Found, map_reads: u64, work: &Work) -> Recovery {
         let counts = work.counts();
         Recovery {
@@ -104,9 +104,9 @@ impl Seen {
 pub(crate) struct Found {
     /// The blocks.
     pub blocks: Vec<Seen>,
-    /// Versions by owner, the one that counts first.
+    /// Versions by owner; for each, the one that counts comes first.
     versions: Vec<Version>,
-    /// Where each owner's versions begin, and the end of the last one's.
+    /// Where each owner's versions begin, and the end of the last owner's.
     starts: Vec<u32>,
     pages_per_block: u32,
     /// Pages whose spare areas were read.
@@ -115,9 +115,9 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Reads the spare areas of all pages or, if the FTL leaves no `gaps`, of each block up to the first
-    /// erased page; later steps wait for them. `log` gives, for a kind of block, the number of its first
-    /// owner among all and the slots per page; `None`: such blocks are skipped.
+    /// Reads the spare areas of all pages or, if the FTL leaves no `gaps`, of each block up to the first erased
+    /// page; later steps wait for them. `log` returns, for a kind of block, the offset of its owners in the
+    /// numbering of all `owners`, and its slots per page; blocks for which it returns `None` are skipped.
     pub(crate) fn scan(
         media: &Media,
         gaps: bool,
@@ -170,7 +170,7 @@ impl Found {
         self.blocks.push(seen);
     }
 
-    /// Returns the versions of an owner, the one that counts first.
+    /// Returns the versions of an owner; the one that counts comes first.
     pub(crate) fn versions(&self, owner: u32) -> &[Version] {
         self.versions_of(owner..owner + 1)
     }

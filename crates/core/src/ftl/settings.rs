@@ -21,8 +21,8 @@ section! {
 }
 
 impl Settings {
-    /// Returns the logical pages that the user may address: the raw capacity less over-provisioning, rounded
-    /// down to whole pages or erase blocks.
+    /// Returns the number of logical pages that the user may address: the raw capacity less over-provisioning,
+    /// rounded down to whole pages or erase blocks.
     pub fn user_pages(&self) -> u64 {
         let logical = u128::from(self.flash.raw_bytes()) / u128::from(self.ftl.logical_page_bytes);
         let pages = (logical * u128::from(1_000_000 - self.ftl.over_provisioning_ppm) / 1_000_000) as u64;
@@ -35,12 +35,12 @@ impl Settings {
         pages / step * step
     }
 
-    /// Returns a sink for the steps of such a device, in which no work has been done.
+    /// Returns a sink for the steps of a device with these settings, which has done no work yet.
     pub fn work(&self) -> Work {
         Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed)
     }
 
-    /// Returns the bytes that the user may address.
+    /// Returns the number of bytes that the user may address.
     pub fn user_bytes(&self) -> u64 {
         self.user_pages() * u64::from(self.ftl.logical_page_bytes)
     }

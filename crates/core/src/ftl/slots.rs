@@ -1,8 +1,8 @@
 //! What lies where: the map of owners to slots, and what the flash records about each slot.
 //!
-//! A log of pages and the blocks of a hybrid FTL are both built on this. An owner has data: a logical page, a
-//! translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page if that is
-//! smaller. In check mode the [`Medium`] is told about everything.
+//! A log of pages and the blocks of a hybrid FTL are both built on this. An owner is whatever can have data: a
+//! logical page, a translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page
+//! if that is smaller. In check mode the [`Medium`] is told about everything.
 
 use std::io;
 
@@ -15,8 +15,8 @@ use crate::util::{Bits, NONE, memory};
 /// The map and what follows from it.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// Complement of the slot with each owner's newest version: an owner without data is zero, so that a large device
-    /// takes up memory as its owners get data.
+    /// For each owner, the bitwise complement of the slot with its newest version; 0 if it has no data, so that a large
+    /// device takes up memory only as its owners get data.
     map: Vec<u32>,
     /// The owner in each slot's spare area.
     pub spare: Vec<u32>,
@@ -38,14 +38,14 @@ impl Clone for Slots {
 }
 
 impl Slots {
-    /// Makes erased slots, and owners without data.
+    /// Makes the map of owners without data, and slots that are all erased.
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);
         Slots { map, spare: vec![0; slots as usize], valid: Bits::new(slots as usize), medium: None }
     }
 
-    /// Prepares for most owners having data.
+    /// Prepares the map's memory for most owners to have data.
     pub(crate) fn expect_data(&mut self) {
         memory::prepare(&mut self.map, true);
     }
@@ -62,7 +62,7 @@ impl Slots {
         !std::mem::replace(&mut self.map[owner as usize], !slot)
     }
 
-    /// Begins to load the map's entry of an owner, if that owner exists.
+    /// Begins to load the map's entry of an owner into the CPU cache, if that owner exists.
     #[inline]
     pub(crate) fn fetch(&self, owner: u32) {
         memory::fetch(&self.map, owner as usize);
@@ -99,7 +99,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Tells the medium what is done, in check mode.
+    /// Tells the medium, if one is kept, what is done.
     #[inline]
     pub(crate) fn tell(&mut self, what: impl FnOnce(&mut Medium)) {
         if let Some(medium) = &mut self.medium {
@@ -116,7 +116,8 @@ impl Slots {
         self.tell(|medium| medium.program(slot, owner, kind()));
     }
 
-    /// Places first versions of owners, starting at a slot, up to one that has a version; returns how many.
+    /// Places the first versions of owners, from slot `first` on, until it comes to an owner that has a version
+    /// already; returns how many it placed.
     #[inline(never)] // so that the loop keeps the arrays at hand
     pub(crate) fn prefill(&mut self, first: u32, owners: &[u32], kind: Kind) -> u32 {
         let mut slot = first;
@@ -132,14 +133,14 @@ impl Slots {
         slot - first
     }
 
-    /// Removes an owner's data; its slot stays valid until its block has been told.
+    /// Removes an owner's data; returns its slot, which is still marked valid and which the caller invalidates.
     pub(crate) fn trim(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.trim(owner));
         self.set(owner, NONE)
     }
 
-    /// Removes an owner's data that is no longer needed, as [`Slots::trim`] does; the host has trimmed
-    /// nothing.
+    /// Removes an owner's data that is no longer needed, as [`Slots::trim`] does, but not because the host has
+    /// trimmed it.
     pub(crate) fn forget(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.forget(owner));
         self.set(owner, NONE)
@@ -153,10 +154,11 @@ impl Slots {
     }
 }
 
-/// Check mode, and what power cuts need of it.
+/// Check mode, and what power cuts need from it.
 impl Slots {
     /// Keeps a medium from now on: blocks of this shape, with this many slots programmed. With `gaps`, slots
-    /// may be skipped. In check mode it has versions, which count from 1; for followers alone it has none.
+    /// may be skipped. With `versions`, for check mode, it keeps the version of each owner, counted from 1; for
+    /// followers alone it need not.
     pub(crate) fn keep_medium(
         &mut self,
         shape: (u32, u32),
@@ -170,7 +172,7 @@ impl Slots {
         self.medium = Some(Box::new(medium));
     }
 
-    /// Returns the medium in check mode.
+    /// Returns the medium, if one is kept.
     pub(crate) fn medium(&self) -> Option<&Medium> {
         self.medium.as_deref()
     }
@@ -183,7 +185,7 @@ impl Slots {
         self.medium.as_mut().expect("in check mode").record(tape, lpns, mapped(&self.map), media);
     }
 
-    /// Reports the data of owners below `lpns` to a follower.
+    /// Reports to a follower, from now on, what happens to the data of owners below `lpns`.
     ///
     /// # Panics
     /// If there is no medium.
@@ -196,7 +198,7 @@ impl Slots {
         self.medium.as_ref()?.tape()
     }
 
-    /// Returns the sequence number of an owner's newest version; 0 if it has none, or nothing is recorded.
+    /// Returns the sequence number of an owner's newest version; 0 if it has no data, or there is no tape.
     pub(crate) fn seq(&self, owner: u32) -> u64 {
         match (&self.medium, self.of(owner)) {
             (None, _) | (_, NONE) => 0,

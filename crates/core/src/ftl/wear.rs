@@ -1,11 +1,11 @@
 //! Static wear levelling: data that stays in place must not keep its block from taking its share of wear.
 //!
 //! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
-//! others wear out first. When an erased block has been erased more than `ftl.wear_threshold` times more
-//! often than the least worn movable block of its LUN (user data and translation pages alike), the latter's
-//! data moves into the former (cause `wear`, charged), and the less worn block is written instead. This is
-//! the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
-//! configuration help advises for flash of less than 10,000 cycles.
+//! others wear out first. When the erase count of an erased block exceeds that of the least worn movable block
+//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data
+//! moves into the former (cause `wear`, charged), and the less worn block is written instead. This is the rule
+//! of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's configuration help
+//! advises for flash of less than 10,000 cycles.
 //!
 //! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the
 //! LUN's reserves, of user data and of translation pages, which exchange blocks for this, since erased blocks
@@ -29,7 +29,7 @@ enum Place {
     Pool,
 }
 
-/// A block to be moved, its erase count and where it is.
+/// A block to be moved, if there is one: its erase count, its number, and where it is.
 type Cold = Option<(u32, u32, Place)>;
 
 fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
@@ -78,7 +78,7 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
 /// than the threshold. Calls `moved` with every LPN that moved.
 ///
 /// # Panics
-/// If the data can relocate nothing on the LUN now.
+/// If the log of user data cannot relocate a block on the LUN now.
 #[cold]
 pub(crate) fn level(
     lun: u32,
@@ -86,7 +86,7 @@ pub(crate) fn level(
     under: &mut Under,
     moved: &mut dyn FnMut(u32, &TranslationPages),
 ) {
-    // What a background collection has taken is returned first.
+    // A background collection must first give back the reserve block that it has taken.
     if data.is_short(lun) || (!pages.log().is_serial() && pages.log().is_short(lun)) {
         return;
     }

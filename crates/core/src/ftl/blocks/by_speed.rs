@@ -7,7 +7,7 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// If blocks are chosen by speed: which block of its LUN a write takes that nobody waits for.
+    /// If blocks are chosen by speed: which block of its LUN is taken by a write that nobody waits for.
     pub enum Unhurried {
         /// the one next in order, as the other schedulers take blocks
         InOrder = "in-order",
@@ -19,7 +19,7 @@ choice! {
 /// The order in which erased blocks returned to the pool.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// By block, its number; 0: it was never in the pool.
+    /// For each block, the number of its latest return; 0: it was never in the pool.
     numbers: Vec<u32>,
     last: u32,
 }
@@ -43,7 +43,7 @@ impl BlockPool {
         }
     }
 
-    /// Returns the classes of speed in which a LUN has erased blocks, as a bit set. Blocks must be sorted by
+    /// Returns the speed classes in which a LUN has erased blocks, as a bit set. Blocks must be sorted by
     /// speed. Class 0 is the fastest.
     pub(crate) fn free_classes(&self, lun: u32) -> u64 {
         self.classes[lun as usize]

@@ -1,10 +1,10 @@
 //! Wear-out: blocks past their limit are retired, spare blocks replace them.
 //!
 //! As in drives (NVMe's available spare, the reserved blocks of eMMC and UFS), each LUN withholds
-//! `ftl.spare_blocks`. A block's limit is a number of erasures or (`ecc`) the error rate that the ECC
-//! corrects, once the smallest ISPP step exceeds it ([`crate::flash::variation`]). It is checked when the
-//! block has been erased, so a retired block holds no data; it is never programmed again and a spare block
-//! takes its place, whichever log had it.
+//! `ftl.spare_blocks`. A block's limit is a number of erasures or, with `ecc`, the error rate that the ECC
+//! corrects: the block has reached it once even the smallest ISPP step exceeds that rate
+//! ([`crate::flash::variation`]). It is checked when the block has been erased, so a retired block holds no
+//! data; it is never programmed again and a spare block takes its place, whichever log had it.
 //!
 //! Without a spare the device turns read-only: it could go on with less over-provisioning, but it has to keep
 //! its capacity, and drives have spare blocks for that; users who want more of them configure more. The block
@@ -24,14 +24,14 @@ use crate::util::codec::Damage;
 pub struct Lives {
     /// Erases after which a block is retired; `u32::MAX`: never.
     limit: u32,
-    /// The same for each block, where their error rates set the limit.
+    /// The limit of each block, if error rates set it; otherwise empty.
     limits: Vec<u32>,
     /// Number of spare blocks that each LUN had at first.
     per_lun: u32,
-    /// Spare blocks of each LUN, the next one last.
+    /// Spare blocks of each LUN; the last one is used next.
     spares: Vec<Vec<u32>>,
     retired: Bits,
-    /// A LUN needed a spare block and had none.
+    /// Whether a LUN has needed a spare block and had none.
     exhausted: bool,
 }
 
@@ -48,8 +48,8 @@ pub struct Life {
     pub spares: (u64, u64),
     /// Spare blocks that each LUN had, and those left on the LUN with the fewest.
     pub fewest: (u32, u32),
-    /// Erases of all blocks, as a share of their endurance; from 1 on they are worn out. `None` without a
-    /// limit.
+    /// Erases of a block as a share of its limit, averaged over all blocks; from 1 on they are worn out. `None`
+    /// without a limit.
     pub used: Option<f64>,
 }
 
@@ -66,7 +66,7 @@ impl Lives {
         }
     }
 
-    /// Returns the limits of the settings; no block is a spare one or retired yet.
+    /// Makes the lives with the limits that the settings give; no block is spare or retired yet.
     fn new(settings: &Settings, blocks: u32) -> Lives {
         let limit = if let Endurance::Cycles(cycles) = settings.flash.endurance { cycles } else { u32::MAX };
         let by_errors = settings.flash.endurance == Endurance::Ecc;
@@ -84,14 +84,14 @@ impl Lives {
         self.spares.concat()
     }
 
-    /// Returns the erases after which a block is retired; `u32::MAX`: never.
+    /// Returns the number of erases after which a block is retired; `u32::MAX`: never.
     #[inline]
     fn lasts(&self, block: u32) -> u32 {
         self.limits.get(block as usize).copied().unwrap_or(self.limit)
     }
 }
 
-/// Returns the erases after which each block's errors exceed the ECC limit, if blocks differ.
+/// Returns the number of erases after which each block's errors exceed the ECC limit, if blocks differ.
 fn lasts(settings: &Settings) -> Option<Vec<u32>> {
     Some(Speeds::new(&settings.flash, settings.seed, 0)?.lasts())
 }
@@ -128,8 +128,9 @@ impl BlockPool {
         }
     }
 
-    /// Withholds blocks of a pool that holds everything erased after a power cut. The limit alone tells which
-    /// are retired, as before the cut; since erased blocks are alike, the least worn become the spare ones.
+    /// Withholds blocks of a pool that, after a power cut, holds every erased block. The limit alone tells
+    /// which of them are retired, as before the cut; erased blocks differ in nothing but wear, so the least
+    /// worn become the spare ones.
     pub(crate) fn withhold_found(&mut self, settings: &Settings) {
         let per_lun = settings.ftl.spare_blocks;
         if settings.flash.endurance == Endurance::Unlimited && per_lun == 0 {
@@ -190,8 +191,8 @@ impl BlockPool {
         self.erase_count(block) >= self.lives().lasts(block)
     }
 
-    /// Returns what takes the place of a block just erased: itself or, if it is past its limit, a spare block
-    /// of its LUN, and the block is retired.
+    /// Returns the block that takes the place of one just erased: the same block or, if it is past its limit, a
+    /// spare block of its LUN; the worn block is then retired.
     #[inline]
     pub(crate) fn successor(&mut self, lun: u32, block: u32) -> u32 {
         if !self.is_past_limit(block) {
@@ -210,7 +211,7 @@ impl BlockPool {
         }
     }
 
-    /// Returns the blocks of each LUN except spare and retired ones: always the same number.
+    /// Returns the number of blocks of each LUN that are neither spare nor retired, which never changes.
     pub(crate) fn in_service(&self) -> u32 {
         self.blocks_per_lun() - self.lives().per_lun
     }

@@ -30,12 +30,12 @@ pub struct BlockPool {
     pub(super) blocks: Vec<PoolBlock>,
     /// By LUN and class of speed.
     pub(super) lists: Vec<List>,
-    /// Classes of each LUN whose list has a block.
+    /// For each LUN, the classes whose list has a block, as a bit set.
     pub(super) classes: Vec<u64>,
     /// Number of erased blocks of each LUN.
     pub(super) free: Vec<u32>,
     blocks_per_lun: u32,
-    /// Classes of speed by which blocks are kept, more than 1 only in a run, so never in a saved state.
+    /// Number of speed classes by which blocks are kept. More than 1 only in a run, so never in a saved state.
     pub(super) speeds: u32,
     /// If blocks are sorted by speed but taken in order: the order in which they returned.
     pub(super) order: Option<Order>,
@@ -73,8 +73,8 @@ impl BlockPool {
         pool
     }
 
-    /// Makes this the pool of flash that was saved or found after a power cut: these erase counts, and these
-    /// erased blocks in this order.
+    /// Turns this into the pool of a flash that was saved, or found after a power cut, with these erase counts
+    /// and these erased blocks in this order.
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in (0..).zip(&mut self.blocks) {
             *state = PoolBlock { next: NONE, erases: erases(block), free: false };
@@ -105,7 +105,7 @@ impl BlockPool {
         self.blocks.len() as u32
     }
 
-    /// Returns the erased blocks of a LUN that belong to no log.
+    /// Returns the number of erased blocks of a LUN that belong to no log.
     #[inline]
     pub(crate) fn free(&self, lun: u32) -> u32 {
         self.free[lun as usize]
@@ -173,7 +173,8 @@ impl BlockPool {
         self.uneven
     }
 
-    /// Sets the erase count against which the LUN's blocks are measured, and forgets what was seen.
+    /// Sets the erase count against which the LUN's blocks are measured, and forgets that a LUN was seen to be
+    /// uneven.
     pub(crate) fn set_floor(&mut self, lun: u32, floor: u32) {
         self.uneven = None;
         self.floors[lun as usize] = floor;
@@ -216,12 +217,12 @@ impl BlockPool {
         self.blocks[into as usize].next = next;
     }
 
-    /// Gives an erased block back, where blocks are not kept by speed.
+    /// Gives back an erased block, where blocks are not kept by speed.
     pub(crate) fn push(&mut self, block: u32) {
         self.push_class(block, 0);
     }
 
-    /// Gives an erased block of a class back.
+    /// Gives back an erased block, which is of this speed class.
     pub(crate) fn push_class(&mut self, block: u32, class: u32) {
         let lun = block / self.blocks_per_lun;
         let list = self.list(lun, class);
@@ -254,7 +255,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Claims a block for this part.
+    /// Claims a block for the part that calls this.
     pub(crate) fn claim(&mut self, block: u32) -> Result<(), Damage> {
         if block >= self.blocks || self.taken.get(block) {
             return Damage::impossible(format!("block {block} is not there, or in two places"));
@@ -265,7 +266,7 @@ impl Claims {
 }
 
 impl BlockPool {
-    /// Writes what the pool knows; which blocks are retired follows from the erase counts.
+    /// Writes the state of the pool; which blocks are retired follows from the erase counts.
     pub(crate) fn save(&self, out: &mut Encoder) -> std::io::Result<()> {
         debug_assert!(self.speeds == 1, "a run's alone");
         let mut erased = Vec::new();
@@ -280,8 +281,8 @@ impl BlockPool {
         out.value(&(erases, erased, &self.floors, self.uneven, self.lives.spares()))
     }
 
-    /// Restores the saved pool into a new one. Blocks that are not in it have yet to be claimed; then
-    /// [`BlockPool::retire`] retires the unclaimed ones.
+    /// Restores the saved pool into a new one. The other parts must then claim the blocks that are not in it,
+    /// after which [`BlockPool::retire`] retires the unclaimed ones.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<Claims, Damage> {
         type Saved = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
         let (erases, erased, floors, uneven, spares): Saved = from.value()?;

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub(super) struct Closed {
     space: Space,
     blocks: Vec<u32>,
-    /// The index of a closed block in `blocks`.
+    /// The index in `blocks` of each closed block.
     place: Vec<u32>,
     len: Vec<u32>,
     pub(super) rng: Xoshiro256PlusPlus,
@@ -57,7 +57,8 @@ impl Closed {
         self.blocks[(lun * self.space.blocks_per_lun + at) as usize]
     }
 
-    /// Returns the block that gains most among `count` draws with replacement, the first of equals; after as many gainless collections as there are closed blocks, among all of them.
+    /// Returns the block that gains most among `count` draws with replacement, the first of equals. After as many
+    /// gainless collections in a row as there are closed blocks, it chooses among all of them instead.
     pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: &dyn Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.lun as usize] {
             let all = self.of(need.lun).iter().copied();

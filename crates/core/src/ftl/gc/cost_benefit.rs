@@ -8,10 +8,10 @@
 //! copies), so that the choice does not depend on how fast requests arrive. A block without valid slots is
 //! taken before all others; one whose collection gains no page is never taken.
 //!
-//! The search is exact. Among alike blocks it looks at one per number of valid slots: the oldest has the greatest
-//! value, and since every modification moves a block to the end of another list, it is at the head of its list.
-//! Of blocks that gain as much, smaller ones have fewer slots to copy: a list is searched up to the first of the
-//! smallest, behind which there is none better.
+//! The search is exact. Among blocks of one size it looks at one for each number of valid slots: the oldest, which has
+//! the greatest value and, since every modification moves a block to the end of another list, is at the head of its
+//! list. Of blocks that gain equally much, smaller ones have fewer slots to copy: a list is searched up to its first
+//! block of the smallest size, behind which there is none better.
 
 use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};
@@ -49,7 +49,7 @@ impl Victims for CostBenefit {
     fn choose(&mut self, need: Need, valid: &dyn Fn(u32) -> u32, _erases: &dyn Fn(u32) -> u32) -> u32 {
         let least = self.buckets.least(need.lun);
         let mut best = self.buckets.head(need.lun, least);
-        // Value of the best: a fraction, compared by cross-multiplication.
+        // Value of the best block so far: a fraction, compared by cross-multiplication.
         let (mut gain, mut cost) = (0, 1);
         let most = self.space.slots_per_block - self.space.slots_per_page;
         for loss in least..=most {

@@ -1,10 +1,10 @@
 //! Cyclic: the closed blocks of a LUN by their numbers, round and round, whatever they hold.
 //!
-//! Source: none; it is one of two interpretations that fit the amounts of Kim and Lee, ICSOFT 2020, section
+//! Source: none; it is one of two interpretations that fit the numbers in Kim and Lee, ICSOFT 2020, section
 //! 4.3, which does not say how user blocks are chosen (docs/msftl.md).
 //!
-//! Unlike `fifo` it does not follow the log: a block is due when its number is. The next victim is determined
-//! when the one before it leaves, so a block closed in between waits for the next round.
+//! Unlike `fifo` it does not follow the log: a block is due when its number comes up. The next victim is
+//! determined when the one before it leaves, so a block closed in between waits for the next round.
 
 use super::{Need, Own, Space, Victims};
 use crate::util::{Bits, NONE};
@@ -23,7 +23,7 @@ pub(super) struct Cyclic {
 }
 
 impl Cyclic {
-    /// Returns the first closed block of a LUN at or after `number`, else the first of all.
+    /// Returns the first closed block of a LUN at or after `number`, else the LUN's first closed block.
     fn next_from(&self, lun: u32, number: u32) -> Option<u32> {
         let first = lun * self.space.blocks_per_lun;
         let end = first + self.space.blocks_per_lun;

@@ -1,9 +1,9 @@
-//! d-choices: what gains most (of alike blocks, the fewest valid slots) among `ftl.gc_choices` blocks drawn at
-//! random, with replacement; of equals, the one drawn first.
+//! d-choices: the block that gains most (of blocks of one size, that with the fewest valid slots) among
+//! `ftl.gc_choices` blocks drawn at random, with replacement; of equals, the one drawn first.
 //!
 //! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
 //! state drives", SIGMETRICS 2013. As there, a block whose pages are all valid is collected if it is drawn
-//! ([`super`] says how that ends).
+//! ([`super`] says why this comes to an end).
 
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};
@@ -24,10 +24,10 @@ section! {
     }
 }
 
-/// As many draws as the key says.
+/// d-choices: it draws as often as its key says.
 pub(super) type DChoices = Drawn<true>;
 
-/// Blocks drawn at random: several, or one.
+/// A policy that draws blocks at random: several for each collection, or one.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn<const SEVERAL: bool> {
     draws: u32,

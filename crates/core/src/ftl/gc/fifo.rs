@@ -2,7 +2,7 @@
 //!
 //! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are moved too. Its
 //! closed form assumes exactly that (Xiang and Kurkoski 2012; Desnoyers, SYSTOR 2012); skipping full blocks
-//! would make it another policy.
+//! would make it a different policy.
 
 use super::lists::{Links, each, links};
 use super::{Need, Own, Space, Victims};

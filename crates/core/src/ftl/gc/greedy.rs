@@ -1,5 +1,5 @@
-//! Greedy: the block that gains most, which among alike blocks has the fewest valid slots; of equals, the one that
-//! came to that number first. Constant time: blocks are kept in lists by what they gain.
+//! Greedy: the block that gains most, which among blocks of one size is that with the fewest valid slots; of equals,
+//! the one that came to that number first. It takes constant time: blocks are kept in lists by what they gain.
 
 use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};

@@ -3,7 +3,7 @@
 use super::Space;
 use crate::util::{Chain, NONE, Neighbours};
 
-/// Links of lists that have no block in common.
+/// The links of several lists that have no block in common.
 pub(super) type Links = Vec<Neighbours>;
 
 /// Makes the links of blocks that are in no list.
@@ -20,12 +20,13 @@ pub(super) fn each(links: &[Neighbours], list: Chain, visit: &mut dyn FnMut(u32)
     }
 }
 
-/// Blocks by LUN and loss ([`Space::loss`]), in the order in which they came to it: of alike blocks, by valid slots.
+/// Blocks by LUN and loss ([`Space::loss`]), in the order in which they came to that loss. If all blocks are of one
+/// size, they are by number of valid slots.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     lists: Vec<Chain>,
     pub links: Links,
-    /// A lower bound for each LUN: no block of it loses less.
+    /// For each LUN, a lower bound of the loss of its blocks.
     least: Vec<u32>,
     space: Space,
 }
@@ -60,20 +61,20 @@ impl Buckets {
         self.lists[at].unlink(block, &mut self.links);
     }
 
-    /// Moves a block that has lost a valid slot, and has this many left.
+    /// Moves a block that has lost a valid slot and has `valid` of them left.
     #[inline]
     pub(crate) fn lower(&mut self, lun: u32, block: u32, valid: u32) {
         self.unlink(lun, block, valid + 1);
         self.push(lun, block, valid);
     }
 
-    /// Returns the block that first came to a loss, or [`NONE`].
+    /// Returns the block of a LUN that came to this loss first, or [`NONE`].
     #[inline]
     pub(crate) fn head(&self, lun: u32, loss: u32) -> u32 {
         self.lists[self.at(lun, loss)].head
     }
 
-    /// Returns the block that first came to the least loss of a LUN's blocks.
+    /// Returns the block with the least loss on a LUN; of equals, the one that came to that loss first.
     #[inline]
     pub(crate) fn first(&mut self, lun: u32) -> u32 {
         let least = self.least(lun);

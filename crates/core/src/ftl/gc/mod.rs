@@ -1,32 +1,33 @@
 //! Victim selection of garbage collection: which closed block of a LUN is collected next.
 //!
-//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves,
-//! and asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that
-//! implements [`Victims`], and one line in the registry below. A saved device state holds the closed blocks
-//! in the order of [`Victims::each`], and closes them in that order when it is loaded.
+//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and
+//! asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that implements
+//! [`Victims`], and one line in the registry below. A saved device state holds the closed blocks in the order
+//! of [`Victims::each`], and they are closed in that order when it is loaded.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains nothing when it is
 //! collected; call any other *gainful*. When a LUN is collected, at least one of its `C` closed blocks is
 //! gainful (see [`crate::ftl::log`]), and collecting one block changes no other closed block, so a gainful
-//! block stays gainful until it is the victim. Every policy takes one within `C + 1` collections, or as many
-//! as the log has blocks:
+//! block stays gainful until it is the victim. Every policy takes a gainful one within `C + 1` collections, or
+//! within as many as the log has blocks:
 //!
 //! - `greedy` takes a block that gains most ([`Space::loss`]), which is gainful if any is; `cost-benefit` considers
 //!   only gainful blocks.
 //! - `fifo` takes the oldest block, gainful or not: that is the policy the closed form of FIFO
 //!   cleaning describes. A gainless victim's data goes into the youngest block, so each
 //!   collection brings the first gainful block one place nearer to the head.
-//! - `cyclic` goes round the blocks by number. A round passes at most the closed blocks and those that were
-//!   open or erased when it began, and meets the first gainful one.
-//! - `windowed-greedy` takes what gains most among the `W` oldest. While none of them is
-//!   gainful, each collection removes one of them and the next oldest block enters, so a
-//!   gainful block enters within `C - W` collections and is taken at once.
-//! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed
-//!   forms say (with 64 pages per block and 7 % of spare space, 18 % of the blocks a random
-//!   draw meets are full). A draw may miss for ever, so after `C` gainless collections in
-//!   succession the victim is a block that gains most.
+//! - `cyclic` goes round the blocks by number. A round visits at most the blocks that were closed, open or
+//!   erased when it began, and so comes to the first gainful one.
+//! - `windowed-greedy` takes the block that gains most among the `W` oldest. While none of them is gainful,
+//!   each collection removes one of them and the next oldest block enters, so a gainful block enters within
+//!   `C - W` collections and is taken at once.
+//! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed forms assume (with
+//!   64 pages per block and 7 % of spare space, 18 % of the blocks drawn at random are full). Draws may miss
+//!   the gainful blocks for ever, so after `C` gainless collections in succession the victim is a block that
+//!   gains most.
 //!
-//! The log counts gainless collections and stops the run if they exceed the blocks it has.
+//! The log counts gainless collections in succession and stops the run if there are more of them than it has
+//! blocks.
 
 mod closed;
 mod lists;
@@ -41,11 +42,11 @@ pub use rand_xoshiro::Xoshiro256PlusPlus;
 /// The blocks a policy chooses from.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
-    /// LUNs; victims are chosen on one LUN.
+    /// Number of LUNs; each victim is chosen among the blocks of one LUN.
     pub luns: u32,
     /// Blocks of each LUN; blocks are numbered LUN by LUN.
     pub blocks_per_lun: u32,
-    /// Slots of the largest blocks; slots are numbered as if all blocks had as many.
+    /// Slots of the largest blocks; slots are numbered as if every block had this many.
     pub slots_per_block: u32,
     /// Slots of a NAND page.
     pub slots_per_page: u32,
@@ -57,27 +58,29 @@ impl Space {
         self.luns * self.blocks_per_lun
     }
 
-    /// Returns the slots of a block. All blocks are alike so far. Where they differ, as some would in SLC mode, this
-    /// and [`Space::smallest`] say so, and nothing else needs to know.
+    /// Returns the number of slots of a block. So far all blocks have the same size. Should some differ, as in SLC
+    /// mode, only this function and [`Space::smallest`] need to know.
     #[inline]
     pub fn slots(&self, _block: u32) -> u32 {
         self.slots_per_block
     }
 
-    /// Returns the slots of the smallest blocks.
+    /// Returns the number of slots of the smallest blocks.
     #[inline]
     pub fn smallest(&self) -> u32 {
         self.slots_per_block
     }
 
-    /// Returns the slots of any block that collection can rely on: it loses the rest of a page at most.
+    /// Returns the number of slots that collection can count on in any block: at most the rest of one page is
+    /// lost.
     #[inline]
     pub(crate) fn sure(&self) -> u64 {
         u64::from(self.smallest() - (self.slots_per_page - 1))
     }
 
-    /// Returns what collecting a block with this many valid slots gains less than collecting an empty block of the
-    /// largest would. The block that loses least gains most; among alike blocks it has the fewest valid slots.
+    /// Returns how many fewer slots are gained by collecting a block with this many valid slots than by collecting an
+    /// empty block of the largest size. The block that loses least gains most; among blocks of one size it is the one
+    /// with the fewest valid slots.
     #[inline]
     pub fn loss(&self, block: u32, valid: u32) -> u32 {
         valid + (self.slots_per_block - self.slots(block))
@@ -95,7 +98,7 @@ impl Space {
 pub struct Need {
     /// LUN to be collected.
     pub lun: u32,
-    /// Writes of the log so far, without its copies.
+    /// Writes to the log so far, not counting copies.
     pub now: u64,
     /// Collections in succession that gained nothing.
     pub gainless: u32,
@@ -116,32 +119,33 @@ registry! {
 }
 
 dispatch! {
-    /// A policy. It holds the closed blocks of one log; `valid` gives a block's valid slots.
+    /// A policy. It holds the closed blocks of one log; `valid` gives the number of a block's valid slots.
     pub trait Victims: [Debug + Send + Sync];
     for Policy or AnyVictims (Clone by copy), which "ftl.gc", "ftl.translation_gc" may name;
 
     /// Makes the policy of these keys; `rng` is its own random stream.
     fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus);
-    /// Called when a block became full at `now`; `valid` of its slots are valid.
+    /// Called when a block has become full, at `now`; `valid` of its slots are valid.
     #[inline]
     fn close(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64);
-    /// Called when a closed block lost a valid slot at `now`; `valid` are left.
+    /// Called when a closed block has lost a valid slot, at `now`; `valid` are left.
     #[inline]
     fn invalidate(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64) = {};
-    /// Returns the block to collect, which stays until it is removed. There is always a gainful one. `erases`
-    /// gives a block's erase count.
+    /// Returns the block to collect, which stays with the policy until it is removed. At least one closed block
+    /// of the LUN is gainful. `erases` gives a block's erase count.
     #[inline]
     fn choose(self: &mut Self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
-    /// Called when a closed block leaves.
+    /// Called when a closed block leaves the policy.
     #[inline]
     fn remove(self: &mut Self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32);
-    /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if it is. If
-    /// the blocks are closed again in this order, they are chosen in the same order as now.
+    /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if the policy
+    /// files blocks by that. If the blocks are closed again in this order, they are chosen in the same order as
+    /// now.
     fn each(self: &Self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>));
-    /// Returns when a held block was last modified, if that matters.
+    /// Returns when a held block was last modified; 0 if that does not matter to the policy.
     fn modified(self: &Self, block: u32) -> u64 = { 0 };
     /// Returns the random stream of a policy that draws.
     fn random(self: &mut Self) -> Option<&mut Xoshiro256PlusPlus> = { None };
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the policy's own figures; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }

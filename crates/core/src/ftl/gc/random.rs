@@ -1,8 +1,8 @@
 //! Random: any closed block, each with equal probability.
 //!
-//! Under uniform random writes its write amplification is 1 / (1 - rho) (the closed form of d-choices with d
-//! = 1). For that, blocks without an invalid slot must be collected too when they are drawn, as they are here
-//! ([`super`] says how that ends).
+//! Under uniform random writes its write amplification is `1 / (1 - rho)` (the closed form of d-choices with
+//! `d = 1`). For that, blocks without an invalid slot must be collected too when they are drawn, as they are
+//! here ([`super`] says why this comes to an end).
 
 use super::d_choices::Drawn;
 
@@ -10,5 +10,5 @@ pub(super) const NAME: &str = "random";
 pub(super) const DOC: &str = "any block, each as likely as any other";
 pub type Keys = ();
 
-/// One draw decides.
+/// Random: a single draw decides.
 pub(super) type Random = Drawn<false>;

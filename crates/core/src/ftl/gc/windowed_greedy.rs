@@ -1,9 +1,9 @@
-//! Windowed greedy: what gains most (of alike blocks, the fewest valid slots) among the `ftl.gc_window` oldest blocks
-//! of the LUN; of equals, the one that came to that number (or entered the window) first.
+//! Windowed greedy: the block that gains most (of blocks of one size, that with the fewest valid slots) among the
+//! `ftl.gc_window` oldest blocks of the LUN; of equals, the one that came to that number (or entered the window) first.
 //!
 //! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
-//! Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy. Constant time: the window
-//! is kept in lists by what blocks gain, younger blocks wait in a queue.
+//! Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy. It takes constant time: the
+//! window is kept in lists by what blocks gain, and younger blocks wait in a queue.
 
 use super::lists::{Buckets, each};
 use super::{Need, Own, Space, Victims};
@@ -29,7 +29,7 @@ section! {
 pub(super) struct WindowedGreedy {
     window: u32,
     buckets: Buckets,
-    /// Blocks in the window, by LUN, and whether a block is in it.
+    /// How many blocks are in the window of each LUN; `inside` marks these blocks.
     len: Vec<u32>,
     inside: Bits,
     /// Blocks of each LUN that are younger than the window, oldest first.

@@ -1,6 +1,6 @@
 //! Check mode of a hybrid FTL: what the medium does not know, and the FTL's part in power cuts.
 //!
-//! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract). Pages of a data block may
+//! The model's contract is: "L2P and P2L a bijection, valid + invalid + free = all". Pages of a data block may
 //! be skipped where there is no data.
 
 use super::store::{Role, Store};
@@ -9,7 +9,7 @@ use crate::flash::moves::Moves;
 use crate::util::NONE;
 
 impl Store {
-    /// Turns check mode on; the present state counts as what was done so far.
+    /// Turns check mode on; the present state is taken as what was written so far.
     pub(super) fn police(&mut self) {
         self.keep_medium(true);
     }
@@ -19,7 +19,7 @@ impl Store {
         self.slots.keep_medium((self.shape.pages_per_block, 1), true, programmed, versions);
     }
 
-    /// Reports the user's data to a follower.
+    /// Reports to a follower, from now on, what happens to the user's data.
     pub(super) fn follow(&mut self, moves: &Moves) {
         if self.slots.medium().is_none() {
             self.keep_medium(false);
@@ -42,7 +42,7 @@ impl Store {
         self.slots.record(tape, lpns, media);
     }
 
-    /// Returns the version on the media to which an LPN resolves.
+    /// Returns the sequence number of the version on the media to which an LPN resolves.
     pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         match self.page(lpn) {
             NONE => Ok(None),
@@ -53,8 +53,8 @@ impl Store {
         }
     }
 
-    /// Puts what was programmed on the media; returns the largest sequence number. Pages whose versions do
-    /// not count hold nothing. Log blocks come last, in the order in which `logs` visits them: recovery goes by the
+    /// Writes what was programmed to the media; returns the largest sequence number. Pages that are not valid are
+    /// written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery goes by the
     /// order of programs.
     ///
     /// # Panics

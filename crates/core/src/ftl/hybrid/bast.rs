@@ -4,16 +4,16 @@
 //! CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014, section
 //! 2.2.1, describe it; COOP_Query is their Algorithm 3.
 //!
-//! A page is appended to its logical block's log block. A log block whose last page is programmed is merged
-//! at once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is
-//! needed and the LUN has all it may have, the least recently written one is merged: if it is in order from
-//! offset 0 so far, by a partial merge, else by a full one. Interpretation: recency counts writes, not reads;
-//! a log block in which nothing is valid (all trimmed) is erased, which is not a merge.
+//! A page is appended to its logical block's log block. A log block whose last page is programmed is merged at
+//! once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is needed
+//! and the LUN has as many as it may have, the least recently written one is merged: if it is in order from
+//! offset 0 so far, by a partial merge, else by a full one. Interpretation: recency counts writes, not reads; a
+//! log block in which nothing is valid (all trimmed) is erased, which is not a merge.
 //!
-//! **COOP_Query** (Algorithm 3): where it is silent, for as many pages as the log block has left and not in
-//! order, it names the block itself, since filling the log starts a full merge; with no log block allocated
-//! and one left to take, it names nothing. A victim without valid pages needs no merge, so nothing is named
-//! for it.
+//! **COOP_Query** (Algorithm 3): the paper is silent on two cases. If the issue has exactly as many pages as
+//! the log block has left, but does not continue it in order, the query names the block itself, since filling
+//! the log starts a full merge; if no log block is allocated but the LUN may take another, it names nothing. A
+//! victim without valid pages needs no merge, so nothing is named for it.
 
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
@@ -62,7 +62,7 @@ impl Pairs {
         id
     }
 
-    /// Removes the log block of a logical block from the list.
+    /// Removes the log block of a logical block from the list, and returns it.
     fn detach(&mut self, logical: u32, store: &Store) -> u32 {
         let id = self.logs.find(logical);
         let log = *self.logs.value(id);
@@ -93,7 +93,7 @@ impl Pairs {
     fn ready(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
         match self.logs.find(logical) {
             NONE => self.allocate(logical, store, work),
-            // After a power cut, the merge of a full one may not have been done yet.
+            // After a power cut, the merge of a full log block may not have been done yet.
             id if store.block(*self.logs.value(id)).next == store.shape.pages_per_block => {
                 self.merge(logical, store, work);
                 self.allocate(logical, store, work)
@@ -201,7 +201,7 @@ impl Logs for Pairs {
                 let (logical, log) = (self.logs.key(id), *self.logs.value(id));
                 let at = store.block(log);
                 let sound = at.role == Role::Log && at.owner == logical && store.lun(logical) == lun;
-                // Full ones are merged at once, except what a power cut left.
+                // Full log blocks are merged at once, except for those that a power cut left.
                 let full = at.next == store.shape.pages_per_block;
                 if !sound || (full && !store.shape.power_safe) || at.next == 0 {
                     return Err(format!(

@@ -4,23 +4,24 @@
 //! translation layer using fully-associative sector translation", ACM TECS, 2007, as Shim et al., TC 2014,
 //! section 2.2.2, describe it; COOP_Query is their Algorithm 4.
 //!
-//! A write request is sequential if it begins at offset 0 of a logical block, or continues from the last page
-//! of the SW log block; it is written there. At offset 0 an SW log block in use is first reclaimed by a
-//! partial merge; a full one is merged at once, by a switch merge. All other requests go to the RW log
-//! blocks, one after another. When a page needs a new one and the LUN has all it may have, the one that was
-//! filled first (least recently written) is reclaimed: every logical block with a valid page in it is merged,
-//! fully, and the log block is erased.
+//! A write request is sequential, and goes to the SW log block, if it begins at offset 0 of a logical block or
+//! continues from the last page of the SW log block. A write at offset 0 first reclaims an SW log block in use,
+//! by a partial merge; an SW log block that has become full is merged at once, by a switch merge. All other
+//! requests go to the RW log blocks, one after another. When a page needs a new RW log block and the LUN has as
+//! many as it may have, the one that was filled first (least recently written) is reclaimed: every logical
+//! block with a valid page in it is merged, fully, and the log block is erased.
 //!
-//! Interpretation: each LUN has an SW log block, one of its share of `ftl.log_blocks`. A partial merge takes
-//! the newest version of each page it copies, from wherever it is; pages of the SW log block that have since
-//! been written to an RW log block stay stale in the data block that it becomes. A victim's logical block
-//! that owns the SW log block is merged with it, partially; if pages of the latter have been superseded,
-//! fully, and the SW log block is erased. A log block in which nothing is valid is erased, which is not a
-//! merge.
+//! Interpretation: each LUN has an SW log block, which counts towards its share of `ftl.log_blocks`. A partial
+//! merge takes the newest version of each page it copies, from wherever it is; pages of the SW log block that
+//! have since been written to an RW log block stay stale in the data block that it becomes. If one of a
+//! victim's logical blocks owns the SW log block, it is merged with that, partially; or, if pages of the SW log
+//! block have been superseded, fully, and the SW log block is erased. A log block in which nothing is valid is
+//! erased, which is not a merge.
 //!
-//! **COOP_Query** (Algorithm 4): it names as many victims as the pages beyond the free ones need, at least
-//! one. **Under cooperation** (`Mark::coop`) the size of its block issues tells what is sequential, so
-//! everything that is not part of a cooperative switch merge goes to RW log blocks.
+//! **COOP_Query** (Algorithm 4): it names the logical blocks of as many victims as the pages beyond the free
+//! ones need, but of at least one. **Under cooperation** (`Mark::coop`) the size of the host's block issues
+//! tells what is sequential, so everything that is not part of a cooperative switch merge goes to RW log
+//! blocks.
 
 use std::collections::VecDeque;
 
@@ -57,7 +58,7 @@ struct Lun {
 pub struct Shared(Vec<Lun>);
 
 impl Shared {
-    /// Reclaims a LUN's SW log block as it is.
+    /// Reclaims a LUN's SW log block by the merge that its state allows.
     fn merge_sequential(&mut self, lun: u32, store: &mut Store, work: &mut Work) {
         let log = self.0[lun as usize].sequential;
         if store.merging() == store.block(log).owner {
@@ -69,13 +70,13 @@ impl Shared {
         } else if store.block(log).in_order {
             store.merge_in_order(log, work);
         } else {
-            // One of its pages was cut.
+            // A power cut tore one of its pages.
             store.merge_full(store.block(log).owner, work);
             store.drop_log(log, MergeKind::Full, work);
         }
     }
 
-    /// Merges a logical block, so that none of it is left in a log block.
+    /// Merges a logical block, so that none of its data is left in a log block.
     fn merge(&mut self, logical: u32, store: &mut Store, work: &mut Work) {
         if store.merging() == logical {
             return complete(self, store, work);
@@ -254,7 +255,7 @@ impl Logs for Shared {
             let mut count = lun.random.len();
             if lun.sequential != NONE {
                 let at = store.block(lun.sequential);
-                // A power cut may have left one out of order, which waits for its merge.
+                // A power cut may have left an SW log block out of order, which waits for its merge.
                 let sound = (at.in_order && at.next < full) || (!at.in_order && store.shape.power_safe);
                 if at.role != Role::Log || at.owner == NONE || !sound {
                     return Err(format!("block {} is not an SW log block: {at:?}", lun.sequential));

@@ -1,4 +1,5 @@
-//! Hybrid FTLs: data blocks mapped by blocks, log blocks mapped by pages, and merges between them.
+//! Hybrid FTLs: data blocks are mapped as blocks, log blocks page by page, and merges turn log into data
+//! blocks.
 //!
 //! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based Mobile
 //! Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. Which log blocks there
@@ -10,14 +11,14 @@
 //! its own.
 //!
 //! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log;
-//! writes of FBN go there at their offset, and pages they skip are copied on the way; COOP_Complete(FBN)
-//! copies the rest and makes it the data block. The old data block is erased, and so are log blocks that no
-//! longer hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes
-//! the present one; a write to an offset already passed ends the issue early (completes it) and goes the
-//! ordinary way, as do those after it; a merge of FBN that an ordinary write needs meanwhile also ends the
-//! issue, and is then its completion. A COOP_Complete of any block but the present one does nothing. Offsets
-//! without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block
-//! returns to the pool.
+//! writes of FBN go there at their offset, and pages they skip are copied on the way; COOP_Complete(FBN) copies
+//! the rest and makes it the data block. The old data block is erased, and so are log blocks that no longer
+//! hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes the
+//! present one; a write to an offset already passed ends the issue early (completes it) and goes the ordinary
+//! way, as do those after it; a merge of FBN that an ordinary write needs meanwhile also ends the issue, and
+//! then serves as its completion. A COOP_Complete of any block but the present one does nothing. Offsets
+//! without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block returns
+//! to the pool.
 //!
 //! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been
 //! erased. Without a spare block the device turns read-only once the present page, with the merges it needs,
@@ -47,7 +48,7 @@ pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work
     let logical = store.block(block).owner;
     let began = store.block(block).next > 0;
     if store.shape.power_safe && store.superseded(block) {
-        // Pages that were cut or trimmed cannot be programmed again.
+        // Pages that were torn or trimmed cannot be programmed again.
         store.merge_full(logical, work);
         store.drop_log(block, MergeKind::Cooperative, work);
         return logs.release(logical, store, work);
@@ -70,8 +71,8 @@ pub struct Hybrid<L> {
     pub(super) store: Store,
     pub(super) logs: L,
     pub(super) stats: MapStats,
-    /// The number of logical pages whose entries would share a translation page, for schedulers that group by
-    /// them.
+    /// The number of logical pages whose entries would share a translation page, for schedulers that group
+    /// requests by translation page.
     pub(super) by_entries: Divider,
     read_modify_write: bool,
     refused: u64,
@@ -118,8 +119,8 @@ impl<L: Logs> Hybrid<L> {
 }
 
 impl<L: Logs> Hybrid<L> {
-    /// Trims pages of one logical block; if trims are durable, their page is written at once, so that nothing
-    /// older can come back.
+    /// Trims pages of one logical block; if trims are durable, the page that records them is written at once,
+    /// so that no older data can come back.
     fn trim_part(&mut self, first: u32, end: u32, work: &mut Work) {
         let Hybrid { store, logs, .. } = self;
         work.chain_for(first);
@@ -135,7 +136,8 @@ impl<L: Logs> Hybrid<L> {
     }
 }
 
-/// Writes a page into CSM_Log, after the pages before it; returns false if CSM_Log is past it.
+/// Writes a page into CSM_Log, after copying the pages before it; returns false if CSM_Log is already past its
+/// offset.
 fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
     let (block, offset) = (store.cooperative, store.offset(lpn));
     if offset < store.block(block).next {
@@ -309,7 +311,7 @@ impl<L: Logs> Hybrid<L> {
         }
     }
 
-    /// Padding is part of the cost of padded switch merges ("The cost of PSM includes the padding overhead").
+    /// Charges padding to padded switch merges ("The cost of PSM includes the padding overhead").
     #[inline]
     fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {
         let busy_ns = work.counts().busy_ns[Cause::Pad] - since_ns;

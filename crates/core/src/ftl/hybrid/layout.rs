@@ -17,7 +17,7 @@ const ERASED: u64 = 2;
 pub struct Shape {
     /// LUNs.
     pub luns: u32,
-    /// Erase blocks of each.
+    /// Erase blocks of each LUN.
     pub blocks_per_lun: u32,
     /// Pages of a block.
     pub pages_per_block: u32,
@@ -29,7 +29,7 @@ pub struct Shape {
     pub log_blocks: u32,
     /// Largest block issue, in pages, that goes to log blocks under cooperation (CSM_TH of FAST).
     pub csm_threshold: u32,
-    /// Trims are durable ([`super::trims`]).
+    /// Whether trims are durable ([`super::trims`]).
     pub power_safe: bool,
 }
 
@@ -65,19 +65,19 @@ impl Shape {
         self.luns * self.blocks_per_lun
     }
 
-    /// Returns the log blocks of a LUN.
+    /// Returns the number of log blocks of a LUN.
     pub(crate) fn logs_of(&self, lun: u32) -> u32 {
         self.log_blocks / self.luns + u32::from(lun < self.log_blocks % self.luns)
     }
 }
 
-/// Returns `ftl.log_blocks` of all erase blocks, rounded up.
+/// Returns the number of log blocks: the share `ftl.log_blocks` of all erase blocks, rounded up.
 fn log_blocks(settings: &Settings) -> u64 {
     let blocks = u128::from(settings.flash.blocks_per_lun()) * u128::from(settings.flash.luns());
     (blocks * u128::from(settings.ftl.log_blocks_ppm)).div_ceil(1_000_000) as u64
 }
 
-/// Returns the blocks that the fullest LUN needs, as (data, log).
+/// Returns how many blocks the fullest LUN needs, as (data blocks, log blocks).
 fn needed(settings: &Settings) -> (u64, u64) {
     let luns = u64::from(settings.flash.luns());
     let data = settings.user_pages().div_ceil(u64::from(settings.flash.pages_per_block)).div_ceil(luns);

@@ -12,7 +12,7 @@ pub struct BlockWrite {
     pub logical: u32,
     /// First LPN.
     pub first: u32,
-    /// The host cooperates, so what is sequential need not be guessed.
+    /// Whether the host cooperates, so that the FTL need not guess what is sequential.
     pub coop: bool,
 }
 
@@ -25,13 +25,14 @@ pub trait Logs: Sized + Clone {
 
     /// Makes the log blocks, none of them in use.
     fn new(shape: &Shape) -> Self;
-    /// Whether a part is written as sequential; asked before its first page.
+    /// Whether a part is written as sequential; asked before its first page is written.
     fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool;
-    /// Writes a page of such a part to a log block, with the merges that are needed before and after it.
+    /// Writes a page of a part to a log block, as [`Logs::sequential`] has decided for the part, with the
+    /// merges that are needed before and after it.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
     /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Writes a page of a logical block's trims into that log block.
+    /// Writes a page of a logical block's trims into the log block that takes its writes.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));
@@ -43,17 +44,17 @@ pub trait Logs: Sized + Clone {
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
     /// Erases log blocks that hold nothing valid after a cooperative switch merge of a logical block.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which is empty, the logical blocks that a block
-    /// issue would have merged, fully or partially, in ascending order.
+    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which is empty, the logical blocks whose full or
+    /// partial merge would be caused by a block issue, in ascending order.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the log blocks' own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
     /// Check mode: verifies the log blocks in use.
     ///
     /// # Errors
-    /// A message about the first that is wrong.
+    /// A message about the first one that is wrong.
     fn verify(&self, store: &Store) -> Result<(), String>;
 }
 

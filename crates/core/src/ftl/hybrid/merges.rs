@@ -10,7 +10,7 @@ use crate::util::NONE;
 pub enum MergeKind {
     /// All valid pages are copied into an erased block.
     Full = 0,
-    /// A log block written in order from offset 0 gets its remaining pages.
+    /// A log block written in order from offset 0 gets the pages that it still lacks.
     Partial = 1,
     /// A log block written in order to its end becomes the data block as it is.
     Switch = 2,
@@ -60,7 +60,8 @@ impl MergeStats {
 }
 
 impl Store {
-    /// Does a full merge without its log block: copies a logical block's valid pages into an erased block.
+    /// Does a full merge, except that the log block is left to the caller: copies a logical block's valid pages
+    /// into an erased block.
     pub(crate) fn merge_full(&mut self, logical: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let block = self.take(self.lun(logical), Role::Data, logical);
@@ -68,7 +69,7 @@ impl Store {
         if copies > 0 {
             self.adopt(block, work);
         } else {
-            // Only its trims were in a log block.
+            // Only trims of the logical block were in a log block.
             self.give_back(block);
             let old = std::mem::replace(&mut self.data[logical as usize], NONE);
             if old != NONE {
@@ -78,8 +79,8 @@ impl Store {
         self.record(MergeKind::Full, copies, since_ns, work);
     }
 
-    /// Does a switch or partial merge: a log block that was written in order gets what it lacks and becomes
-    /// the data block.
+    /// Does a switch or partial merge: a log block that was written in order gets the pages it lacks and
+    /// becomes the data block.
     pub(crate) fn merge_in_order(&mut self, log: u32, work: &mut Work) {
         let since_ns = merge_ns(work);
         let Block { next, padded, .. } = self.blocks[log as usize];
@@ -99,7 +100,7 @@ impl Store {
         self.charge(kind, copies, since_ns, work);
     }
 
-    /// Charges copies, and the merging time since then, to merges of a kind.
+    /// Charges copies, and the merging time beyond `since_ns`, to the merges of one kind.
     pub(crate) fn charge(&mut self, kind: MergeKind, copies: u32, since_ns: u64, work: &Work) {
         let count = self.merges.of_mut(kind);
         count.pages_copied += u64::from(copies);

@@ -7,29 +7,30 @@
 //! CSM_Log. What became of a block later is not recorded anywhere, since a switch merge programs nothing; it
 //! follows from the other blocks.
 //!
-//! All blocks of a logical block are on one LUN, and a LUN runs its steps in the order in which the FTL
-//! decided them: a cut leaves a prefix of these, and at most the next one torn. A merge erases nothing before
-//! its destination is complete, so:
+//! All blocks of a logical block are on one LUN, and a LUN runs its steps in the order in which the FTL decided
+//! them: a cut leaves a prefix of these steps done, and at most the next one torn. A merge erases nothing
+//! before its destination is complete, so:
 //!
-//! 1. The highest sequence number of each logical page counts; of a copy and its original the one programmed
-//!    last; nothing counts that was trimmed after it ([`super::trims`]).
-//! 2. **A full merge that was cut** left a block taken as data block and an older one that still has pages
-//!    that count. It holds nothing but copies of what is still there (if not, the older one is no longer a
-//!    data block): it is erased, and the originals count again. If it is complete, nothing in the old blocks
-//!    counts.
-//! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
-//!    there is an erased block again, and nothing had to be copied.
-//! 4. A logical block's data block is the one taken as data block; else the oldest that was written in order
-//!    (a switch or partial merge made it the data block, or could have: what it lacks is in log blocks).
-//! 5. Everything else that was taken as log block is one. It is in order only if the data block has no page
-//!    that belongs to an offset it has already passed (for example a torn page); otherwise it gets a full
-//!    merge when its turn comes. A full log block whose merge had not begun is merged at its next write.
+//! 1. Of each logical page the version with the highest sequence number counts; of a copy and its original, the
+//!    one programmed last. A version that was trimmed later does not count ([`super::trims`]).
+//! 2. **A full merge that was cut** left a block taken as data block and an older block that still has pages
+//!    that count. The newer one holds nothing but copies of pages that still exist elsewhere (if not, the older
+//!    one is no longer a data block): it is erased, and the originals count again. If the merge was complete,
+//!    nothing in the old blocks counts.
+//! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. This
+//!    gives an erased block again without any copying.
+//! 4. A logical block's data block is the one that was taken as data block; if there is none, the oldest block
+//!    that was written in order (a switch or partial merge made it the data block, or could have: the pages it
+//!    lacks are in log blocks).
+//! 5. Every other block that was taken as log block is one. It is in order only if the data block has no valid
+//!    page at an offset that the log block has already passed (for example with a torn page); otherwise it gets
+//!    a full merge when its turn comes. A full log block whose merge had not begun is merged at its next write.
 //! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
-//!    announced it is gone. If one of its pages was torn that has an older version, a full merge takes its
-//!    place, for which the layout has its second erased block.
+//!    announced it is gone. If one of its pages was torn and has an older version, a full merge takes its
+//!    place; the layout's second erased block is there for this.
 //!
-//! Each step can be cut; the next recovery finds what it leaves like anything else. Pages without data are
-//! skipped when blocks are merged, so only a scan of all pages finds everything.
+//! Each of these steps can itself be cut; the next recovery treats what it leaves like any other state. Pages
+//! without data are skipped when blocks are merged, so only a scan of all pages finds everything.
 
 use super::frame::{Hybrid, complete};
 use super::logs::{FoundLog, Logs};
@@ -40,7 +41,7 @@ use crate::ftl::recovery::{Flaw, Found, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// What was found on flash, and which of it counts.
+/// What was found on flash, and which versions count.
 struct Scan<'a> {
     found: Found,
     media: &'a Media,
@@ -50,11 +51,11 @@ struct Scan<'a> {
     logical: Vec<u32>,
     /// Blocks in which every page holds the logical page of its offset.
     ordered: Vec<bool>,
-    /// Pages of each block that count.
+    /// For each block, how many of its pages count.
     live: Vec<u32>,
     /// The newest trims of each logical block, with a bit for each offset that they void.
     trims: Vec<Option<(Version, Box<[u32]>)>>,
-    /// The version of each owner that counts.
+    /// For each owner, the version that counts.
     best: Vec<Option<Version>>,
 }
 
@@ -90,7 +91,7 @@ impl<'a> Scan<'a> {
         scan
     }
 
-    /// Returns a logical block's newest trims, if anything older outside their block still needs them.
+    /// Returns a logical block's newest trims, if there are any on flash.
     fn trims_of(&self, logical: u32, tape: &Tape) -> Option<(Version, Box<[u32]>)> {
         let newest = self.found.versions(self.store.shape.lpns + logical).first()?;
         let Page::Programmed { kind, .. } = self.media.page(newest.page) else { return None };
@@ -107,7 +108,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns the version of an owner that counts.
+    /// Returns that version of an owner which counts, if any does.
     fn pick(&self, owner: u32) -> Option<Version> {
         if owner < self.store.shape.lpns {
             let counts = |version: &&Version| self.found.is_kept(version) && !self.is_void(version);
@@ -135,8 +136,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns blocks with pages that count, by logical block, those of each in the order of their first
-    /// programs; shared ones are left out.
+    /// Returns the blocks with pages that count, grouped by logical block, each group in the order of its
+    /// blocks' first programs; shared log blocks are left out.
     fn by_logical(&self) -> Vec<(u32, Vec<u32>)> {
         let mut blocks: Vec<u32> = (0..self.media.blocks())
             .filter(|&block| self.live[block as usize] > 0 && !self.is(block, Kind::Shared))
@@ -197,8 +198,7 @@ impl<'a> Scan<'a> {
         (0..self.media.blocks()).filter(|&block| self.found.blocks[block as usize].given_up).collect()
     }
 
-    /// Returns what each block that is not erased is now; those of a cooperative switch merge in progress
-    /// come last.
+    /// Returns the role of each block that is not erased, in the order of the blocks' last programs.
     fn roles(&self) -> Result<Vec<(u32, Role)>, String> {
         let mut roles = Vec::new();
         for (logical, blocks) in self.by_logical() {
@@ -245,14 +245,15 @@ impl<'a> Scan<'a> {
         Ok(store)
     }
 
-    /// Whether a log block can become the data block, with what it lacks behind its last page.
+    /// Whether a log block can become the data block once the pages it lacks are programmed behind its last
+    /// page.
     fn in_order(&self, log: u32, store: &Store) -> bool {
         store.block(log).owner != NONE && self.ordered[log as usize] && store.continues(log)
     }
 }
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into
-/// `work`, the changes of the media on the tape; those of later requests too.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into `work`
+/// and the changes of the media onto the tape, and so do those of later requests.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

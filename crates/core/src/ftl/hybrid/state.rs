@@ -1,5 +1,5 @@
-//! A hybrid FTL's saved state: its blocks and the map. What follows from these is counted again, as after a
-//! power cut.
+//! A hybrid FTL's saved state: its blocks and the map. Whatever follows from these is computed again, as after
+//! a power cut.
 
 use std::io;
 
@@ -26,7 +26,8 @@ impl Store {
         self.slots.save(out)
     }
 
-    /// Reads what was saved, and the log blocks. In check mode every page's version counts from 1 again.
+    /// Restores the saved blocks and map, and makes the log blocks. In check mode every page's version counts
+    /// from 1 again.
     pub(super) fn load<L: Logs>(
         settings: &Settings,
         check: bool,

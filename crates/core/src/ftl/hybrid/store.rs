@@ -1,8 +1,8 @@
 //! The blocks of a hybrid FTL and their contents: what BAST and FAST have in common.
 //!
-//! `map` gives for each logical page the physical page with its newest version, whether that is at its offset
-//! in the data block or anywhere in a log block. A real device keeps such a map only of its log blocks, and
-//! finds the rest through the data blocks; check mode verifies that this would be enough.
+//! `slots` gives, for each logical page, the physical page with its newest version, whether that is at its
+//! offset in the data block or anywhere in a log block. A real device keeps such a map only for its log blocks,
+//! and finds the rest through the data blocks; check mode verifies that this would be enough.
 
 use super::layout::Shape;
 use crate::flash::media::Kind;
@@ -35,11 +35,11 @@ pub struct Block {
     pub owner: u32,
     /// First page not programmed yet; skipped pages before it stay empty.
     pub next: u32,
-    /// Pages that hold the newest version of a logical page.
+    /// Number of pages that hold the newest version of a logical page.
     pub valid: u32,
-    /// A log block in which page i holds offset i of its owner, for all programmed pages.
+    /// For a log block, whether page i holds offset i of its owner for all programmed pages.
     pub in_order: bool,
-    /// It has pages that the host wrote as padding.
+    /// Whether it has pages that the host wrote as padding.
     pub padded: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes erased flash.
+    /// Makes the store of a flash whose blocks are all erased.
     pub(crate) fn new(settings: &Settings, check: bool) -> Store {
         let shape = Shape::new(settings);
         // Only page-mapped FTLs have static wear levelling.
@@ -180,7 +180,7 @@ impl Store {
         self.blocks[block as usize].valid -= 1;
     }
 
-    /// Programs the newest version of a logical page.
+    /// Makes a page of a block hold the newest version of a logical page.
     #[inline]
     fn put(&mut self, block: u32, offset: u32, lpn: u32) {
         let old = self.slots.of(lpn);
@@ -217,7 +217,7 @@ impl Store {
         self.write(log, next, lpn, cause, work);
     }
 
-    /// Puts a page at its offset in the data block before time 0, in any order.
+    /// Puts a page at its offset in the data block before time 0; pages may come in any order.
     pub(crate) fn prefill(&mut self, lpn: u32, work: &mut Work) {
         let (logical, offset) = (self.block_of(lpn), self.offset(lpn));
         if self.data[logical as usize] == NONE {
@@ -231,8 +231,8 @@ impl Store {
         self.slots.tell(|medium| medium.leave_out(block, next));
     }
 
-    /// Reads the newest version of a logical page; without one, reads the place where static allocation would
-    /// put it.
+    /// Reads the newest version of a logical page; if there is none, reads some page of the LUN where static
+    /// allocation would put it.
     #[inline]
     pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
         work.read_part(self.lun(self.block_of(lpn)), self.page(lpn), cause, 1);
@@ -298,8 +298,8 @@ impl Store {
         }
     }
 
-    /// Whether a log block that was written in order can become its owner's data block, with what it lacks
-    /// behind its last page.
+    /// Whether a log block that was written in order can become its owner's data block once the pages it lacks
+    /// are programmed behind its last page.
     pub(super) fn continues(&self, log: u32) -> bool {
         let Block { owner, next, .. } = self.blocks[log as usize];
         let first = owner * self.shape.pages_per_block;
@@ -329,7 +329,7 @@ impl Store {
         })
     }
 
-    /// Returns the log blocks of a LUN, counted one by one.
+    /// Returns the number of log blocks of a LUN, counted one by one.
     pub(crate) fn logs_in_use(&self, lun: u32) -> u32 {
         self.pool.of_lun(lun).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }

@@ -1,10 +1,10 @@
 //! Trims that power cuts do not take back (`ftl.power_safe`).
 //!
-//! A trim leaves its data on flash. So it writes one page for each logical block that it concerns, into the
-//! log block that takes the block's writes: a bit for each offset that has no data (cause pad). The newest
-//! such page of a logical block counts; whatever was written before it to the offsets it names is void. The
-//! page counts as valid: when its log block is reclaimed, its logical block is merged. After that nothing is
-//! left of what it voids, and it is no longer needed:
+//! A trim leaves the trimmed data on flash. So, for each logical block that it concerns, it writes one page
+//! (cause pad) with a bit for each offset that has no data, into the log block that takes the logical block's
+//! writes. The newest such page of a logical block counts; whatever was written before it to the offsets it
+//! names is void. The page counts as valid: when its log block is reclaimed, its logical block is merged. After
+//! that nothing is left of what it voids, and it is no longer needed:
 //!
 //! - BAST: it lies in the log block of its logical block, which is then not in order. A full merge leaves
 //!   neither the log block nor the old data block.
@@ -36,7 +36,7 @@ impl Store {
         self.trims_page(logical) != NONE
     }
 
-    /// Returns the offsets of a logical block without data, a bit for each.
+    /// Returns which offsets of a logical block have no data, with a bit for each offset.
     pub(super) fn trimmed(&self, logical: u32) -> Vec<u32> {
         let pages = self.shape.pages_per_block;
         let first = logical * pages;

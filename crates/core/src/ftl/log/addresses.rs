@@ -1,4 +1,4 @@
-//! Where slots lie and owners are at home: what follows from the geometry alone.
+//! Where slots lie, and on which LUN each owner is at home: what follows from the geometry alone.
 
 use super::Shape;
 use crate::ftl::blocks::pool::BlockPool;
@@ -6,8 +6,8 @@ use crate::ftl::gc::Space;
 use crate::ftl::settings::Settings;
 use crate::util::Divider;
 
-/// The numbers of slots, pages, blocks and LUNs. A *group* is what shares an entry of a log's LUNs: a LUN, or all of
-/// them if one block is filled at a time.
+/// The numbers of slots, pages, blocks and LUNs. A *group* is the set of LUNs that share one entry of a log's `luns`: a
+/// single LUN, or all of them if one block is filled at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     pub(super) space: Space,
@@ -57,7 +57,8 @@ impl Addresses {
         block * self.space.slots_per_block
     }
 
-    /// Returns one past the last slot of a block, which may have fewer than the numbers up to the next block's.
+    /// Returns one past the last slot of a block. If the block is not one of the largest, the numbers from
+    /// there to the next block's first slot are unused.
     #[inline]
     pub(crate) fn end(&self, block: u32) -> u32 {
         self.first(block) + self.space.slots(block)
@@ -81,7 +82,7 @@ impl Addresses {
         self.by_page.div(slot)
     }
 
-    /// Returns how many slots of its page are before a slot: 0 if it begins one.
+    /// Returns how many slots of its page come before a slot: 0 if it is the first of the page.
     #[inline]
     pub(crate) fn in_page(&self, slot: u32) -> u32 {
         self.by_page.rem(slot)

@@ -1,6 +1,6 @@
 //! Check mode of a log: what the medium does not know, and the log's part in power cuts.
 //!
-//! "L2P and P2L a bijection, valid + invalid + free = all" (the model's contract).
+//! The model's contract is: "L2P and P2L a bijection, valid + invalid + free = all".
 
 use super::{Block, Log, State};
 use crate::flash::Cause;
@@ -10,19 +10,19 @@ use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 impl Log {
-    /// Turns check mode on; the log's present state counts as what was done so far.
+    /// Turns check mode on; the log's present state is taken as what was written so far.
     pub(super) fn police(&mut self, slots: &mut Slots) {
         self.keep_medium(slots, true);
     }
 
     fn keep_medium(&mut self, slots: &mut Slots, versions: bool) {
-        // What has no answer is left for verification to report.
+        // A block for which there is no answer is left for verification to report.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
         let shape = (self.addresses.space.slots_per_block, self.shape.slots_per_page);
         slots.keep_medium(shape, false, programmed, versions);
     }
 
-    /// Reports the data of owners below `lpns` to a follower.
+    /// Reports to a follower, from now on, what happens to the data of owners below `lpns`.
     pub(crate) fn follow(&mut self, slots: &mut Slots, moves: &Moves, lpns: u32) {
         if slots.medium().is_none() {
             self.keep_medium(slots, false);
@@ -30,12 +30,12 @@ impl Log {
         slots.follow(moves, lpns);
     }
 
-    /// Returns the use for which its blocks are taken.
+    /// Returns the use for which the log's blocks are taken.
     pub(super) fn kind(&self) -> Kind {
         if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }
 
-    /// Puts what the log has programmed on the media; returns the largest sequence number.
+    /// Writes what the log has programmed to the media; returns the largest sequence number.
     ///
     /// # Panics
     /// If not in check mode.
@@ -62,7 +62,7 @@ impl Log {
         }
     }
 
-    /// Returns the slots that must be programmed in a block, judging by its state; `None` for an open block
+    /// Returns how many slots must be programmed in a block, judging by its state; `None` for an open block
     /// that is neither the frontier nor set aside.
     pub(super) fn programmed(&self, block: u32) -> Option<u32> {
         let first = self.addresses.first(block);
@@ -197,7 +197,7 @@ impl Log {
         }
     }
 
-    /// Whether a block is this log's.
+    /// Whether a block belongs to this log.
     pub(crate) fn has(&self, block: u32) -> bool {
         self.blocks[block as usize].state != State::Absent
     }

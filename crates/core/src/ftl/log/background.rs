@@ -1,4 +1,4 @@
-//! Garbage collection in the background, in steps that requests can pass.
+//! Garbage collection in the background, in steps that requests can overtake.
 //!
 //! What firmware calls background or idle collection: while a LUN has nothing to do, one of its victims is
 //! copied a few pages at a time, and erased in a step of its own, as long as the LUN has fewer erased blocks
@@ -6,16 +6,16 @@
 //! the reserve is the urgent threshold.
 //!
 //! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it
-//! is erased its slots stay readable, and the host may invalidate them; those are then not copied. Copies go
-//! where a foreground collection puts them, then to an erased block of the pool, if there is one, and only
-//! then to the reserve; from there on all copies of the victim go into that block.
+//! is erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not
+//! copied. Copies go where a foreground collection puts them, then to an erased block of the pool, if there is
+//! one, and only then to the reserve; from there on all copies of the victim go into that block.
 //!
-//! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a
-//! victim's copies fill that block: so a log whose reserve is short ends the victim before anything
-//! else is written ([`Log::append`]); its copies all fit, as they are at most a block's. A log that must
-//! collect in the foreground ends the victim begun first; then the argument of [`super`] holds. A
-//! victim is begun in the background only where some closed block gains a page, so that policies that
-//! take any block (`fifo`, `random`) do not turn a full log over and over.
+//! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a victim's
+//! copies fill that block: so a log whose reserve is short finishes the victim before anything else is written
+//! ([`Log::append`]); its copies all fit, as they fill at most one block. A log that must collect in the
+//! foreground first finishes the victim that was begun; then the argument of [`super`] holds. A victim is begun
+//! in the background only where some closed block gains a page, so that policies that take any block (`fifo`,
+//! `random`) do not move the data of a full log over and over.
 
 use super::{Log, State, Under};
 use crate::ftl::blocks::pool::BlockPool;
@@ -47,24 +47,24 @@ impl Log {
         self.blocks[block as usize].state == State::Begun
     }
 
-    /// Whether a victim of a LUN was begun.
+    /// Whether the collection of a victim on a LUN was begun in the background and has not ended.
     pub(crate) fn is_collecting(&self, lun: u32) -> bool {
         self.begun(lun) != NONE
     }
 
-    /// Whether a victim's copies fill a block of the reserve.
+    /// Whether the reserve is one block short, because a victim's copies are filling that block.
     #[inline]
     pub(crate) fn is_short(&self, lun: u32) -> bool {
         self.luns[lun as usize].reserve_len < self.shape.reserve
     }
 
-    /// Whether the log can have fewer than `blocks` erased blocks of a LUN, including its reserve, before it
-    /// reaches its limit.
+    /// Whether the erased blocks that the log may still fill on a LUN before it reaches its limit, including
+    /// its reserve, are fewer than `blocks`.
     pub(crate) fn nears_limit(&self, lun: u32, blocks: u32) -> bool {
         self.shape.limit - self.luns[lun as usize].held + self.shape.reserve < blocks
     }
 
-    /// Whether some closed block of a LUN certainly gains a page.
+    /// Whether collecting some closed block of a LUN is certain to gain a page.
     pub(crate) fn has_gainful(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
         let begun = u32::from(self.is_collecting(lun));
@@ -72,7 +72,7 @@ impl Log {
         closed * self.addresses.space.sure() > u64::from(at.live)
     }
 
-    /// Ends the collection that was begun in the background; returns whether there was one.
+    /// Finishes the collection that was begun in the background; returns whether there was one.
     pub(super) fn end_begun(&mut self, under: &mut Under, lun: u32, moved: &mut dyn FnMut(u32)) -> bool {
         let Some(background) = &mut self.background else { return false };
         let victim = std::mem::replace(&mut background.victims[lun as usize], NONE);
@@ -105,8 +105,8 @@ impl Log {
         } else {
             self.background.as_mut().expect("a victim is begun").victims[lun as usize] = NONE;
             if self.trims.is_some() || self.cursor.superseded.contains(&victim) {
-                // Something else may have to be on flash first. Trim pages go with the last copies, and the
-                // erasure with them: until then nothing may rely on them.
+                // Other data may have to be on flash first. Trim pages are written with the last copies, and
+                // the erasure follows in the same step: until then nothing may rely on them.
                 self.empty(under, lun, victim, self.shape.gc, moved);
             } else {
                 self.erase(under, victim, self.shape.gc);
@@ -126,8 +126,7 @@ impl Log {
         victim
     }
 
-    /// Copies live slots of a victim until this many pages are full, or none are left; then pads the last
-    /// page.
+    /// Copies live slots of a victim until `pages` pages are full, or none are left; then pads the last page.
     fn copy_some(
         &mut self,
         under: &mut Under,
@@ -146,7 +145,7 @@ impl Log {
             let owner = under.slots.spare[live as usize];
             under.slots.tell(|medium| medium.copy(live, owner));
             under.slots.valid.clear(live);
-            // The copy is responsible for what is trimmed from now on.
+            // From now on a trim of the owner concerns the copy, not this slot.
             under.slots.spare[live as usize] = NONE;
             self.blocks[victim as usize].valid -= 1;
             self.luns[lun as usize].live -= 1;

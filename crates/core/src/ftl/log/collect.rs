@@ -8,7 +8,7 @@ use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 impl Log {
-    /// Collects garbage on a LUN until the pool has a block of it.
+    /// Collects garbage on a LUN until the pool has an erased block of that LUN.
     pub(crate) fn reclaim(&mut self, under: &mut Under, lun: u32) {
         let mut gainless = 0;
         self.end_begun(under, lun, &mut |_| ());
@@ -27,8 +27,7 @@ impl Log {
         }
     }
 
-    /// Moves a victim's live slots and erases it. `gainless` counts the victims in succession that gained
-    /// nothing.
+    /// Moves a victim's live slots and erases it. `gainless` counts successive victims that gained nothing.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
@@ -47,8 +46,8 @@ impl Log {
         self.empty(under, lun, victim, self.shape.gc, moved);
     }
 
-    /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts the
-    /// victims in succession that gained nothing.
+    /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts
+    /// successive victims that gained nothing.
     pub(super) fn choose_victim(&mut self, lun: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
         let blocks = &self.blocks;
         let need = Need { lun, now: self.writes, gainless: *gainless };
@@ -74,7 +73,7 @@ impl Log {
     ) {
         let mut here = 0;
         if self.cursor.superseded.contains(&victim) {
-            // What replaces its slots is in a page buffer, and would be lost with them.
+            // Newer versions of its slots are in a page buffer: a power cut after the erasure would lose both.
             self.flush(under.slots, under.work);
         }
         let hosts = self.fills_page_of_host(lun);
@@ -105,8 +104,8 @@ impl Log {
         self.leaving = leaving;
         self.note_copies(lun, &mut here, under.work);
         let programs = under.work.has_targets();
-        // Copies are programmed before the block they come from is erased. If there are none, a page that the
-        // host has begun stays begun.
+        // Copies are programmed before the block they come from is erased. If there are no copies, a page that
+        // the host has begun stays part-full.
         if programs && self.pad(under.slots, lun) {
             self.close_if_full(lun);
         }
@@ -123,7 +122,8 @@ impl Log {
         }
     }
 
-    /// Takes the live slots of a block, with their owners, whose map entries begin to load.
+    /// Takes the live slots of a block, with their owners, and begins to load the owners' map entries into the
+    /// CPU cache.
     fn take_live(&mut self, slots: &mut Slots, victim: u32) -> Vec<(u32, u32)> {
         let first = self.addresses.first(victim);
         let end = self.addresses.end(victim);
@@ -153,7 +153,7 @@ impl Log {
         }
     }
 
-    /// Copies slots, which the frontier has room for; their LUN has as many live slots as before.
+    /// Copies slots into the frontier, which has room for them; the LUN has as many live slots as before.
     fn place_copies(
         &mut self,
         slots: &mut Slots,
@@ -176,11 +176,11 @@ impl Log {
         }
     }
 
-    /// Notes the pages of `slots` copies that are in the frontier, up to its next slot.
+    /// Names the pages of the last `slots` copies in the frontier as targets, and sets `slots` to 0.
     pub(super) fn note_copies(&self, lun: u32, slots: &mut u32, work: &mut Work) {
         if *slots > 0 {
             let last = self.luns[lun as usize].next - 1;
-            // The first may go into a page that the host has begun.
+            // The first copy may be in a page that the host has begun.
             let first = self.addresses.page(last + 1 - std::mem::take(slots));
             work.target(first, self.addresses.page(last) + 1 - first);
         }
@@ -202,7 +202,7 @@ impl Log {
         if let Some(serial) = &mut self.serial {
             serial.held[lun as usize] -= 1;
         } else if under.pool.threshold().is_some() {
-            // The most worn stay behind, where wear levelling finds them.
+            // The most worn blocks stay in the reserve, where wear levelling finds them.
             self.reserve_push(group, spare);
             spare = self.reserve_pop(group, under.pool, under.work);
         }

@@ -1,5 +1,5 @@
 //! The cursor: the LUN that is written next, where that does not follow from the owner. Pages go to the LUNs in turn if
-//! slots are smaller than pages, to the next idle LUN under dynamic allocation.
+//! slots are smaller than pages, and to the next idle LUN under dynamic allocation.
 
 use super::Log;
 use crate::flash::Work;
@@ -12,9 +12,8 @@ impl Log {
         self.shape.slots_per_page > 1 && self.addresses.in_page(self.luns[self.cursor.lun as usize].next) != 0
     }
 
-    /// Returns the LUN of the next write of this owner; under dynamic allocation, once [`Log::choose_lun`] has been
-    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The
-    /// stack").
+    /// Returns the LUN of the next write of this owner; under dynamic allocation, [`Log::choose_lun`] must have been
+    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The stack").
     #[inline]
     pub(crate) fn write_lun(&self, owner: u32) -> u32 {
         if self.cursor.leads { self.cursor.lun } else { self.addresses.home(owner) }
@@ -28,8 +27,8 @@ impl Log {
         }
     }
 
-    /// Turns to the next idle LUN, or to the next one if none is idle, that can take data and still collect
-    /// its garbage. A page buffer is filled first.
+    /// Turns to the next LUN that is idle, or if none is to the next one, of those that can take data and still
+    /// collect their garbage. A page buffer that was begun is filled first.
     #[cold]
     fn turn(&mut self, work: &mut Work) {
         if self.addresses.in_page(self.luns[self.cursor.lun as usize].next) == 0 {
@@ -42,7 +41,7 @@ impl Log {
         }
     }
 
-    /// Whether the next page goes to a LUN that is not busy, or into the page buffer that was begun.
+    /// Whether the next page can go to a LUN that is not busy, or goes into the page buffer that was begun.
     pub(crate) fn finds_room(&self, busy: &Bits) -> bool {
         self.page_begun() || (0..self.shape.luns).any(|lun| !busy.get(lun) && self.has_room(lun))
     }
@@ -75,13 +74,15 @@ impl Log {
         lun == self.cursor.lun && self.page_begun()
     }
 
-    /// Lets the host continue where it was: what it had in the page buffer has gone with the copies.
+    /// Lets the host continue on the next LUN: what it had in the page buffer has been programmed with the
+    /// copies.
     pub(super) fn host_goes_on(&mut self, work: &mut Work) {
         self.settle_superseded(work);
         self.advance_cursor();
     }
 
-    /// Notes that an owner's new version is still in a page buffer, if pages go to the LUNs in turn.
+    /// Notes that an owner's new version is still in a page buffer, so that the block of the old one is not
+    /// erased before the new one is programmed.
     pub(super) fn supersede(&mut self, owner: u32, old: u32) {
         if !self.shape.power_safe {
             return;
@@ -92,7 +93,7 @@ impl Log {
         }
         let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
         if trims.lpns.get(owner) {
-            // The slot from which it was trimmed is in one of these.
+            // The slot from which it was trimmed is in one of these blocks.
             let (count, mut from) = (self.blocks.len() as u32, 0);
             while let Some(block) = trims.blocks.next_set(from, count) {
                 self.cursor.superseded.push(block);

@@ -62,7 +62,7 @@ impl Log {
 
     /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
     /// owner that already has a version, or whose place is not the next one of an open block; `owners` then
-    /// begins there.
+    /// begins with that owner.
     pub(crate) fn prefill(&mut self, slots: &mut Slots, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
         while let Some(&first) = owners.first().filter(|_| !self.cursor.leads && self.placed.is_none()) {
@@ -72,7 +72,7 @@ impl Log {
                 break;
             }
             let laid = if self.shape.luns > 1 {
-                // The next owner goes elsewhere.
+                // The next owner goes to another LUN.
                 slots.tell(|medium| medium.write(first, NONE));
                 self.place(slots, lun, first);
                 1
@@ -150,8 +150,9 @@ impl Log {
         Some(block)
     }
 
-    /// If only blocks of the withheld space count as free: takes erased blocks until each LUN has those of
-    /// the user's data, and counts them as closed and empty. Collecting one costs an erasure like any other.
+    /// If only blocks of the withheld space count as free: takes erased blocks until each LUN has as many as
+    /// the user's data may fill, and counts them as closed and empty. Collecting one costs an erasure like any
+    /// other.
     pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
         for lun in 0..self.luns.len() as u32 {
             while self.held(lun) < self.shape.user_blocks + self.shape.reserve
@@ -163,8 +164,8 @@ impl Log {
         }
     }
 
-    /// Gives a LUN whose frontier is full another block for copies: in the background an erased block of the
-    /// pool, if there is one, before one of the reserve.
+    /// Gives a LUN whose frontier is full another block for copies: one of the reserve or, in the background,
+    /// an erased block of the pool if there is one.
     pub(super) fn next_for_copies(&mut self, under: &mut Under, lun: u32, background: bool) {
         self.choose_frontier(under, lun, false, false);
         if self.luns[lun as usize].is_full() && !self.resume(lun) {
@@ -207,8 +208,8 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes the reserve block that was erased last or, under wear levelling, the least worn one or, if the
-    /// slowest goes first, the slowest.
+    /// Takes the reserve block that was erased last; under wear levelling the least worn one; if the slowest
+    /// goes first, the slowest.
     pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.luns[lun as usize].reserve;
         assert!(best != NONE, "the reserve of LUN {lun} is empty");

@@ -1,8 +1,9 @@
-//! The fronts of a log: by LUN and key, the open blocks that wait while another of their LUN is the frontier.
+//! The fronts of a log: by LUN and front, the open blocks that wait while another open block of their LUN is
+//! the frontier.
 //!
-//! A front is an open block of a class of data, or of blocks of a speed (`placed.rs`). The one that is
-//! written is the frontier of its LUN. Wear levelling sets one block aside, after all other fronts, until
-//! some frontier is full.
+//! A front is a class of data, or a speed of blocks, with an open block of its own (`placed.rs`). The open
+//! block that is being written is the frontier of its LUN. Wear levelling sets one block aside, under a number
+//! after those of all fronts, until some frontier is full.
 
 use crate::util::NONE;
 
@@ -14,13 +15,13 @@ pub(super) struct Fronts {
     /// Fronts of each LUN that have a block, as a bit set.
     waiting: Vec<u64>,
     per_lun: u32,
-    /// Those whose blocks any data may fill.
+    /// The fronts whose blocks any data may fill, as a bit set.
     anyones: u64,
 }
 
 impl Fronts {
-    /// Makes fronts of which no block waits. Each LUN may have this many; if `any`, any data may fill their
-    /// blocks, otherwise only the data of each front. There may also be one block aside.
+    /// Makes `fronts` fronts for each LUN, without waiting blocks. If `any`, any data may fill a front's block;
+    /// otherwise only the data of that front, and one more block may be set aside.
     pub(crate) fn new(luns: u32, fronts: u32, any: bool) -> Fronts {
         let per_lun = fronts + u32::from(!any);
         let anyones = if any { u64::MAX } else { 1 << fronts };
@@ -37,7 +38,7 @@ impl Fronts {
         self.per_lun
     }
 
-    /// Returns the next slots of all, by LUN and front; [`NONE`] without a block.
+    /// Returns the next slots of all fronts' blocks, by LUN and front; [`NONE`] without a block.
     pub(crate) fn all(&self) -> &[u32] {
         &self.next
     }

@@ -6,36 +6,37 @@
 //! NAND page, or a logical page where that is smaller.
 //!
 //! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one for each front
-//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own
-//! (at least one). The front that is written is the frontier. When its block is full it takes one from the
-//! pool; if the log has as many as its `limit`, or the pool is empty, it collects: the live slots of a
-//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. All that find no room
-//! there follow together, into one block of the reserve, which they do not fill beyond its end, as they are
-//! at most a block's; the erased victim refills the reserve or goes to the pool. All blocks but the open ones
-//! and the reserve are closed and full. When a log collects, the block of the frontier is full, so at most `n
-//! - 1` are open, and the closed ones are more than the live slots need ([`blocks_at_least`]): one of them
-//! fills fewer pages with its live slots than it has, and collecting that one gains a page. Every policy
-//! takes such a victim after finitely many others, and those lose nothing: a victim's live slots never fill
-//! more pages than the victim had. Collecting one log never writes into another, so collections do not nest.
-//! Check mode verifies the premise before every collection, and after every request that no LUN has more open
-//! blocks than fronts. By speed, a front takes whatever block is open before anything is collected, so that
-//! then all are full, as with one front.
+//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at
+//! least one). The front that is being written is the frontier. When its block is full, it takes another from
+//! the pool; if the log has as many as its `limit`, or the pool is empty, it collects: the live slots of a
+//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. Those that find no room
+//! there go together into one block of the reserve, which has room for them, as they fill at most one block;
+//! the erased victim refills the reserve or goes to the pool. All blocks but the open ones and the reserve are
+//! closed and full. When a log collects, the block of the frontier is full, so at most `n - 1` are open, and
+//! there are more closed ones than the live slots need ([`blocks_at_least`]): in one of them the live slots
+//! fill fewer pages than the block has, and collecting that one gains a page. Every policy takes such a victim
+//! after finitely many others, and those lose nothing: a victim's live slots never fill more pages than the
+//! victim had. Collecting one log never writes into another, so collections do not nest. Check mode verifies
+//! the premise before every collection, and after every request that no LUN has more open blocks than fronts.
+//! If fronts are speeds, whatever block is open is filled before anything is collected, so that all open blocks
+//! are full by then, as with one front.
 //!
-//! The owner must see to it that a log has enough blocks: `limit` keeps the data from taking what the
-//! translation pages need, and the data may have the translation pages collected to get back what they
-//! borrowed ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
+//! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
+//! translation pages need, and the data may have the translation pages collected to get back what they borrowed
+//! ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
 //! `slots_per_page - 1` slots of each block count as lost, and there is one front.)
 //!
 //! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest
 //! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
 //!
-//! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]): gainful ones.
+//! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]), and so as
+//! gainful.
 //!
-//! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots
-//! into one erased block of the reserve and gives the block it erased for it. What is left
-//! of the destination is set aside, at most one block on each LUN, and is written before
-//! anything is collected for a frontier; before anything is reclaimed for another log, the
-//! frontier's live slots are moved there. So a log that collects has nothing set aside.
+//! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots into one erased
+//! block of the reserve and gives the reserve the block it erased in exchange. What is left of the destination
+//! is set aside, at most one block on each LUN, and is written before anything is collected for a frontier;
+//! before anything is reclaimed for another log, the frontier's live slots are moved there. So a log that
+//! collects has nothing set aside.
 
 mod addresses;
 mod audit;
@@ -104,7 +105,7 @@ struct Lun {
     /// First of the reserve blocks.
     reserve: u32,
     reserve_len: u32,
-    /// Blocks of the log.
+    /// Number of blocks that the log has there.
     held: u32,
     /// Next slot of the frontier, and one past its last; equal if there is no frontier.
     next: u32,
@@ -123,7 +124,7 @@ impl Lun {
 /// Where the cursor is, and what waits for the page that is filled there.
 #[derive(Clone, Debug)]
 struct Cursor {
-    /// Whether writes go where the cursor is.
+    /// Whether writes go to the cursor's LUN, instead of the owner's home.
     leads: bool,
     /// LUN whose page buffer is filled next, or where dynamic allocation looks first.
     lun: u32,
@@ -131,20 +132,20 @@ struct Cursor {
     superseded: Vec<u32>,
 }
 
-/// What lies under a log, and what several may share.
+/// What lies under a log, which several logs may share.
 pub(crate) struct Under<'a> {
     /// Which slot holds what.
     pub(crate) slots: &'a mut Slots,
     /// The erased blocks.
     pub(crate) pool: &'a mut BlockPool,
-    /// The steps.
+    /// Takes the steps.
     pub(crate) work: &'a mut Work,
 }
 
 /// Blocks that a page buffer may supersede before the list of them grows.
 const SUPERSEDED: usize = 16;
 
-/// The store.
+/// A log-structured store.
 #[derive(Clone, Debug)]
 pub struct Log {
     shape: Shape,
@@ -160,13 +161,14 @@ pub struct Log {
     serial: Option<Serial>,
     /// Open blocks besides the frontiers.
     fronts: Fronts,
-    /// What says which front takes a page, unless all share one; by speed only in a run, so never in a saved state.
+    /// The placement, which says which front takes a page; without it there is one front. One that goes by speed exists
+    /// only in a run, so never in a saved state.
     placed: Option<Box<Placed>>,
     /// What is collected in the background: also only in a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,
-    /// What was trimmed and would not survive a power cut.
+    /// Trims that would not yet survive a power cut.
     trims: Option<Box<Trims>>,
 }
 
@@ -221,12 +223,13 @@ impl Log {
         &self.shape
     }
 
-    /// Returns the number of blocks of the flash, of this log or not.
+    /// Returns the number of blocks of the flash, whether they belong to this log or not.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Begins to load what a new version of an owner will invalidate. Its entry of the map has been loaded.
+    /// Begins to load into the CPU cache what a new version of an owner will invalidate. The owner's map entry
+    /// has been loaded already.
     #[inline]
     pub(crate) fn fetch_slot(&self, slots: &Slots, owner: u32) {
         let slot = slots.of(owner);
@@ -236,12 +239,12 @@ impl Log {
         }
     }
 
-    /// Returns the blocks that the log has on a LUN, including its reserve.
+    /// Returns the number of blocks that the log has on a LUN, including its reserve.
     pub(crate) fn held(&self, lun: u32) -> u32 {
         self.luns[lun as usize].held
     }
 
-    /// Ends the background collection on the LUN of an owner's next write, if the reserve is short; returns
+    /// Finishes the background collection on the LUN of an owner's next write, if the reserve is short; returns
     /// whether it was. Must be called before [`Log::append`].
     #[inline]
     pub(crate) fn end_short(&mut self, under: &mut Under, owner: u32, moved: &mut impl FnMut(u32)) -> bool {
@@ -291,7 +294,7 @@ impl Log {
         }
     }
 
-    /// Forgets the numbers of programs and erases, which begin with the run.
+    /// Forgets the numbers of programs and erases, which begin anew with the run.
     pub(crate) fn forget_numbers(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.after = 0);
     }

@@ -1,8 +1,8 @@
 //! Which front of its LUN takes a page: what the log asks its placement ([`crate::ftl::placement`]) and tells it.
 //!
-//! By classes of data a page's front follows from the page: the front's open block becomes the frontier. By speed the
-//! fronts are the speeds of blocks, and the placement chooses among those that have a block to write, as long as it
-//! lasts; copies take erased blocks of the reserve alone, and none while an open block is left.
+//! If fronts are classes of data, a page's front follows from the page, and the front's open block becomes the
+//! frontier. If fronts are the speeds of blocks ("by speed"), the placement chooses among the speeds of which there is
+//! a block to write; copies take erased blocks from the reserve alone, and none while an open block is left.
 
 use super::fronts::Fronts;
 use super::{Addresses, Log, Under};
@@ -14,21 +14,22 @@ use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 use crate::util::{NONE, Stat};
 
-/// The placement, and what it is told.
+/// The placement, and what is kept to inform it.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
     pub(super) policy: Policy,
     pub(super) by_speed: bool,
     pub(super) fronts: u32,
-    /// Front of each LUN's frontier, unless by speed.
+    /// Front of each LUN's frontier, unless the placement goes by speed.
     pub(super) active: Vec<u32>,
-    /// When each page was written, in writes of the log, if ages are kept.
+    /// When each page was written, counted in writes of the log; empty unless the placement needs ages.
     pub(super) written: Vec<u64>,
     /// Front of each block, and when it was opened.
     pub(super) opened: Vec<(u32, u64)>,
     /// Copies with their fronts, while they are sorted.
     copies: Vec<(u32, u32, u32)>,
-    /// Fronts of sorted copies with their numbers, the last first; 0: all others, where there is a block.
+    /// The sorted copies as runs, the last run first: the front, and the number of its copies. 0: all copies
+    /// that are left, wherever there is a block.
     runs: Vec<(u32, u32)>,
 }
 
@@ -61,7 +62,7 @@ impl Writable for BySpeed<'_> {
     }
 }
 
-/// Any block: each front has its own.
+/// What a placement by classes of data may choose from: any front, since each has a block of its own.
 struct Any;
 
 impl Writable for Any {
@@ -96,7 +97,7 @@ impl Log {
         }));
     }
 
-    /// Returns figures of the placement's own.
+    /// Returns the placement's own figures.
     pub(crate) fn placement_stats(&self) -> Vec<Stat> {
         self.placed.as_ref().map_or(Vec::new(), |placed| placed.policy.stats())
     }
@@ -171,8 +172,8 @@ impl Log {
         }
     }
 
-    /// Turns to the front of a copy that is made by itself. Once a victim's copies fill a block of the reserve, all
-    /// others follow.
+    /// Turns to the front of a copy that is made on its own. Once copies of a victim go into a block of the reserve,
+    /// all its later copies follow them.
     pub(super) fn face_copy(&mut self, slots: &Slots, lun: u32, owner: u32) {
         if self.placed.is_some() && !self.is_by_speed() && !self.is_short(lun) {
             let front = self.front_of(slots, lun, owner, self.shape.gc, false);
@@ -180,8 +181,8 @@ impl Log {
         }
     }
 
-    /// Sorts the copies of a victim by front. What its front's open block has no room for comes last, together, and
-    /// takes one erased block.
+    /// Sorts the copies of a victim by front. Copies for which their front's open block has no room come last,
+    /// together, and take one erased block.
     pub(super) fn sort_copies(
         &mut self,
         slots: &Slots,
@@ -237,8 +238,8 @@ impl Log {
         (count > 0).then_some(count)
     }
 
-    /// By speed, makes the block that the placement chooses the frontier; there may be none. Erased blocks are among
-    /// those to choose from if `erased`.
+    /// If the placement goes by speed, makes the block that it chooses the frontier; there may be none to choose.
+    /// Erased blocks are among the choices if `erased`.
     pub(super) fn choose_frontier(&mut self, under: &mut Under, lun: u32, hurried: bool, erased: bool) {
         let Log { placed: Some(placed), fronts, luns, addresses, shape, .. } = self else { return };
         if !placed.by_speed {

@@ -1,14 +1,14 @@
 //! A log that fills one block at a time, on any LUN: the update-block scheme.
 //!
 //! Source: Kim and Lee, ICSOFT 2020, section 3.4: translation data goes page by page into one update block;
-//! when the log has no other block left, the translation block with the fewest up-to-date units, of all
-//! LUNs, is collected, and its live units are gathered into full pages.
+//! when the log has no other block left, the translation block with the fewest up-to-date units, on any LUN, is
+//! collected, and its live units are gathered into full pages.
 //!
-//! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always meet the
-//! same LUN. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each LUN contributes up to
-//! its equal part of the limit, which the owner of the log keeps free for it, so a block can always be taken
-//! below the limit. Within the log all blocks count as one LUN's, so the argument of [`super`] against
-//! deadlock holds unchanged.
+//! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always go to the
+//! same LUN. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each LUN contributes up to its
+//! equal part of the limit, which whoever owns the log keeps free for it, so a block can always be taken below
+//! the limit. Within the log all blocks count as one LUN's, so the argument of [`super`] against deadlock holds
+//! unchanged.
 
 use super::{Log, Under};
 use crate::flash::Cause;
@@ -16,12 +16,12 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
-/// Where the blocks of such a log come from.
+/// Where the blocks of a log that fills one block at a time come from.
 #[derive(Clone, Debug)]
 pub(super) struct Serial {
-    /// Blocks held of each LUN.
+    /// Number of blocks that the log holds on each LUN.
     pub(super) held: Vec<u32>,
-    /// The most blocks of each LUN.
+    /// The most blocks that it may hold on each LUN.
     most: u32,
     /// LUN that is asked first for the next block.
     pub(super) next_lun: u32,
@@ -61,7 +61,7 @@ impl Log {
         self.serial.is_some()
     }
 
-    /// Whether the next owner begins a page.
+    /// Whether the next owner that is written begins a new page.
     #[inline]
     pub(crate) fn begins_page(&self) -> bool {
         self.addresses.in_page(self.luns[0].next) == 0

@@ -25,12 +25,12 @@ pub struct Shape {
     pub owners: u32,
     /// Trim pages among the owners (`trims.rs`).
     pub trim_pages: u32,
-    /// LPNs of a trim page.
+    /// LPNs that a trim page covers.
     pub lpns_per_trim_page: u32,
-    /// Whether an erase waits for what replaces the block's slots on other LUNs.
+    /// Whether an erase waits for the programs, on any LUN, of the data that replaces the block's slots.
     pub power_safe: bool,
-    /// Blocks of each LUN that hold user data from the start, written or not; 0: only those that were
-    /// written.
+    /// Blocks of each LUN that count as holding user data from the start, written or not; 0: only written
+    /// blocks count.
     pub user_blocks: u32,
     /// Erased blocks kept on each LUN.
     pub reserve: u32,
@@ -44,49 +44,50 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the slots of all blocks of a pool, erased, for its owners, none of which has data.
+    /// Makes the slots of all blocks of a pool, erased, for the log's owners, none of which has data.
     pub(crate) fn slots(&self, pool: &BlockPool) -> Slots {
         Slots::new(self.owners, pool.count() * self.pages_per_block * self.slots_per_page)
     }
 
-    /// Name of the policy that chooses its victims.
+    /// Returns the name of the policy that chooses the log's victims.
     pub(super) fn policy<'a>(&self, settings: &'a Settings) -> &'a str {
         if self.gc == Cause::GcMap { &settings.ftl.translation_gc } else { &settings.ftl.gc }
     }
 }
 
-/// Returns the placement that is asked before the run, if there is one: those by speed begin with the run.
+/// Returns the placement that is in use even before the run, if there is one: placements by speed begin with
+/// the run.
 pub(super) fn placement(settings: &Settings) -> Option<&str> {
     settings.ftl.placement.as_deref().filter(|name| *name != ONE && !needs(name).speeds)
 }
 
-/// Returns the open blocks for which each LUN of a log of user data has room.
+/// Returns how many open blocks each LUN of a log of user data may have.
 pub(crate) fn fronts(settings: &Settings) -> u32 {
     let probe = |name| Policy::new(name, &settings.ftl.placements, Space::default());
     placement(settings).map_or(1, |name| probe(name).fronts())
 }
 
-/// Returns the slots of any block that collection can rely on.
+/// Returns the number of slots that collection can count on in any block.
 fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
     let slots_per_block = pages_per_block * slots_per_page;
     gc::Space { luns: 1, blocks_per_lun: 1, slots_per_block, slots_per_page }.sure()
 }
 
-/// Returns the most logical pages of the user for which one LUN must have room.
+/// Returns the largest number of the user's logical pages for which one LUN must have room.
 pub(crate) fn live_most(settings: &Settings) -> u64 {
     let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
     let (user, luns) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
-        // One more keeps a LUN with room for the next page in reach, see `Log::turn`.
+        // One page more, so that there is always a LUN with room for the next page, see `Log::turn`.
         Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
         // Pages go to the LUNs in turn as they fill.
         _ => user.div_ceil(luns),
     }
 }
 
-/// Returns the number of blocks below which a LUN with `live` slots could not collect garbage. All but one of the
-/// open blocks may be part-full then.
+/// Returns the number of blocks below which a LUN with `live` slots could not collect garbage. All but one of the open
+/// blocks may be part-full when it collects.
 pub(crate) fn blocks_at_least(
     live: u64,
     pages_per_block: u32,

@@ -1,8 +1,8 @@
 //! A log's saved state: its blocks, in the order in which they continue, and the map.
 //!
-//! Everything else follows from these and is counted again, so that a state cannot contradict itself there;
-//! what could still be wrong in them is checked here. Which slots are valid, and their owners, follows from
-//! the map. Stale owners of invalid slots are not kept: nothing reads them.
+//! Everything else follows from these and is computed again, so that a saved state cannot contradict itself in
+//! that; what could still be wrong in the blocks and the map is checked here. Which slots are valid, and their
+//! owners, follows from the map. Stale owners of invalid slots are not kept: nothing reads them.
 
 use std::io;
 
@@ -22,9 +22,9 @@ struct Kept {
     cursor: u32,
     /// LUN that is asked first for the next block, if one block is filled at a time.
     turn: u32,
-    /// Reserve blocks, the one to be used first at the end.
+    /// Reserve blocks; the last one is used first.
     reserve: Vec<u32>,
-    /// Next slots of each frontier and of the block set aside, or [`NONE`].
+    /// For each LUN, the next slots of the frontier and of the block set aside, or [`NONE`].
     open: Vec<[u32; 2]>,
     /// Closed blocks, in the order in which the policy closes them again, with their times of modification.
     closed: Vec<(u32, u64)>,
@@ -33,10 +33,10 @@ struct Kept {
     random: Option<Xoshiro256PlusPlus>,
 }
 
-/// What is saved of a placement, if there is one.
+/// What is saved for the placement, if there is one.
 #[derive(Serialize, Deserialize)]
 struct KeptPlacement {
-    /// By LUN and front, the next slot of the block that waits, or [`NONE`]; also of the block aside.
+    /// By LUN and front, the next slot of the block that waits, or [`NONE`]; the block set aside is included.
     waiting: Vec<u32>,
     active: Vec<u32>,
     written: Vec<u64>,
@@ -209,7 +209,7 @@ impl Log {
         Ok(())
     }
 
-    /// Checks what the order of blocks and the map could still get wrong.
+    /// Checks what could still be wrong in the order of the blocks and in the map.
     fn examine(&self, slots: &Slots) -> Result<(), Damage> {
         for block in 0..self.blocks() {
             let programmed = self.addresses.first(block) + self.programmed(block).unwrap_or(0);

@@ -6,16 +6,16 @@
 //! before the trim page, so every version of a trim page that is still on flash stays true, and copies keep
 //! their sequence number. A trim page is written
 //!
-//! - at a host flush, if a page of it was trimmed since it was last written: after all data that the flush
-//!   programs, because a page that has data again has its bit cleared;
-//! - when garbage collection is about to erase a slot whose page was trimmed since: an older version of the
-//!   page may be elsewhere, and must not come back in place of the trimmed one.
+//! - at a host flush, if a logical page that it covers was trimmed since it was last written: after all data
+//!   that the flush programs, because a page that has data again has its bit cleared;
+//! - when garbage collection is about to erase a slot whose page was trimmed since then: an older version of
+//!   the page may be elsewhere, and must not come back in place of the trimmed one.
 //!
-//! Blocks with other slots trimmed before then rely on that trim page; they are not erased before it is on
-//! flash and its collection has ended, on any LUN.
+//! Other blocks, on any LUN, with slots that were trimmed before then rely on that trim page too; they are not
+//! erased before it is on flash and the collection that wrote it has ended.
 //!
-//! The second case needs no room beyond the victim's: it has at least as many invalid slots as it causes trim
-//! pages to be written. Without trims none of this happens, and the trim pages take no room.
+//! The second case needs no room beyond the victim's: the victim has at least as many invalid slots as it
+//! causes trim pages to be written. Without trims none of this happens, and the trim pages take no room.
 
 use super::{Log, Under};
 use crate::flash::Work;
@@ -73,7 +73,8 @@ impl Log {
         trims
     }
 
-    /// After a power cut: the version of a trim page in a slot is not the newest, and is relied on.
+    /// Notes, after a power cut, that a slot holds a version of a trim page that is not the newest but is
+    /// relied on.
     pub(crate) fn rely(&mut self, slots: &mut Slots, owner: u32, slot: u32) {
         slots.spare[slot as usize] = owner;
         self.trim_page_needed(owner, slot);
@@ -84,7 +85,7 @@ impl Log {
         self.trims.as_ref().map_or(0, |trims| trims.due.len())
     }
 
-    /// Returns the trim pages that must be written before the trims so far survive a power cut, in order.
+    /// Returns the `at`-th of the trim pages that must be written before the trims so far survive a power cut.
     pub(crate) fn trim_page_due(&self, at: usize) -> Option<u32> {
         self.trims.as_ref()?.due.get(at).copied()
     }
@@ -106,7 +107,7 @@ impl Log {
         (first, first.saturating_add(self.shape.lpns_per_trim_page).min(self.pages()))
     }
 
-    /// Notes that a trim page is about to be written, possibly on another LUN: until then its newest version
+    /// Notes that a trim page is about to be written, possibly on another LUN: until then its present version
     /// is needed.
     pub(crate) fn trim_page_moves(&mut self, slots: &mut Slots, owner: u32) {
         let old = slots.of(owner);
@@ -134,8 +135,8 @@ impl Log {
         self.trims_settled(work.mark());
     }
 
-    /// Notes that blocks with trimmed slots rely on trim pages that are permanently on flash, whatever is
-    /// cut, once everything up to `number` has finished.
+    /// Notes that, once everything up to `number` has finished, the trim pages on which blocks with trimmed
+    /// slots rely are on flash for good, whatever a power cut tears.
     pub(super) fn trims_settled(&mut self, number: u32) {
         let Some(trims) = &mut self.trims else { return };
         let count = self.blocks.len() as u32;
@@ -164,7 +165,7 @@ impl Log {
     }
 
     /// Writes the trim pages without which trimmed data could come back once `victim` is erased; returns
-    /// whether there are any. They go where its copies will go, and count among them (`here`).
+    /// whether there are any. They go where the victim's copies will go, and are counted among these in `here`.
     pub(super) fn state_trims(&mut self, under: &mut Under, lun: u32, victim: u32, here: &mut u32) -> bool {
         if !self.relies(victim) {
             return false;
@@ -172,13 +173,13 @@ impl Log {
         let first = self.addresses.first(victim);
         let mut any = false;
         for slot in first..self.addresses.end(victim) {
-            // What was written for another slot is no longer due.
+            // A trim page that was written for another slot is no longer due.
             let Some(owner) = self.trim_page_awaited(under.slots, slot) else { continue };
             any = true;
             self.trim_page_moves(under.slots, owner);
             let old = self.renew(under.slots, owner);
             if old != NONE && self.addresses.block(old) == victim {
-                // The new version says that data is there which may still be on its way to another LUN.
+                // The new version states that there is data, which may still be on its way to another LUN.
                 self.blocks[victim as usize].after = under.work.mark();
             }
             if self.luns[lun as usize].is_full() {

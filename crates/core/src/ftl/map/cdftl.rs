@@ -1,4 +1,4 @@
-//! CDFTL: a two-level mapping cache, entries above whole translation pages.
+//! CDFTL: a two-level mapping cache, single entries above whole translation pages.
 //!
 //! Source: Qin, Wang, Liu, Shao, "A Two-Level Caching Mechanism for Demand-Based
 //! Page-Level Address Mapping in NAND Flash Memory Storage Systems", RTAS 2011.
@@ -33,7 +33,7 @@ pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)"
 /// Keys of cdftl alone.
 pub type Keys = ();
 
-/// Returns the entries of the first level and the pages of the second, for a capacity in bytes.
+/// Returns the number of entries in the first level and of pages in the second, for the capacity set.
 fn split(settings: &Settings) -> Option<(u64, u64)> {
     let page = u64::from(settings.flash.page_bytes);
     settings.ftl.mapping_cache_bytes.map(|bytes| {
@@ -48,7 +48,7 @@ pub type Cdftl = Cached<Levels>;
 /// A second-level page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// Its entries that differ from flash.
+    /// How many of its entries differ from flash.
     updated: u32,
     /// The read that brought it in.
     load: u32,
@@ -57,8 +57,8 @@ struct Page {
 /// The order of the first level, and the second level.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// First-level entries. The clean ones are marked and, of each page in the second level, the least recent
-    /// dirty one, so the first marked one may leave; dirty ones of absent pages may be marked too.
+    /// First-level entries. Marked are the clean ones and, of each page in the second level, the least recent
+    /// dirty one, so the first marked entry may leave. Dirty entries of absent pages may be marked too.
     order: Recency,
     dirty: u32,
     pages: Lru<Page>,
@@ -90,7 +90,8 @@ impl Levels {
         }
     }
 
-    /// Forgets what was merged into a second-level page, which is now programmed; returns how many entries.
+    /// Forgets what was merged into a second-level page, which is now programmed; returns how many entries that
+    /// were.
     fn take_updates(&mut self, held: u32, pages: &TranslationPages) -> u32 {
         let updated = std::mem::take(&mut self.pages.value_mut(held).updated);
         if updated > 0 {
@@ -101,7 +102,8 @@ impl Levels {
         updated
     }
 
-    /// Returns the translation page of the least recent dirty entry, else of the least recent updated page.
+    /// Returns the translation page of the least recent dirty entry or, without one, the least recent updated
+    /// page.
     fn first_dirty_page(&self, entries: &Entries<()>) -> Option<u32> {
         if self.dirty > 0 {
             return self.order.iter().find(|&id| entries.is_dirty(id)).map(|id| entries.page(id));

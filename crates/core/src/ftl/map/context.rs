@@ -13,7 +13,7 @@ use crate::ftl::slots::Slots;
 pub struct Context<'a> {
     /// The user data.
     pub data: &'a Log,
-    /// Where it is.
+    /// The slots in which it is.
     pub(crate) newest: &'a Slots,
     /// The translation pages.
     pub pages: &'a mut TranslationPages,
@@ -26,7 +26,8 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the LPNs after this one that the request needs of the same translation page, the last one first.
+    /// Returns the LPNs after this one that the request needs from the same translation page, the last one
+    /// first.
     pub(super) fn ahead_of(&self, lpn: u32) -> Rev<Range<u32>> {
         let (_, end) = self.pages.range(self.pages.of(lpn));
         (lpn + 1..(lpn + 1 + self.ahead).min(end)).rev()
@@ -48,19 +49,19 @@ impl Context<'_> {
         self.work.load(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map)
     }
 
-    /// Programs a translation page with all its entries as they are now; `updated` of them are new on flash.
+    /// Programs a translation page with all its entries as they are now; `updated` of them are new to flash.
     pub(super) fn program(&mut self, page: u32, updated: u32) {
         self.program_but(page, updated, |_| false);
     }
 
-    /// As `program`, but entries that are `newer` in the cache stay as they are on flash.
+    /// Does what `program` does, but leaves entries that are `newer` in the cache as they are on flash.
     pub(super) fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
         let (first, end) = self.pages.range(page);
         self.persist((first..end).filter(|&lpn| !newer(lpn)));
         self.append(page, updated);
     }
 
-    /// Programs a translation page in which only one entry is new on flash.
+    /// Programs a translation page in which only one entry is new to flash.
     pub(super) fn program_one(&mut self, lpn: u32) {
         self.persist([lpn]);
         self.append(self.pages.of(lpn), 1);

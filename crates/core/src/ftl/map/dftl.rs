@@ -13,11 +13,11 @@
 //! collection moves are updated in the cache if they are there, else on flash, with one read and program for
 //! each translation page concerned.
 //!
-//! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in the entries of
-//! the same translation page that the rest of the request needs and the cache lacks, as the read of a batch
-//! does for the batch (section V-B). The missed entry counts as a miss, the others hit. They come in from the
-//! last to the missed one, each evicting as a miss does, so that the next entries stay even if the request is
-//! larger than the cache; the first one that has already left misses again and loads the rest.
+//! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in the entries of the
+//! same translation page that the rest of the request needs and the cache lacks, as the read of a batch does
+//! for the batch (section V-B). The missed entry counts as a miss; the others hit. They come in from the last
+//! to the missed one, each evicting as a miss does, so that the next entries stay even if the request is larger
+//! than the cache; the first one that has already left misses again and loads the rest.
 
 use std::fmt::Debug;
 
@@ -64,18 +64,18 @@ fn replacements() -> Vec<Choice> {
     ]
 }
 
-/// A replacement policy from outside, for `ftl.cache_policy`: which entry leaves a full cache. Entries are
-/// identified by LPN.
+/// A replacement policy that is not one of ftlab's own, for `ftl.cache_policy`: which entry leaves a full
+/// cache. Entries are identified by LPN.
 pub trait Replacement: Debug + Send + Sync {
     /// Called when an entry is accessed.
     fn hit(&mut self, lpn: u32);
     /// Called when an entry has come in.
     fn insert(&mut self, lpn: u32);
-    /// Returns the entry that leaves; it is still there, and [`Replacement::remove`] follows.
+    /// Returns the entry that is to leave; it is still cached, and a call of [`Replacement::remove`] follows.
     fn victim(&mut self) -> u32;
     /// Called when an entry leaves.
     fn remove(&mut self, lpn: u32);
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the policy's own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
@@ -94,8 +94,8 @@ const KEY: &str = "ftl.cache_policy";
 /// Makes a replacement policy for this many entries (`None`: no bound).
 type Outside = Box<dyn Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync>;
 
-/// Lets `ftl.cache_policy` name what `make` makes, separately for each cache of this many entries (`None`: no
-/// bound).
+/// Registers a replacement policy under a name that `ftl.cache_policy` can then give. `make` is called once for
+/// each cache, with the number of its entries (`None`: no bound).
 pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync + 'static) {
     outside::add::<Outside>(&[KEY], name, Box::new(make));
 }
@@ -109,7 +109,7 @@ pub struct Segmented {
     protected_capacity: u32,
     probationary: List,
     protected: List,
-    /// Dirty entries of the probationary and of the protected segment.
+    /// How many dirty entries the probationary and the protected segment have.
     dirty_in: [u32; 2],
     batch_update: bool,
     load: Load,
@@ -127,7 +127,8 @@ impl Segmented {
         }
     }
 
-    /// Brings in what the rest of the request needs of the translation page that a load reads for an LPN.
+    /// Brings in the entries that the rest of the request needs from the translation page that `load` reads for
+    /// `lpn`.
     #[inline(never)] // keeps the path of `ftl.load = "entry"` short
     fn fetch_ahead(&mut self, entries: &mut Entries<bool>, (lpn, load): (u32, u32), context: &mut Context) {
         for other in context.ahead_of(lpn) {

@@ -5,7 +5,7 @@ use super::policy::Policy;
 use super::units::UnitSpace;
 use crate::util::{Divider, Lru, NONE};
 
-/// A cached entry, with the policy's note of it.
+/// A cached entry, with the policy's note on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mapping<N> {
     pub(super) note: N,
@@ -18,8 +18,8 @@ pub struct Mapping<N> {
     load: u32,
 }
 
-/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change
-/// what is dirty pass the policy in, so that it is told.
+/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change what
+/// is dirty pass in the policy, which is then told about it.
 #[derive(Clone, Debug)]
 pub struct Entries<N> {
     pub(super) slab: Lru<Mapping<N>>,
@@ -29,7 +29,7 @@ pub struct Entries<N> {
 }
 
 impl<N: Copy + Default> Entries<N> {
-    /// Makes room for `capacity` entries of these translation pages; without a bound it grows.
+    /// Makes room for `capacity` entries of these translation pages; without a bound, the room grows as needed.
     pub(super) fn new(capacity: Option<u32>, space: &UnitSpace) -> Entries<N> {
         Entries {
             slab: Lru::new(capacity),
@@ -50,7 +50,7 @@ impl<N: Copy + Default> Entries<N> {
         self.per_page.div(self.slab.key(id))
     }
 
-    /// Returns the policy's note of an entry.
+    /// Returns the policy's note on an entry.
     #[inline]
     pub(super) fn note(&mut self, id: u32) -> &mut N {
         &mut self.slab.value_mut(id).note
@@ -153,7 +153,7 @@ impl<N: Copy + Default> Entries<N> {
     }
 
     /// Updates the flash copy of a translation page with everything known about it, after reading it; `moved`
-    /// of the moved mappings have no entry.
+    /// is the number of its moved mappings that have no entry.
     pub(super) fn rewrite<P: Policy<Note = N>>(
         &mut self,
         policy: &mut P,

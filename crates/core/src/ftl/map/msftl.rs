@@ -2,24 +2,24 @@
 //!
 //! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
 //! Storage", ICSOFT 2020, sections 2, 3.2 and 4.1. Mappings of data written, by the host or by garbage
-//! collection, are updated in the mapping cache; after a fixed amount of data programmed a mapping flush
-//! writes all updated ones. With the NAND page as its unit this is the paper's Base-DFTL (`ftl.kind = "dftl"`
-//! with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`] describes how units get to
-//! flash.
+//! collection, are updated in the mapping cache; each time a fixed amount of data has been programmed, a
+//! mapping flush writes all updated mappings. With the NAND page as its unit this is the paper's Base-DFTL
+//! (`ftl.kind = "dftl"` with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`]
+//! describes how units get to flash.
 //!
 //! Interpretation:
 //! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so
 //!   it always hits; a read whose entry is not cached is a miss and fetches its unit, if that
 //!   was ever written, and caches the one entry, or what `ftl.load` says.
 //! - Data programmed is counted in whole NAND pages of causes host and pad and, unless `ftl.flush_counts =
-//!   "user"`, gc and wear. The flush follows the page that completes the amount, within the request that
-//!   wrote it, and waits while the page buffer is part-full: no mapping on flash names a page that is not on
-//!   flash (evictions do not wait). After any flush the count begins at 0.
-//! - A flush by the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a
-//!   power cycle as the reason for flushing. The paper's traces contain none.
-//! - A bounded cache is DFTL's (`ftl.cache_policy`). According to section 2 mappings are written when they
-//!   are evicted: a dirty victim has its unit written, and the rest of that page is filled with the next
-//!   units that have updates. With `ftl.flush = "eviction"` that is the only occasion.
+//!   "user"`, gc and wear. The flush follows the page that completes the amount, within the request that wrote
+//!   it, and waits while the page buffer is part-full: no mapping on flash names a page that is not on flash
+//!   (evictions do not wait). After any flush the count begins again at 0.
+//! - A flush by the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a power
+//!   cycle as the reason for flushing. The paper's traces contain no flushes by the host.
+//! - A bounded cache is DFTL's (`ftl.cache_policy`). According to section 2 mappings are written when they are
+//!   evicted: a dirty victim has its unit written, and the rest of that page is filled with the next units that
+//!   have updates. With `ftl.flush = "eviction"` that is the only time when mappings are written.
 
 use std::io;
 
@@ -71,12 +71,12 @@ impl Updated {
         self.units.next_set(from, self.count).or_else(|| self.units.next_set(0, from))
     }
 
-    /// Returns how far a unit is after another, wrapping round.
+    /// Returns how far `unit` comes after `first`, wrapping round.
     fn behind(&self, unit: u32, first: u32) -> u32 {
         if unit >= first { unit - first } else { self.count - first + unit }
     }
 
-    /// Returns how far after `first` the last of the next up to `most` updated units is.
+    /// Returns how far after `first` the last unit lies that is reached by writing up to `most` updated units.
     fn range_of(&self, first: u32, most: u32) -> u32 {
         let (mut from, mut range) = (first, None);
         for _ in 0..most {
@@ -91,7 +91,7 @@ impl Updated {
         range.unwrap_or(0)
     }
 
-    /// Writes at most `most` updated units starting at `from`, wrapping round. `clean` makes a unit's entries
+    /// Writes at most `most` updated units starting at `first`, wrapping round. `clean` makes a unit's entries
     /// clean and counts them.
     fn write(
         &mut self,
@@ -100,7 +100,7 @@ impl Updated {
         context: &mut Context,
         mut clean: impl FnMut(u32, u32, u32) -> u32,
     ) {
-        // Only what is written now is read.
+        // Of the pages read, only the units that this call writes are wanted.
         let range = if most < self.count { self.range_of(first, most) } else { self.count };
         let mut from = first;
         for _ in 0..most {
@@ -156,7 +156,8 @@ impl<const UNIT: u32> Flushed<UNIT> {
         });
     }
 
-    /// Evicts the entry that leaves a full cache; if it is dirty, its unit is written in a full page.
+    /// Evicts the entry that leaves a full cache; if it is dirty, its unit is written in a page that other
+    /// updated units fill.
     fn make_room(&mut self, context: &mut Context) {
         let Flushed { held: Held::Bounded(Cached { entries, policy, .. }), updated, .. } = self else {
             return;
@@ -291,7 +292,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Checks for a due flush after each page written: moved mappings are charged only with the flush.
+    /// Checks after each page written whether a flush is due: moved mappings cost nothing before that.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);

@@ -49,15 +49,15 @@ pub struct TranslationPages {
     pub(super) units: u32,
     /// Check mode: the slot that each entry on flash names.
     pub(super) persisted: Option<Vec<u32>>,
-    /// What is gathered into pages, if mappings are flushed by amount.
+    /// The units being gathered into pages, if mappings are flushed by amount.
     pub(super) gathering: Gathering,
     /// Counters.
     pub stats: MapStats,
 }
 
 impl TranslationPages {
-    /// Makes translation units for the user's logical pages. If mappings are written back by eviction all
-    /// exist from the start, otherwise none does.
+    /// Makes translation units for the user's logical pages. If mappings are written back by eviction, all
+    /// units exist from the start, otherwise none does.
     pub(crate) fn new(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
@@ -164,12 +164,12 @@ impl TranslationPages {
         self.per_page.div(lpn)
     }
 
-    /// Returns the entries per translation unit.
+    /// Returns the number of entries of a translation unit.
     pub(crate) fn entries(&self) -> u32 {
         self.per_page.get()
     }
 
-    /// Returns the number of logical pages they map.
+    /// Returns the number of logical pages that the translation units map.
     pub(crate) fn lpns(&self) -> u32 {
         self.lpns
     }
@@ -191,19 +191,20 @@ impl TranslationPages {
         self.slots.of(unit) != NONE
     }
 
-    /// Counts a programmed unit in which this many entries are new on flash.
+    /// Counts a programmed unit in which `updated` entries are new to flash.
     #[inline]
     pub(super) fn count_updates(&mut self, updated: u32) {
         self.stats.entries_updated += u64::from(updated);
         self.stats.entries_programmed += u64::from(self.entries());
     }
 
-    /// Returns their log. Owners from [`TranslationPages::units`] on are parts of the directory.
+    /// Returns the log of the translation units. Owners from [`TranslationPages::units`] on are parts of the
+    /// directory.
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Returns where they are.
+    /// Returns the slots in which the translation units are.
     pub(crate) fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -229,7 +230,7 @@ impl TranslationPages {
         log.reclaim(&mut under, lun);
     }
 
-    /// Writes where the units are, and whether the directory on flash says so too.
+    /// Writes where the units are, and whether the directory on flash is out of date.
     pub(crate) fn save(&self, out: &mut Encoder) -> io::Result<()> {
         self.log.save(&self.slots, out)?;
         out.value(&self.gathering.stale)
@@ -255,8 +256,8 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to those of
-    /// `data`.
+    /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to the slots that
+    /// `data` gives.
     pub(crate) fn agree(&mut self, data: &Slots, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);

@@ -29,7 +29,7 @@ pub trait Policy: Sized + Clone + Debug {
     /// Makes the policy of `settings`, for this many translation pages.
     fn new(settings: &Settings, pages: u32) -> Self;
 
-    /// Checks what it needs of the settings.
+    /// Checks the settings on which it depends.
     ///
     /// # Errors
     /// [`Contradiction`] naming the key to change.
@@ -43,7 +43,8 @@ pub trait Policy: Sized + Clone + Debug {
         Some((bytes / u64::from(settings.ftl.entry_bytes)).clamp(1, settings.user_pages()) as u32)
     }
 
-    /// Returns the number of entries it can hold, if some of its mappings are elsewhere.
+    /// Returns the number of entries it can hold, which is below its capacity if it holds some mappings
+    /// elsewhere.
     fn entries(settings: &Settings) -> Option<u32> {
         Self::capacity(settings)
     }
@@ -107,12 +108,12 @@ pub trait Policy: Sized + Clone + Debug {
         }
     }
 
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the policy's own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
 
-    /// Returns a dirty entry of the translation page to be written back first while nothing is pending.
+    /// Returns a dirty entry of the translation page that is written back first while no request is pending.
     fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
         entries.any_dirty()
     }
@@ -124,19 +125,20 @@ pub trait Policy: Sized + Clone + Debug {
         true
     }
 
-    /// Takes the new place of an LPN that has no entry, if it has that mapping elsewhere.
+    /// Takes over the new slot of an LPN that has no entry, if the policy holds that mapping elsewhere; returns
+    /// whether it does.
     #[inline]
     fn absorb(&mut self, _lpn: u32, _page: u32) -> bool {
         false
     }
 
-    /// Whether it has all mappings of a translation page.
+    /// Whether it holds all mappings of a translation page.
     #[inline]
     fn holds(&self, _page: u32) -> bool {
         false
     }
 
-    /// Whether flash lacks an LPN's mapping that it has outside the entries.
+    /// Whether it holds, outside the entries, a mapping of an LPN that flash lacks.
     fn is_updated(&self, _lpn: u32) -> bool {
         false
     }
@@ -162,7 +164,7 @@ pub trait Policy: Sized + Clone + Debug {
         Ok(())
     }
 
-    /// Writes what it knows besides the entries.
+    /// Writes the policy's state apart from the entries.
     ///
     /// # Errors
     /// The output's error.
@@ -190,7 +192,7 @@ pub struct Cached<P: Policy> {
     pub(super) entries: Entries<P::Note>,
     pub(super) policy: P,
     capacity: Option<u32>,
-    /// Mappings without an entry that garbage collection has moved, by translation page.
+    /// For each translation page, how many mappings without an entry garbage collection has moved.
     moved: Vec<u32>,
     /// The pages that have moved mappings, in the order of the first move.
     moved_pages: Vec<u32>,

@@ -18,7 +18,7 @@ pub(super) struct Recency {
 }
 
 impl Recency {
-    /// Makes room for this many entries; without a bound it grows.
+    /// Makes room for this many entries; without a bound, the room grows as needed.
     pub(super) fn new(capacity: Option<u32>) -> Recency {
         let positions = 2 * capacity.unwrap_or(1024) as usize;
         Recency {

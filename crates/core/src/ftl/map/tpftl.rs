@@ -3,26 +3,26 @@
 //! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation in
 //! Flash Memory", EuroSys 2015 (TPFTL), as two public implementations have it (WiscSee's and one for FEMU).
 //!
-//! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8
-//! B ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the
-//! entries of a node by their own recency. A miss in a full cache evicts from the coldest node its least
-//! recent clean entry, else its least recent; if that is dirty, all dirty entries of the node are written
-//! with one read and program of the page (batch update), and only the victim leaves. Then the page is read
-//! once, for the missed entry and those prefetched: the rest of the request, up to the page's end; and, if
-//! selective prefetching is on, as many entries after the missed one as are cached right before it. Selective
-//! prefetching is off at first; a counter, +1 for a node that enters and -1 for one that leaves, turns it on
-//! at -3 and off at +3 and then begins at 0 again.
+//! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8 B
+//! ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the entries
+//! of a node by their own recency. A miss in a full cache evicts from the coldest node its least recent clean
+//! entry, else its least recent entry; if that is dirty, all dirty entries of the node are written with one
+//! read and program of the page (batch update), and only the victim leaves. Then the page is read once, for the
+//! missed entry and those prefetched: the rest of the request, up to the page's end; and, if selective
+//! prefetching is on, as many entries after the missed one as are cached right before it. Selective prefetching
+//! is off at first; a counter, +1 for a node that enters and -1 for one that leaves, turns it on at -3 and off
+//! at +3 and then begins at 0 again.
 //!
-//! Where the implementations differ, or nothing is said:
+//! Where the implementations differ, or the paper says nothing:
 //! - Recency is the number of the translation that touched an entry last; entries loaded together have the
 //!   number of the one that missed, and come in the order of their LPNs. If means are equal, the lower
 //!   translation page is the colder. (The one for FEMU has an LRU list of nodes instead.)
 //! - Every miss within a request prefetches, not only its first.
-//! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no more
-//!   is prefetched than fits. It may be the node of the missed entry.
+//! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no more is
+//!   prefetched than fits. The coldest node may be that of the missed entry.
 //! - A mapping that garbage collection moves is updated in the cache if it is there, which does not count as
 //!   an access; else on flash, together with the dirty entries of its node.
-//! - What a batch of the host's scheduler brings in evicts from as many nodes as necessary.
+//! - Prefetching for a batch of the host's scheduler evicts from as many nodes as necessary.
 
 use std::io;
 
@@ -49,7 +49,7 @@ pub const ENTRY_BYTES: u64 = 6;
 pub const NODE_BYTES: u64 = 8;
 /// Number of nodes that must enter to turn selective prefetching off, or leave to turn it on.
 const THRESHOLD: i32 = 3;
-/// The highest number of translations in a saved state: their numbers are added up.
+/// The most translations that a saved state may count: sums of their numbers must not overflow.
 const MOST_TOUCHES: u64 = 1 << 39;
 
 /// The mapping cache.
@@ -75,7 +75,7 @@ impl Default for Node {
 /// The nodes, and what is prefetched.
 #[derive(Clone, Debug)]
 pub struct Nodes {
-    /// Bytes; `None`: no bound.
+    /// Size of the cache in bytes; `None`: no bound.
     bytes: Option<u64>,
     nodes: Lru<Node>,
     /// Ids of the nodes as a binary heap, coldest first.
@@ -85,7 +85,7 @@ pub struct Nodes {
     dirty: u32,
     /// Translations so far.
     now: u64,
-    /// Nodes that entered less those that left, since selective prefetching was last turned on or off.
+    /// Nodes that entered minus nodes that left, since selective prefetching was last turned on or off.
     change: i32,
     selective: bool,
 }
@@ -104,7 +104,7 @@ impl Nodes {
         self.nodes.value_mut(node).place = place as u32;
     }
 
-    /// Moves a node to the place of its mean recency.
+    /// Moves a node to the place in the heap that its mean recency gives it.
     fn sift(&mut self, node: u32) {
         let mut place = self.nodes.value(node).place as usize;
         while place > 0 && self.colder(node, self.heap[(place - 1) / 2]) {
@@ -155,7 +155,7 @@ impl Nodes {
         self.count_node(-1);
     }
 
-    /// Returns how many entries of a page would fit.
+    /// Returns how many more entries of a page would fit.
     fn room(&self, entries: &Entries<u64>, page: u32) -> u32 {
         let Some(bytes) = self.bytes else { return u32::MAX };
         let node = u64::from(self.nodes.find(page) == NONE);
@@ -255,7 +255,8 @@ impl Policy for Nodes {
         self.sift(node);
     }
 
-    /// Returns the least recent clean entry of the node that is evicted from, else its least recent entry.
+    /// Returns the least recent clean entry of the node from which entries are evicted, else its least recent
+    /// entry.
     fn victim(&mut self, entries: &mut Entries<u64>) -> u32 {
         let Node { entries: list, dirty, .. } = *self.nodes.value(self.leaving);
         let mut id = list.tail;
@@ -294,7 +295,7 @@ impl Policy for Nodes {
         let mut room = self.make_room(entries, page, missing, context);
         let load = context.load(page);
         for each in lpn..end {
-            // Determined again, since entries have left.
+            // Looked up again, since entries may have left.
             if room > 0 && entries.slab.find(each) == NONE {
                 entries.insert(self, each, load);
                 room -= 1;
@@ -327,7 +328,7 @@ impl Policy for Nodes {
         self.room(entries, page) > 0
     }
 
-    /// Restores an entry that is noted with 0, since time has not begun.
+    /// Sets the saved note of an entry, which was noted with 0 when it came in, since time had not begun.
     fn restore(&mut self, entries: &mut Entries<u64>, id: u32, touched: u64) -> Result<(), Damage> {
         if touched > MOST_TOUCHES {
             return Damage::impossible(format!("a mapping was touched at {touched}"));

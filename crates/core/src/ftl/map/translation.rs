@@ -22,7 +22,7 @@ pub trait Translation: Sized {
     /// Whether it settles after each page written, even if nothing has moved.
     const SETTLES_ALWAYS: bool = false;
 
-    /// Returns the bytes of a translation unit.
+    /// Returns the size of a translation unit in bytes.
     fn unit_bytes(settings: &Settings) -> u32 {
         settings.flash.page_bytes
     }
@@ -41,7 +41,7 @@ pub trait Translation: Sized {
     /// Makes the cache of `settings`, for these translation units.
     fn new(settings: &Settings, space: &UnitSpace) -> Self;
 
-    /// Checks what it needs of the settings.
+    /// Checks the settings on which it depends.
     ///
     /// # Errors
     /// [`Contradiction`] naming the key to change.
@@ -84,7 +84,7 @@ pub trait Translation: Sized {
     /// Makes all mappings durable, if that is part of a host's flush.
     fn flush(&mut self, _context: &mut Context) {}
 
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the cache's own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }

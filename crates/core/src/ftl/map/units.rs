@@ -10,7 +10,7 @@
 //! - A NAND page is read once per flush for all of its units that have an update; they wait in RAM until they
 //!   are gathered. Only what is wanted of it crosses the bus, since the error correction covers each unit
 //!   separately.
-//! - A unit never written has no source; a page left part-full at the end of a flush is programmed.
+//! - A unit that was never written has no source; a page left part-full at the end of a flush is programmed.
 //! - Units are gathered in ascending order, so that neighbours stay neighbours.
 //! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
 //! - The directory is written (cause dir) when the log takes its last block, if units were programmed since
@@ -51,7 +51,8 @@ pub struct UnitSpace {
 }
 
 impl UnitSpace {
-    /// Returns the translation units of `unit` bytes, `gathered` into NAND pages or each a page by itself.
+    /// Returns the number and sizes of translation units of `unit` bytes, which are `gathered` into NAND pages
+    /// or are each a page of their own.
     pub fn new(settings: &Settings, unit: u32, gathered: bool) -> UnitSpace {
         let page = settings.flash.page_bytes;
         let entries = unit / settings.ftl.entry_bytes;
@@ -74,7 +75,7 @@ impl UnitSpace {
 /// When mapping flushes are due.
 #[derive(Clone, Debug)]
 pub struct Due {
-    /// NAND pages of data programmed after which it is due; `None`: never.
+    /// Number of programmed NAND pages of data after which a flush is due; `None`: never.
     amount: Option<u64>,
     counts_moved: bool,
     /// Pages programmed since the last flush, and the total at the last check.
@@ -99,7 +100,8 @@ impl Due {
         programs[Cause::Host] + programs[Cause::Pad] + moved
     }
 
-    /// Checks what has been programmed; returns whether a flush is due and no page of data is part-full.
+    /// Counts what has been programmed since the last check; returns whether a flush is due and no page of data
+    /// is part-full.
     #[inline]
     pub(crate) fn look(&mut self, context: &Context) -> bool {
         let total = self.total(&context.work.counts().programs);
@@ -114,12 +116,12 @@ impl Due {
         self.programmed = 0;
     }
 
-    /// Returns the NAND pages of data programmed since the last flush.
+    /// Returns the number of NAND pages of data programmed since the last flush.
     pub(super) fn programmed(&self) -> u64 {
         self.programmed
     }
 
-    /// Sets the NAND pages of data programmed since the last flush, from a saved state.
+    /// Sets the number of NAND pages of data programmed since the last flush, from a saved state.
     pub(super) fn set_programmed(&mut self, pages: u64) -> Result<(), Damage> {
         if pages > MOST_COUNTED {
             return Damage::impossible(format!("{pages} pages were programmed since the last mapping flush"));
@@ -170,7 +172,7 @@ impl Context<'_> {
         }
     }
 
-    /// Gathers a unit whose `updated` entries are new on flash into the page to be programmed next; its
+    /// Gathers a unit, in which `updated` entries are new to flash, into the page to be programmed next; its
     /// source is read together with those of the other units that are `wanted`.
     pub(super) fn gather(&mut self, unit: u32, updated: u32, wanted: impl Fn(u32) -> bool) {
         if self.pages.log.begins_page() {

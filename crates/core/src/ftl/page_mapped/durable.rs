@@ -1,5 +1,5 @@
-//! What a host makes durable besides the pages of its writes: trims, at a flush, and a page begun by a write
-//! with FUA.
+//! What a host makes durable besides the full pages of its writes: its trims, at a flush, and a page that a
+//! write with FUA has begun.
 
 use super::PageMapped;
 use crate::flash::{Cause, Work};
@@ -13,7 +13,7 @@ impl<T: Translation> PageMapped<T> {
             return;
         }
         // One chain: a trim page says that data is there, so the data must be there first. The loop starts at
-        // the end, since a collection may write some of them meanwhile.
+        // the end, since a collection may write some of the trim pages meanwhile.
         for at in (0..self.data.trim_pages_due()).rev() {
             if let Some(owner) = self.data.trim_page_due(at) {
                 self.data.trim_page_moves(&mut self.slots, owner);
@@ -25,8 +25,8 @@ impl<T: Translation> PageMapped<T> {
         self.data.trim_pages_written(work);
     }
 
-    /// Programs what a write with FUA has left in a page buffer; the spare area names its owner, so that the
-    /// mapping is found again.
+    /// Programs what a write with FUA has left in a page buffer; the spare area names the data's owner, so that
+    /// the mapping is found again.
     #[cold]
     pub(super) fn program_begun(&mut self, work: &mut Work) {
         if self.read_only || self.flaw == Flaw::PlainFua {

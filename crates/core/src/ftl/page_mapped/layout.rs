@@ -25,9 +25,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Divides the blocks: first what the data needs at least, then what the translation pages need, then
-    /// slack for both. Of what is left, translation pages get a sixteenth, or as much again as they need,
-    /// unless `ftl.translation_blocks` says how many they have.
+    /// Divides the blocks: first what the data needs at least, then what the translation pages need, then slack
+    /// for both. Of what is left, translation pages get a sixteenth or, if that is more, half as much again as
+    /// they need (but at most half of what is left), unless `ftl.translation_blocks` says how many they have.
     ///
     /// # Errors
     /// Blocks needed per LUN, and available blocks.
@@ -50,7 +50,7 @@ impl Layout {
         if needed > blocks {
             return Err((needed, blocks));
         }
-        // Trims take no room until there are some; then all units may end up on one LUN.
+        // Trims take no room until there are some; then all trim pages may end up on one LUN.
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
         let room = settings.ftl.power_safe && least(live + 2 * trim_pages(settings)) <= limit;
         let trim_pages = if room { trim_pages(settings) } else { 0 };
@@ -70,7 +70,7 @@ impl Layout {
     }
 }
 
-/// Returns the LPNs of a trim page: a bit each.
+/// Returns the number of LPNs that a trim page covers, with one bit for each.
 fn lpns_per_trim_page(settings: &Settings) -> u64 {
     u64::from(settings.ftl.logical_page_bytes) * 8
 }
@@ -84,7 +84,7 @@ pub(crate) fn keeps_trims<T: Translation>(settings: &Settings) -> bool {
     Layout::new::<T>(settings).is_ok_and(|layout| layout.trim_pages > 0)
 }
 
-/// Returns the blocks of each LUN that translation pages need.
+/// Returns the number of blocks that translation pages need on each LUN.
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
     let luns = u64::from(flash.luns());
@@ -126,7 +126,7 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     }
 }
 
-/// Checks that the placement of pages fits the rest.
+/// Checks that the placement of pages fits the other settings.
 fn placement(settings: &Settings) -> Result<(), Contradiction> {
     let Some(name) = &settings.ftl.placement else { return Ok(()) };
     let fail = |message| Err(Contradiction { key: "ftl.placement", message });

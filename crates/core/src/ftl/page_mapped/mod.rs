@@ -44,13 +44,13 @@ fn full_pool(settings: &Settings) -> BlockPool {
 #[derive(Clone, Debug)]
 pub struct PageMapped<T> {
     data: Log,
-    /// Where the data is.
+    /// The slots in which the data is.
     slots: Slots,
     pages: TranslationPages,
     pool: BlockPool,
     translation: T,
     read_modify_write: bool,
-    /// Whether a host's flush is a mapping flush, where the FTL has those.
+    /// Whether a host's flush is a mapping flush, if the FTL has mapping flushes.
     host_flush_mappings: bool,
     space: UnitSpace,
     lpns: u32,
@@ -65,7 +65,8 @@ pub struct PageMapped<T> {
     background: Option<GcBackground>,
     /// A deliberate defect, for tests.
     flaw: Flaw,
-    /// LPNs that a prefetch brings in, in the order of need, and the same as places in their page.
+    /// LPNs that a prefetch brings in, in the order in which they are needed; `seen` marks their places in the
+    /// translation page.
     missing: Vec<u32>,
     seen: Bits,
 }
@@ -125,13 +126,13 @@ impl<T: Translation> PageMapped<T> {
         };
         data.choose_lun(work);
         let mut under = Under { slots, pool, work };
-        // Whatever it has to program may move the cursor.
+        // What this programs may move the cursor.
         while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
             data.choose_lun(under.work);
         }
         let lun = data.write_lun(owner);
         if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
-            // The mapping has borrowed the block.
+            // The translation pages have borrowed the block.
             pages.reclaim(lun, under.pool, under.work);
         }
         data.append(&mut under, lun, owner, cause, &mut |lpn| moved(lpn, pages));
@@ -148,8 +149,8 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// Writes back everything that only RAM knows, so that reads find what they need, and from now on serves
-    /// only reads: a block is past its limit and has no successor.
+    /// Turns read-only, because a block is past its limit and has no successor: writes back everything that is
+    /// only in RAM, so that reads find what they need, and serves only reads from now on.
     #[cold]
     fn turn_read_only(&mut self, work: &mut Work) {
         if self.read_only {
@@ -249,7 +250,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     fn prefill(&mut self, mut lpns: &[u32], work: &mut Work) {
         self.slots.expect_data();
         let mut moved = Vec::new();
-        // If nobody follows them, most pages are put in place one right after another.
+        // If the translation pages need not be told, most pages are put in place many at a time.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
             let PageMapped { data, slots, pages, pool, .. } = self;

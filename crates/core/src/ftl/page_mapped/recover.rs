@@ -1,10 +1,10 @@
 //! Page-mapped FTLs and power cuts: what they keep on flash, and how they are rebuilt from it.
 //!
-//! The order is: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts,
-//! unless a trim page says that nothing up to it does ([`crate::ftl::log`]); erase torn blocks and restore
+//! The order is: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts, unless
+//! a trim page says that nothing written before it does ([`crate::ftl::log`]); erase torn blocks and restore
 //! the reserves; read the translation pages, and rewrite those that disagree with what was found, so that the
-//! mapping cache begins empty. Every step can be cut; the next recovery finds what it leaves like anything
-//! else.
+//! mapping cache begins empty. Every step can itself be cut; the next recovery treats what it leaves like any
+//! other state.
 
 use super::PageMapped;
 use super::room::{Room, Scan};
@@ -21,8 +21,8 @@ use crate::ftl::recovery::{Flaw, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, the changes
-/// of the media on the tape; those of later requests too.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the changes
+/// of the media onto the tape, and so do those of later requests.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,
@@ -96,7 +96,8 @@ impl<T: Translation> Survive for PageMapped<T> {
     }
 }
 
-/// Replaces the versions of user data by what is known without their spare areas: the entries on flash.
+/// Replaces the versions of user data by what is known without their spare areas: the entries of the
+/// translation pages on flash.
 fn without_scan(scan: &mut Scan, lpns: u32, per_page: u32, slots_per_page: u32, tape: &Tape, media: &Media) {
     for lpn in 0..lpns {
         let entries =

@@ -1,9 +1,9 @@
 //! Which blocks a page-mapped FTL erases after a power cut, so that it can go on.
 //!
-//! **Why recovery can always go on.** A LUN runs its steps in the order in which the FTL decided them, so a
-//! cut leaves each LUN with a prefix of its steps, and at most the next one torn. Outside a collection every
-//! log has its reserve of erased blocks. Within one, the copies have gone into open blocks and then, all others
-//! together, into at most one block of the reserve, and the victim is whole:
+//! **Why recovery can always go on.** A LUN runs its steps in the order in which the FTL decided them, so a cut
+//! leaves each LUN with a prefix of its steps, and at most the next one torn. Outside a collection every log
+//! has its reserve of erased blocks. During a collection, some copies have gone into open blocks and all the
+//! others into at most one block of the reserve, and the victim is intact:
 //!
 //! - if everything in the victim has been copied, it holds nothing that counts and is erased (the collection
 //!   is finished); so is a block whose erase was torn;
@@ -11,10 +11,10 @@
 //!   again and the block is erased (the collection is undone). A trim page in it was written for the
 //!   collection, and is undone with it: its data is still in the victim.
 //!
-//! Either way there is an erased block again without a copy, so a cut within recovery finds the same
+//! Either way there is an erased block again without any copying, so a cut within recovery finds the same
 //! situation. Torn pages and pages left over in a closed block are like invalid ones: the argument of
-//! [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether some closed block
-//! is gainful, and it is the reserve, whole again, that a collection writes to.
+//! [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether some closed block is
+//! gainful, and it is the reserve, whole again, that a collection writes to.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use crate::flash::media::{Kind, Media, Tape};
 use crate::ftl::log::{FoundBlock, Shape};
 use crate::ftl::recovery::{Flaw, Found, Seen, Version};
 
-/// What an FTL needs at least.
+/// What an FTL needs at least, to be able to go on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Erased blocks of each LUN, including spare and retired ones.
@@ -63,14 +63,14 @@ impl Room {
     }
 }
 
-/// What was found, and which of it counts. Owners are LPNs, trim pages and, after them, translation units.
+/// What was found, and which versions count. Owners are LPNs, trim pages and, after them, translation units.
 pub(super) struct Scan<'a> {
     /// What was found.
     pub found: Found,
     media: &'a Media,
     tape: &'a Tape,
     flaw: Flaw,
-    /// The version of each owner that counts.
+    /// For each owner, the version that counts.
     best: Vec<Option<Version>>,
     /// The owners that are trim pages.
     trim_pages: Range<u32>,
@@ -113,12 +113,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the version of a translation unit that counts.
+    /// Returns that version of a translation unit which counts, if any does.
     pub(super) fn unit(&self, unit: u32) -> Option<Version> {
         self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
 
-    /// Replaces what was found for an owner by a version.
+    /// Sets which version of an owner counts, whatever was found.
     pub(super) fn put(&mut self, lpn: u32, version: Option<Version>) {
         self.best[lpn as usize] = version;
     }
@@ -134,7 +134,7 @@ impl<'a> Scan<'a> {
         self.found.versions_of(self.trim_pages.clone()).iter().filter(|version| self.found.is_kept(version))
     }
 
-    /// Returns the number of slots of each block that count or are relied on.
+    /// Returns, for each block, how many of its slots count or are relied on.
     fn live(&self) -> Vec<u32> {
         let mut live = vec![0; self.found.blocks.len()];
         for version in self.relied().iter().chain(self.best.iter().flatten()) {
@@ -166,8 +166,8 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// Returns trim pages that are not the newest of their kind, but are still the only ones to say that some
-    /// data is void: the newest says that there was data again, which was lost in the cut.
+    /// Returns the versions of trim pages that are not the newest, but are still the only ones to say that some
+    /// data is void: the newest version says that there was data again, which was lost in the cut.
     pub(super) fn relied(&self) -> Vec<Version> {
         let newest = |trim: &Version| self.best[trim.owner as usize].is_some_and(|at| at.seq == trim.seq);
         let mut relied: Vec<Version> =
@@ -185,8 +185,8 @@ impl<'a> Scan<'a> {
                 self.give_up(block);
             }
         }
-        // First blocks whose erasure loses no trim page: undoing a collection elsewhere may bring older trim
-        // pages into force again.
+        // First come blocks whose erasure loses no trim page: undoing a collection elsewhere may bring older
+        // trim pages into force again.
         for last in [false, true] {
             for lun in 0..media.luns() {
                 self.make_room_on(media.of_lun(lun), room, last)
@@ -210,8 +210,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses as many of a LUN's blocks as it lacks; unless it is the `last` time, it may still lack some
-    /// afterwards.
+    /// Chooses as many of a LUN's blocks as it lacks erased ones; unless it is the `last` time, it may still
+    /// lack some afterwards.
     fn make_room_on(&mut self, lun: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
         loop {
             let [erased, data, _] = self.count(lun.clone());
@@ -227,8 +227,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses a block of a range, with `kind` of one log: one with nothing that counts, or the destination
-    /// of a collection that is undone. Only the last time may it hold trim pages that do not count.
+    /// Chooses a block of a range (with `kind`, a block of that log): one with nothing that counts, or the
+    /// destination of a collection that is undone. Only the `last` time may it hold trim pages that do not
+    /// count.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -248,7 +249,7 @@ impl<'a> Scan<'a> {
         among.filter(|&block| !blocks[block as usize].is_erased() && of_log(block)).collect()
     }
 
-    /// Returns how many blocks are erased, hold data, and hold translation pages.
+    /// Returns the numbers of blocks that are erased, that hold data, and that hold translation pages.
     fn count(&self, among: Range<u32>) -> [u32; 3] {
         let mut counts = [0; 3];
         for seen in &self.found.blocks[among.start as usize..among.end as usize] {
@@ -269,7 +270,7 @@ impl<'a> Scan<'a> {
 
     /// Undoes a collection that was cut, so that the originals count again: the block programmed last, among
     /// those concerned, holds nothing but copies and trim pages written for the collection. In a log of
-    /// translation units that spans the LUNs, others may have been programmed meanwhile.
+    /// translation units that spans the LUNs, other blocks may have been programmed meanwhile.
     fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let seen = |block: &u32| self.found.blocks[*block as usize];
         let mut held = self.held(among, wanted);
@@ -282,15 +283,15 @@ impl<'a> Scan<'a> {
         }
         let undone = |&block: &u32| Some((block, self.others(seen(&block).kind?, block)?));
         let (block, others) = held.iter().find_map(undone)?;
-        // A trim page in the block that is relied on is a copy, or was written for the collection: then
-        // nothing that relies on it has been erased.
+        // If a trim page in the block is relied on, it is a copy or was written for the collection; in the
+        // latter case, nothing that relies on it has been erased.
         for (owner, other) in others {
             self.best[owner as usize] = other;
         }
         Some(block)
     }
 
-    /// Returns the originals of everything that counts in a block, if all have one.
+    /// Returns the originals of everything that counts in a block, if everything has one.
     fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
         let elsewhere =
             |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);

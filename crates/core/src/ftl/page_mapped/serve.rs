@@ -37,7 +37,7 @@ impl<T: Translation> PageMapped<T> {
         self.append(lpn, cause, work);
     }
 
-    /// Reads, charged to a cause.
+    /// Reads the pages of a request, charged to `cause`; returns the number of misses.
     #[inline]
     pub(super) fn read_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
         let end = request.first + request.pages;
@@ -52,12 +52,12 @@ impl<T: Translation> PageMapped<T> {
                 read_up_to = lpn + count;
             }
         }
-        // Evicted mappings are programmed too.
+        // Reads can wear out blocks too, since they evict mappings, which are programmed.
         self.look_for_exhaustion(work);
         misses
     }
 
-    /// Writes, charged to a cause.
+    /// Writes the pages of a request, charged to `cause`; returns the number of misses.
     #[inline]
     pub(super) fn write_for(&mut self, request: Pages, cause: Cause, work: &mut Work) -> u32 {
         let mut misses = 0;
@@ -155,7 +155,8 @@ impl<T: Translation> Serve for PageMapped<T> {
         let first = u64::from(page) * u64::from(self.pages.entries());
         let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
         for need in needs {
-            // A request may begin before the page of its batch, if another was merged to its front.
+            // A request may begin before the page of its batch, if another request was merged into it at its
+            // front.
             for lpn in need.first.max(first as u32)..end.min(need.first + need.pages) {
                 let entry = lpn - first as u32;
                 if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {
@@ -165,7 +166,7 @@ impl<T: Translation> Serve for PageMapped<T> {
             }
         }
         if !self.missing.is_empty() {
-            // The directory shows that a unit was never written.
+            // If a unit was never written, the directory shows it, and nothing is read.
             self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let missing = std::mem::take(&mut self.missing);

@@ -1,9 +1,9 @@
-//! Placement: which front of its LUN takes a page. A front is an open block of a class of data.
+//! Placement: which front of its LUN takes a page. A front is a class of data with an open block of its own.
 //!
-//! A [`crate::ftl::log::Log`] of user data asks its placement for the front of every page that it writes or copies,
-//! and tells it of every version that becomes invalid. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a
-//! type that implements [`Placement`], and one line in the registry below. Where all pages share one front nobody is
-//! asked. [`crate::ftl::log`] says why a LUN with several open blocks can always collect its garbage.
+//! A [`crate::ftl::log::Log`] of user data asks its placement for the front of every page that it writes or copies, and
+//! tells it about every version that becomes invalid. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a
+//! type that implements [`Placement`], and one line in the registry below. Where all pages share one front, no
+//! placement is asked. [`crate::ftl::log`] says why a LUN with several open blocks can always collect its garbage.
 
 use std::fmt::Debug;
 
@@ -11,15 +11,15 @@ use crate::config::parts::{dispatch, registry};
 use crate::flash::Cause;
 use crate::util::Stat;
 
-/// The placement that nobody asks.
+/// The name of the placement that is never asked, since all pages share one front.
 pub const ONE: &str = "one";
 
-/// What a placement needs of the log.
+/// What a placement needs from the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// Whether fronts are the speeds of blocks; such a placement is asked only in a run.
     pub speeds: bool,
-    /// Whether the log keeps when each page was written, and tells ages.
+    /// Whether the log keeps when each page was written, and passes their ages on.
     pub ages: bool,
 }
 
@@ -28,7 +28,7 @@ impl Needs {
     pub const NOTHING: Needs = Needs { speeds: false, ages: false };
 }
 
-/// The most fronts of a LUN: sets of them are machine words.
+/// The most fronts of a LUN: they and the block set aside must fit in a 64-bit word, one bit for each.
 pub const MOST_FRONTS: u32 = 63;
 
 /// What a placement is made for.
@@ -49,12 +49,13 @@ pub struct Page {
     pub lpn: u32,
     /// Why it is programmed: [`Cause::Host`] and [`Cause::Pad`] are writes, all others copies.
     pub cause: Cause,
-    /// Stream of the request; 0 without one, and of copies.
+    /// Stream of the request; 0 if it has none, and for copies.
     pub stream: u16,
-    /// Of a write: how long the version that it replaces was valid. Of a copy: how long ago it was written. In writes
-    /// of the log; `u64::MAX` without such a version, and if ages are not kept ([`Needs::ages`]).
+    /// Of a write: how long the version that it replaces was valid. Of a copy: how long ago its data was written.
+    /// Counted in writes of the log; `u64::MAX` if there is no such version, or ages are not kept ([`Needs::ages`]).
     pub age: u64,
-    /// Of a copy, or of a write that replaces a version: the front of the block in which that lies.
+    /// Of a copy, or of a write that replaces a version: the front of the block in which the present version
+    /// lies.
     pub from: Option<u32>,
     /// Whether requests behind this one wait for the LUN.
     pub hurried: bool,
@@ -84,19 +85,21 @@ dispatch! {
 
     /// Makes the placement of these keys.
     fn new(keys: &Own, space: Space);
-    /// Returns the fronts of a LUN, at most [`MOST_FRONTS`]; a constant, whatever the space. Placements by speed have
-    /// as many as there are speeds.
+    /// Returns the number of fronts of a LUN, at most [`MOST_FRONTS`], which must not depend on the space. Placements
+    /// by speed have as many fronts as there are speeds.
     fn fronts(self: &Self) -> u32 = { 1 };
-    /// Returns the front of a page. By speed, `blocks` are those to choose among, and copies are asked for together.
+    /// Returns the front of a page. A placement by speed chooses among `blocks`, and is asked about the copies of a
+    /// collection together.
     fn front(self: &mut Self, page: Page, blocks: @Writable) -> u32;
-    /// Called when a version in this front becomes invalid after `age`: its page is trimmed, or written next.
+    /// Called when a version in this front becomes invalid after `age`: its page is trimmed, or about to be
+    /// written.
     fn invalidated(self: &mut Self, lpn: u32, front: u32, age: u64) = {};
-    /// Called when a block of this front is collected, which was opened `age` writes of the log ago.
+    /// Called when a block of this front, opened `age` writes of the log ago, is collected.
     fn collected(self: &mut Self, front: u32, age: u64) = {};
-    /// Returns what it must not forget when the device is saved.
+    /// Returns the state that must be kept when the device is saved.
     fn save(self: &Self) -> Vec<u64> = { Vec::new() };
-    /// Takes back what was saved; returns whether that can be its own.
+    /// Restores the saved state; returns whether that can be a state of this placement.
     fn load(self: &mut Self, saved: &[u64]) -> bool = { saved.is_empty() };
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the placement's own figures; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }

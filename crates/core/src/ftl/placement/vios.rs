@@ -1,16 +1,17 @@
-//! VIOS: which block takes a page goes by the speed of blocks.
+//! VIOS: the speed of blocks decides which of them takes a page.
 //!
 //! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and
 //! erased ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the
-//! fastest, any other write and every copy of garbage collection takes what `device.unhurried` says: the
-//! slowest, or the one next in order. A full block leaves the order, an erased one returns at its new place.
+//! fastest block; any other write and every copy of garbage collection takes what `device.unhurried` says: the
+//! slowest, or the one next in order. A full block leaves the order; an erased one returns to it at its new
+//! place.
 //!
-//! **In order** means: a block until it is full, then the writable one that was erased first. What hurried
-//! writes have begun is among them.
+//! **In order** means: a block is filled to its end, then comes the writable one that was erased first. Blocks
+//! that hurried writes have begun are among the writable ones.
 //!
-//! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which have a block: the
-//! paper's red-black tree, with every operation in constant time. Among equally fast blocks a partly written one goes
-//! first, then the one erased first; so each speed has at most one partly written block on a LUN.
+//! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which speeds have a block:
+//! this replaces the paper's red-black tree, with every operation in constant time. Among equally fast blocks a partly
+//! written one goes first, then the one erased first; so each speed has at most one partly written block on a LUN.
 //!
 //! Interpretation: the paper's unhurried write takes "a slower block", which need not be the slowest one.
 
@@ -36,7 +37,8 @@ section! {
 #[derive(Clone, Debug)]
 pub(super) struct Vios {
     unhurried: Unhurried,
-    /// By LUN, where blocks are taken in order: the front whose block is filled, that block and its place.
+    /// For each LUN, if blocks are taken in order: the front whose block is being filled, that block, and its
+    /// place in the order.
     filled: Vec<(u32, (u32, u32))>,
 }
 
@@ -57,7 +59,8 @@ impl Placement for Vios {
         }
         let filled = &mut self.filled[page.lun as usize];
         if fronts >> filled.0 & 1 == 0 || blocks.first(filled.0) != filled.1 {
-            // Each front has at most one partly written block, which was erased before its others.
+            // Each front has at most one partly written block, which was erased before the front's other
+            // blocks.
             let writable = (0..u64::BITS).filter(|front| fronts >> front & 1 != 0);
             let first = writable.min_by_key(|&front| blocks.first(front).1).expect("some front has a block");
             *filled = (first, blocks.first(first));
