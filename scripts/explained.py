@@ -222,7 +222,7 @@ def coop(folder: Path) -> alt.TopLevelMixin:
 
 
 FLUSH = (34.0, 80.0)
-"""When the first flush is under way, and its writes are caught up with, ms."""
+"""The stretch drawn, ms: the first flush, and then the writes that waited for it."""
 
 
 def msftl(folder: Path) -> alt.TopLevelMixin:

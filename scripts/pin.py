@@ -256,8 +256,8 @@ REPLAYS = [
 
 
 def write_inputs(folder: Path) -> None:
-    """Writes the files that workloads name: a trace with flushes, FUA and trims, the first of ours, fio's
-    jobs.
+    """Writes the files that workloads name: a trace with flushes, FUA and trims, the first requests of the
+    shipped trace, and fio jobs.
     """
     draw = random.Random(12)
     lines, now = ["time_ns,op,offset,size"], 0
