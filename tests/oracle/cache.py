@@ -6,7 +6,7 @@ Every cache answers the same five questions:
 - ``translate(lpn, dirties, rest)``  look the entry up, fetching it if it is missing; True for a hit.
   ``rest``: what the request translates next, as far as a miss may load it
 - ``prefetch(lpns)``   bring in those of these entries, all of one translation page, that are missing, with
-one read; True if there was a read
+  one read; True if there was a read
 - ``flush_one()``      background write-back of one translation page; True if one was dirty
 - ``snapshot()``       a frozen copy that answers ``cached``
 
