@@ -191,7 +191,7 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
 
 
 def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
-    """Writes a recording's csv as Parquet, as `trace convert` does, with its column of outstanding requests."""
+    """Writes a recording's csv as Parquet, as `trace convert` does, with the column `outstanding`."""
     import polars as pl
 
     numbers = dict.fromkeys(("offset", "size"), pl.UInt64)

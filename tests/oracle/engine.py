@@ -155,7 +155,7 @@ def command_line(
 
 
 def run(settings: Settings, trace: Sequence[Record], check: bool = False) -> tuple[list[Row], dict[str, int]]:
-    """Does the same as `command_line`, but in this process, through ``import ftlab``, which is much faster."""
+    """Does the same as `command_line` in this process, through ``import ftlab``, which is much faster."""
     import ftlab
 
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ def fallocate(file: int, mode: int, offset: int, length: int) -> None:
 
 
 class Fsx:
-    """A file, and its expected content; with `fixed`, one whose size cannot change and that cannot be mapped."""
+    """A file, and its expected content. With `fixed` it cannot change its size or be mapped."""
 
     def __init__(self, path: Path, seed: int, most: int = 256 << 10, *, fixed: bool = False) -> None:
         self.path = path

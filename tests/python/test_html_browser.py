@@ -244,7 +244,7 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
 
 
 def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> None:
-    """Trims have no latency, and flushes of nothing have no mappings: everything is empty, but nothing fails."""
+    """Trims have no latency, and flushes of nothing have no mappings: all is empty, but nothing fails."""
     trims = {
         **WORKLOAD,
         **MEASURED,

@@ -125,7 +125,7 @@ class Account:
 
 @contextmanager
 def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Starts a device with its flash in `directory`; yields it and its message. The caller ends the device."""
+    """Starts a device with its flash in `directory`; yields it and its message. The caller ends it."""
     path = directory / "live.sock"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments, "--media", str(directory / "m.nand")]
     with subprocess.Popen(

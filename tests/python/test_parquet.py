@@ -133,7 +133,7 @@ def test_fua_goes_through_every_layout_of_ftlab(cli: Cli) -> None:
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float64()])
 def test_flags_of_others(tmp_path: Path, kind: pa.DataType) -> None:
-    """Unknown bits are ignored, and so are FUA on anything but a write, and flags that are not whole numbers."""
+    """Unknown bits are ignored, and so is FUA on anything but a write, and flags of another type."""
     rows = {"ts_ns": [0, 1, 2], "op": [0, 1, 1], "offset": [0, 0, 0], "size": [512, 512, 512]}
     columns = {name: pa.array(values, pa.int64()) for name, values in rows.items()}
     path = tmp_path / "other.parquet"
@@ -281,7 +281,7 @@ def read(path: Path, rows: int) -> list[tuple[int, str, int, int]]:
 
 
 def expected(table: pa.Table) -> list[tuple[int, str, int, int]]:
-    """Returns the requests that the rows of a table mean: in order of their stamps, without those of size 0."""
+    """Returns the requests that a table's rows mean: in order of their stamps, without those of size 0."""
     found: list[tuple[int, str, int, int]] = []
     for row in sorted(table.to_pylist(), key=lambda row: row["ts_ns"]):
         flags = row["flags"] or 0
