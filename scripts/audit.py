@@ -1,6 +1,6 @@
-"""Licences and known advisories of what ftlab is built from: the packages of its lock files.
+"""Licences and known advisories of what ftlab is built from: the packages in its two lock files.
 
-Those are Cargo.lock and requirements.lock.
+The lock files are Cargo.lock and requirements.lock.
 
 Licences come from the packages themselves and are checked against ALLOWED; that needs no network except what
 cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks PyPI's own
@@ -42,24 +42,24 @@ CLASSIFIED = {
     "Apache Software License": "Apache-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
-"""Equivalents in older metadata."""
+"""SPDX identifiers of licences, by their names in older metadata."""
 
 STATED = {
     **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
     **dict.fromkeys(("perfetto", "tzdata"), "Apache-2.0"),
     "pyright": "MIT",
-    # The package, and axe in it.
+    # The package's own, and that of axe in it.
     "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",
 }
-"""For packages whose metadata has free text: read by hand from what they ship."""
+"""Licences of packages whose metadata has free text, read by hand from what they ship."""
 
 ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
 """Where cargo-deny keeps its data."""
 
 
 def allowed(expression: str) -> bool:
-    """Whether an SPDX expression can be met with what is allowed."""
+    """Whether allowed licences satisfy an SPDX expression."""
     terms = re.sub(
         r"\b(?!AND\b|OR\b)[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.+-]+)?",
         lambda found: str(found[0] in ALLOWED),
@@ -81,11 +81,13 @@ def crates() -> Iterator[tuple[str, str]]:
 
 
 def distributions() -> Iterator[tuple[str, str]]:
-    """Returns the same for every Python package of the lock file that is installed here."""
+    """Returns name with version, and licence, of every Python package of the lock file that is installed
+    here.
+    """
     for line in (ROOT / "requirements.lock").read_text().splitlines():
         if not line or line.startswith(("#", " ")):
             continue
-        # Hashes follow.
+        # A backslash continues the line with hashes.
         requirement = Requirement(line.removesuffix("\\"))
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue

@@ -64,7 +64,9 @@ class Account:
     """Pieces that were never inserted: (time, op, first sector, sectors)."""
 
     def submit(self, time_ns: int, op: str, sector: int, sectors: int) -> None:
-        """Notes that a piece is submitted; one before it in the same place has joined a waiting request."""
+        """Notes that a piece is submitted; an earlier one in the same place must have joined a waiting
+        request.
+        """
         before = self.waiting.pop((op, sector), None)
         if before is not None:
             self.joined.append((before[0], op, sector, before[1]))
@@ -153,7 +155,7 @@ def pages(requests: Iterable[Request], ops: str) -> set[int]:
 
 
 def facts(recording: Recording) -> dict[str, object]:
-    """Returns what describes the recording, by name, for people."""
+    """Returns figures that describe the recording to people, by name."""
     requests = recording.requests
     of = {op: [request for request in requests if request[1] == op] for op in "RWTF"}
     size = {op: sum(request[3] for request in of[op]) for op in "RWT"}

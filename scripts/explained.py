@@ -1,7 +1,8 @@
 """Draws the pictures of the explaining pages: ``python scripts/explained.py [NAME...]``, or `make picture`.
 
-Each is drawn from runs that take seconds, of a trace or a configuration that is on its page. They are SVG on
-a white ground, which suits both themes of the site, and narrow, so that their text is legible on a telephone.
+Each picture is drawn from runs that take seconds, of a trace or a configuration that is on its page. They are
+SVG on a white ground, which suits both themes of the site, and narrow, so that their text is legible on a
+telephone.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from pages import DOCS, ROOT, files
 from timelines import Slice, Trace
 
 WIDTH = 400
-"""Of the plot, pixels; with its labels a picture has about 480."""
+"""Width of the plot, pixels; with its labels a picture has about 480."""
 
 ORANGE, PINK, SKY, GREEN, RED, BLUE = COLOURS["light"][1:7]
 DARK = (RED, BLUE)
-"""Colours that bear white text."""
+"""Colours on which text is white."""
 
 LEGEND = alt.Legend(title=None, orient="bottom", columns=3, symbolType="square")
 GRID = NEUTRAL["light"]["grid"]
@@ -150,7 +151,7 @@ SPEEDS = {
     "to 420 us": (420, ORANGE),
     "longer": (10**9, RED),
 }
-"""Programs by the most that they take, with a colour each."""
+"""Classes of programs: the longest time of each, us, and its colour."""
 
 
 def vios(folder: Path) -> alt.TopLevelMixin:
@@ -172,13 +173,14 @@ BEGIN, SPAN = 42, 3
 """The stretch of the benchmark that is drawn, s."""
 
 FILE = range(94, 222)
-"""Flash blocks in which the benchmark's file lies."""
+"""Logical blocks in which the benchmark's file lies."""
 
 
 def coop(folder: Path) -> alt.TopLevelMixin:
-    """Draws which blocks of a file are written when, and which of these writes meet a merge.
+    """Draws which blocks of a file are written when, and during which of these writes a merge takes place.
 
-    The copies of a merge have the page of the write that needs it.
+    The copies of a merge carry the LPN of the write that caused the merge, so they are drawn in that write's
+    block.
     """
     host, merge = colours = {"pages of the host": CAUSES["host"], "copies of a merge": CAUSES["merge"]}
     config, window = ROOT / "workloads" / "coop" / "sysbench-4KiB.toml", f"{BEGIN}s:{BEGIN + SPAN}s"
@@ -197,7 +199,7 @@ def coop(folder: Path) -> alt.TopLevelMixin:
             begin, end = one.begin / 1e9 - BEGIN, one.end / 1e9 - BEGIN
             if not areas or areas[-1]["block"] != number - FILE.start:
                 areas.append({"block": number - FILE.start, "begin": begin, "kind": host})
-            # Pages that the host writes amid the copies of a merge are part of its time.
+            # Pages that the host writes amid the copies of a merge count as part of the merge.
             if one.args["cause"] == "merge":
                 areas[-1]["kind"] = merge
             # Large enough to be seen: three blocks, and a pixel and a half.
@@ -220,7 +222,7 @@ def coop(folder: Path) -> alt.TopLevelMixin:
 
 
 FLUSH = (34.0, 80.0)
-"""When the first flush is under way, and its writes are caught up with, ms."""
+"""The stretch drawn, ms: the first flush, and then the writes that waited for it."""
 
 
 def msftl(folder: Path) -> alt.TopLevelMixin:
@@ -289,7 +291,7 @@ PICTURES: dict[str, Callable[[Path], alt.TopLevelMixin]] = {
     "msftl": msftl,
     "time": time,
 }
-"""What draws `docs/images/how-NAME.svg`."""
+"""The functions that draw `docs/images/how-NAME.svg`, by NAME."""
 
 
 def svg(chart: Any) -> str:

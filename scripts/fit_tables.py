@@ -18,7 +18,7 @@ from ftlab.units import percent, significant
 
 RATIOS = ("_ratio", "_mix")
 HIDDEN = ("requests", "reads", "writes", "trims", "read_size_mix", "write_size_mix")
-"""Counts are met exactly, mixes have no single target."""
+"""Counts, which are met exactly, and mixes, which have no single target."""
 
 
 def cell(name: str, found: dict[str, Any]) -> str:

@@ -48,7 +48,9 @@ _ROW = np.dtype([("time_us", "<u8"), ("volume", "<u4"), ("op", "u1"), ("offset",
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int) -> int:
-    """Writes a trace in Alibaba's layout; returns its requests. Volumes have loads of 1, 1/2, 1/3, ..."""
+    """Writes a trace in Alibaba's layout; returns its requests. The nth volume's load is in proportion to
+    n^-0.7.
+    """
     draw = random.Random(seed)
     weights = [1 / (rank + 1) ** 0.7 for rank in range(volumes)]
     parts = [
@@ -67,7 +69,7 @@ def cloud(path: Path, volumes: int, requests: int, seed: int) -> int:
 
 
 def _volume(number: int, requests: int, draw: random.Random) -> np.ndarray[Any, Any]:
-    """Returns the requests of one volume: some model with its own seed, from some moment on."""
+    """Returns the requests of one volume: a random model with a seed of its own, from a random moment on."""
     keys = {"workload.synthetic.requests": str(requests), "seed": str(draw.randint(1, 10**6))}
     config = load(str(draw.choice(MODELS)), [Override(key, key, value) for key, value in keys.items()])
     start_us = draw.randint(0, 60_000_000)
@@ -105,7 +107,7 @@ def main() -> None:
 def _timed(folder: Path, requests: int, *command: str) -> None:
     """Runs a command, and prints its cost."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    # Measures its own peak, since the kernel's count for children begins at ours.
+    # The command measures its own peak, since the kernel's count for children begins at ours.
     script = (
         "import sys, pathlib; from ftlab.cli import call; status = call(sys.argv[1:]);"
         "print(pathlib.Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0], file=sys.stderr);"

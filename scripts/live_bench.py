@@ -76,7 +76,7 @@ def compare(
     for operation, depth in jobs:
         measured: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
         for number in range(options.pairs):
-            # The machine may be warmer for the one that comes second.
+            # The machine may be warmer for the server that comes second.
             for name in sorted(servers, reverse=number % 2 == 1):
                 measured[name].append(fio(servers[name], operation, depth, options.seconds))
         for name, runs in measured.items():

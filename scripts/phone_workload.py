@@ -42,7 +42,7 @@ def drop_from_page_cache(path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a whole file and leaves it to the kernel when it reaches the device."""
+    """Writes a whole file; the kernel decides when it reaches the device."""
     path.write_bytes(data)
 
 
@@ -61,7 +61,9 @@ def log_uniform(rng: random.Random, low: int, high: int) -> int:
 
 
 def popular(rng: random.Random, count: int) -> int:
-    """Returns a number below count; small numbers are popular (an eighth of them draws half)."""
+    """Returns a number below count; small numbers are popular (the least eighth of them gets half of the
+    draws).
+    """
     return int(count * rng.random() ** 3)
 
 

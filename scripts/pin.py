@@ -252,12 +252,12 @@ REPLAYS = [
     {"kind": "fast", "host": "coop", "awareness": "none"},
     {"kind": "msftl", "flush": "amount", "chips": "1x2", "suspend": "program-erase", "depth": "8"},
 ]
-"""What each recorded trace is replayed with."""
+"""The settings with which each recorded trace is replayed."""
 
 
 def write_inputs(folder: Path) -> None:
-    """Writes the files that workloads name: a trace with flushes, FUA and trims, the first of ours, fio's
-    jobs.
+    """Writes the files that workloads name: a trace with flushes, FUA and trims, the first requests of the
+    shipped trace, and fio jobs.
     """
     draw = random.Random(12)
     lines, now = ["time_ns,op,offset,size"], 0
@@ -282,7 +282,7 @@ class Pins:
     """The cases and what runs them."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the pins; ``folder`` takes inputs and outputs."""
+        """Writes the input files to ``folder``, which also takes the outputs, and lists the axes."""
         write_inputs(folder)
         self.folder = folder
         self.axes = axes(folder)
@@ -400,7 +400,9 @@ class Pins:
     def completed(
         self, wanted: dict[str, str], free: dict[str, list[str]], pairs: set[Any], draw: random.Random
     ) -> Case | None:
-        """Returns a case with these values that runs, the other values drawn so that they cover much."""
+        """Returns a case with these values that runs, its other values drawn so that it covers many of
+        ``pairs``.
+        """
         drawn = [
             {axis: draw.choice(values) for axis, values in free.items()} | wanted
             for _ in range(8 if pairs else 1)
@@ -419,7 +421,7 @@ class Pins:
             values[changed[0]] = free[changed[0]][0]
 
     def runs(self, case: Case) -> bool:
-        """Whether the values fit together; power cuts take a trace or make their own requests."""
+        """Whether the values fit together; runs with power cuts replay a trace or make their own requests."""
         if dict(case).get("mode") == "crash" and dict(case).get("workload") in LIVE:
             return False
         try:
@@ -445,7 +447,7 @@ def stripped(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def fields_hash(result: dict[str, Any]) -> str:
-    """Returns four digits for each field at the top."""
+    """Returns four digits for each field at the top level."""
     texts = [json.dumps([key, value], sort_keys=True) for key, value in result.items()]
     return "".join(hashlib.sha256(text.encode()).hexdigest()[:4] for text in texts)
 
@@ -522,7 +524,7 @@ def check(pins: Pins, path: Path, *, short: bool, against: str | None) -> int:
 
 
 def write(pins: Pins, path: Path, *, more: bool) -> None:
-    """Hashes the cases of a file, and those that it lacks."""
+    """Hashes the cases of a file and, with ``more``, cases that it lacks."""
     known = read_pins(path, pins) if path.exists() else {}
     cases = [*known, *(pins.complete([*known]) if more or not known else ())]
     here = [case for case in cases if not pins.absent(case)]

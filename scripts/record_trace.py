@@ -102,7 +102,9 @@ def unmount(folder: Path) -> None:
 
 
 def loop_device(stack: contextlib.ExitStack, image: Path) -> tuple[str, bool]:
-    """Attaches the image to a free loop device and sets its queue; returns its path and direct I/O."""
+    """Attaches the image to a free loop device and sets its queue parameters; returns the device's path and
+    whether it uses direct I/O.
+    """
     direct = True
     try:
         device = command("losetup", "--find", "--show", "--direct-io=on", str(image))

@@ -135,7 +135,7 @@ class Equality:
 
 
 MODEL_REQUESTS = {1: 8000, 16: 2000}
-"""Compared with the event model, by the most pages of a request."""
+"""How many requests are compared with the event model, by the most pages of a request."""
 
 
 def completions() -> Iterator[Equality]:
@@ -173,7 +173,7 @@ def counters() -> Iterator[Equality]:
 
 
 def differ(have: list[int], wanted: list[int]) -> int:
-    """Returns how many of these differ."""
+    """Returns how many of the figures differ."""
     return sum(one != other for one, other in zip(have, wanted, strict=True))
 
 
@@ -193,7 +193,7 @@ def timing_rows() -> Iterator[tuple[str, bool]]:
 
 
 def shown(value: float, digits: int) -> str:
-    """Returns a figure with its digits."""
+    """Returns a figure with this many decimals."""
     return f"{value:,.{digits}f}"
 
 

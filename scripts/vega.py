@@ -21,7 +21,7 @@ from ftlab.html.page import bundle
 
 HTML = Path(__file__).resolve().parents[1] / "python" / "ftlab" / "html"
 NOT_BUNDLED = ("yargs", "commander", "iconv-lite", "rw", "vega-typings", "@types/geojson", "@types/estree")
-"""Dependencies of their command lines, and types."""
+"""Dependencies that only their command lines need, and packages of types."""
 
 
 def licences(modules: Path) -> str:

@@ -69,7 +69,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 if not TYPE_CHECKING:
-    # Type checkers know exactly the names imported above.
+    # Hidden from type checkers, which thus know exactly the names imported above.
 
     def __getattr__(name: str) -> object:
         """Loads the module of a name."""

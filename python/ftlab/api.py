@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _workload(arguments: Mapping[str, Any]) -> tuple[dict[str, Scalar], MakeChunks | None]:
-    """Returns the short keywords that a call gave, and the rows of a trace in memory."""
+    """Returns the shorthand keywords given in a call, and the rows of its trace if that is in memory."""
     given = {name: arguments[name] for name in SHORTHANDS if arguments[name] is not None}
     trace = given.get("trace")
     if trace is None or isinstance(trace, (str, os.PathLike)):
@@ -65,7 +65,7 @@ def run(
         speed: divide arrival times by this.
         repeat: replay the trace this many times.
         replay: ``"open"`` (recorded times) or ``"closed"`` (queue kept full).
-        seed: of every random stream.
+        seed: the seed of every random stream.
         set: overrides by dotted key, ``{"host.scheduler": "map+"}``. Sizes are text (``"16KiB"``) or a
             whole number of bytes, times are text (``"350us"``).
         collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
@@ -76,12 +76,12 @@ def run(
             beginning of the run, up to a million events.
         progress: called about every 50 ms with the requests done so far; False stops the run
             with `KeyboardInterrupt`.
-        preconditioning: the same while the device is preconditioned, with the pages written, the
-            rounds and the write amplification of the last one (None before the first).
+        preconditioning: called in the same way while the device is preconditioned, with the pages written,
+            the rounds done and the write amplification of the last round (None before the first).
         save_state: file that takes the state of the device at time 0.
         load_state: file that such a state comes from, instead of preconditioning; the result is
             the same except for the engine block.
-        overrides: more of them; two underscores stand for the dot (``host__scheduler="map+"``).
+        overrides: further keys to set; two underscores stand for the dot (``host__scheduler="map+"``).
 
     Raises:
         UserError: the configuration or the trace is at fault; the text says where.

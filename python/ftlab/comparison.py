@@ -53,7 +53,9 @@ class Plan:
         return [(_label(variant), variant.config) for variant in self.variants]
 
     def ignored(self) -> dict[str, list[tuple[str, str]]]:
-        """Returns the keys that the user set or varied and that variants ignore: their labels, and why."""
+        """Returns the keys that the user set or varied and that variants ignore, each with the variants'
+        labels and why.
+        """
         return ignored(self.labelled)
 
     def notes(self) -> list[str]:
@@ -218,7 +220,7 @@ class Comparison(Side):
         """Writes a report to read in a browser, as one file that needs no others.
 
         It shows what the results hold: everything, if the keys of `ftlab.html.KEYS` were set to true.
-        ``command`` is stated as what made it.
+        ``command`` is shown as the command that made it.
 
         Raises:
             UserError: the file cannot be written.

@@ -35,7 +35,9 @@ class Override(NamedTuple):
 
 
 GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
-"""Values that a generator without a device uses for keys that have no default, or the device's."""
+"""Values that a generator without a device uses for keys that have no default, or take theirs from the
+device.
+"""
 
 
 _NAMES = ("trace", "format", "dedup", "max_gap", "skip_bad", "out_of_range", "speed", "repeat", "replay")
@@ -129,20 +131,21 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
         return load_text("configuration", config.toml(), overrides)
     if isinstance(config, Mapping):
         given = mapping_overrides(config, "configuration:")
-        # It may come from a file; what the caller gave is in the overrides.
+        # The mapping may come from a file, so classes named in it need permission; the caller's own are in
+        # the overrides.
         with _policies_of(json.dumps([each.value for each in given]), overrides):
             return _core.resolve_text("configuration", "", [*given, *overrides])
     try:
         text = Path(config).read_text(encoding="utf-8") if Path(config).is_file() else ""
     except (OSError, UnicodeDecodeError):
-        text = ""  # Whoever reads it as a configuration says so.
+        text = ""  # The core reports that when it reads the file.
     with _policies_of(text, overrides):
         return _core.resolve(os.fspath(config), list(overrides))
 
 
 @contextmanager
 def _policies_of(text: str, overrides: Sequence[Override]) -> Iterator[None]:
-    """Registers the classes that a configuration may name; an error about one that it may not name says
+    """Registers the classes that a configuration may name; if it names one that it may not, the error says
     so.
     """
     policies.find(value for _, _, value in overrides)

@@ -91,7 +91,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         elif isinstance(value, list) and len(value) == 1:
-            # For example, on a device with one chip.
+            # A list of one, for example on a device with one chip, is compared as its element.
             yield prefix + name, value[0]
         else:
             yield prefix + name, value

@@ -53,7 +53,7 @@ class Direction:
     lat: Histogram
     """Latency."""
     samples: list[tuple[int, int]]
-    """KiB/s and requests/s of every interval in which some completed."""
+    """KiB/s and requests/s of every interval in which requests completed."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class Digest:
     """What fio's layout needs from the single requests."""
 
     directions: dict[str, Direction]
-    """Percentiles by fio's names."""
+    """Figures of each operation, by fio's name for it."""
     depths: dict[str, float]
     """Percent of the requests that found this many outstanding, including themselves."""
     levels: dict[str, dict[str, float]]
     """``latency_ns``, ``latency_us``, ``latency_ms``: percent of the requests by access time."""
     busy_ns: int
-    """Time with a request at the device."""
+    """Time during which the device had a request."""
 
 
 def digest(result: Result) -> Digest:
-    """Reduces the requests of a run.
+    """Reduces the requests of a run to what fio's layout needs.
 
     Raises:
         UserError: they were not collected.
@@ -126,7 +126,7 @@ def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
 def _depths(arrival: Times, complete: Times) -> dict[str, float]:
     import numpy as np
 
-    # A request that completes at this instant still counts, and so does the request itself.
+    # A request that completes at the instant of an arrival still counts, and so does the arriving request.
     gone = np.searchsorted(np.sort(complete), np.sort(arrival), side="left")
     depth = np.arange(1, len(arrival) + 1) - gone
     edges = np.array([*_DEPTHS, 64])
@@ -169,7 +169,7 @@ def _busy_ns(dispatch: Times, complete: Times) -> int:
 
 
 def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
-    """Makes one job per result, each in its own group; with ``plus`` the bins of fio's json+.
+    """Makes one job per result, each in its own group; ``plus`` adds the bins of fio's json+.
 
     Keys of the configuration that all results share are ``global options``, the others ``job options``.
     """
@@ -217,7 +217,8 @@ def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool)
     job["sync"] = {"total_ios": sync.total_ios, "lat_ns": _latency(sync.lat, plus)}
     job["job_runtime"] = round(elapsed / 1e6)
     if "page_cache" not in data:
-        # Simulated requests use no processor; with a page cache they do, and ftlab does not add that up.
+        # Simulated requests use no processor. With a page cache they do, but ftlab keeps no total, so there
+        # are no such fields.
         job |= {"usr_cpu": 0.0, "sys_cpu": 0.0, "ctx": 0, "majf": 0, "minf": 0}
     return job | {"iodepth_level": found.depths, **found.levels}
 

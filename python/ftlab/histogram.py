@@ -1,4 +1,4 @@
-"""Latency histograms that add up: the bins of the core, and of fio's json+ output.
+"""Latency histograms that can be added, in the bins of the core and of fio's json+ output.
 
 Values below 128 have a bin each; above, every power of two has 64 bins of equal width, so a bin's midpoint is
 at most 1/128 off. The same layout is in crates/core/src/metrics/histogram.rs and in fio (FIO_IO_U_PLAT_BITS
@@ -24,7 +24,7 @@ PERCENTILES = (
     *(1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0),
     *(99.0, 99.5, 99.9, 99.95, 99.99),
 )
-"""Those of a result: fio's list."""
+"""The percentiles of a result: fio's list."""
 
 _CHUNK = 1 << 16
 
@@ -69,7 +69,7 @@ class Histogram:
         """Least value, 0 without values."""
         self.max_ns = int(numbers.max()) if numbers.size else 0
         """Greatest value, 0 without values."""
-        # In parts that cannot overflow.
+        # In parts whose sums cannot overflow.
         parts = [numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK)]
         self._sum = sum(int(part.sum()) for part in parts)
         mean = self.mean_ns
@@ -177,7 +177,8 @@ def _lowers(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Returns `lower` of every value."""
     import numpy as np
 
-    # Digits from the exponent; a value that rounds up to the next power of two seems to have one more.
+    # Binary digits, from the exponent; a value that rounds up to the next power of two seems to have one too
+    # many.
     digits = np.frexp(values.astype(np.float64))[1]
     shift = np.maximum(digits - (SUB_BITS + 1), 0).astype(np.uint64)
     over = (shift > 0) & ((values >> shift) < np.uint64(1 << SUB_BITS))

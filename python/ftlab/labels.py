@@ -20,7 +20,7 @@ FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""
 
 LONGEST = 28
-"""Characters of a file's name that are shown, as long as they distinguish the files."""
+"""The most characters of a file's name that are shown, unless it takes more to distinguish the files."""
 
 MOST_SOURCES = 8
 """The most workloads that a heading names."""
@@ -36,9 +36,9 @@ class Group:
     """Variants that differ only in policies."""
 
     load: str
-    """What the varied values have in common; empty if this is the only group."""
+    """The varied values that are not policies, which all members share; empty if no such key is varied."""
     members: list[int]
-    """Their positions, in order; the ratios of the others refer to the first."""
+    """The variants' positions, in order; ratios refer to the first."""
 
 
 class Labels:
@@ -85,9 +85,9 @@ class Labels:
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Returns the shortest ends of paths that distinguish them, by path: no folders if file names differ.
+    """Returns for each path the shortest end that distinguishes it: without folders if the file names differ.
 
-    Longer ones are cut on the left, where names of traces differ least.
+    Ends longer than `LONGEST` are cut on the left, where names of traces differ least.
     """
     parts = {path: PurePath(path).parts for path in paths}
     ends = {

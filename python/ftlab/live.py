@@ -1,6 +1,7 @@
 """Running live devices: where to find them, and how to talk to them.
 
-Each leaves its name in a directory that belongs to its user: the control socket, or a symbolic link to it.
+Each device leaves a name in a directory that belongs to its user: the control socket, or a symbolic link to
+it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def runtime_directory() -> Path:
 
 @contextmanager
 def named(control: str | None) -> Iterator[str]:
-    """Publishes this process's control socket under a name that others find; ``None``: it has that name."""
+    """Publishes this process's control socket under a name that others find; ``None``: the socket itself gets
+    that name.
+    """
     name = runtime_directory() / f"{os.getpid()}.ctl"
     with suppress(FileNotFoundError):
         name.unlink()
@@ -54,7 +57,7 @@ def named(control: str | None) -> Iterator[str]:
 
 
 def running() -> list[str]:
-    """Returns the control sockets of this user's devices; removes names left by killed ones."""
+    """Returns the control sockets of this user's devices; removes names left by killed devices."""
     found = []
     for name in sorted(runtime_directory().glob("*.ctl")):
         with socket.socket(socket.AF_UNIX) as control:
@@ -91,7 +94,8 @@ def ask(path: str, command: str) -> dict[str, Any]:
         UserError: no device answers there, or it refuses.
     """
     last: OSError | None = None
-    # An NBD server sends a greeting; its control socket is next to it.
+    # The control socket of an NBD server is next to its own, and is tried first: the server would send a
+    # greeting.
     for name in (path + ".ctl", path):
         with socket.socket(socket.AF_UNIX) as control:
             try:

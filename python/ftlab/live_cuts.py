@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ftlab._core import Config, LiveServer
 
 DISK = "FTLAB_DISK"
-"""The variable that says where the device is."""
+"""The environment variable that says where the device is."""
 GRACE_S = 10.0
 """How long a program may take to notice that its device has gone, before it is killed."""
 LOOK_S = 0.005
@@ -51,7 +51,7 @@ class Outcome:
     cuts: int = 0
     """Cuts judged."""
     operations: int = 0
-    """Programs and erases of the command if nothing is cut."""
+    """Flash programs and erases that the command causes if nothing is cut."""
     torn_programs: int = 0
     torn_erases: int = 0
     recoveries_ns: list[int] = field(default_factory=list)
@@ -73,7 +73,7 @@ class _StoppedError(Exception):
 
 
 class Campaign:
-    """Cuts of one device and program."""
+    """Power cuts of one device under one program."""
 
     def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
         """Makes the campaign; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
@@ -119,7 +119,9 @@ class Campaign:
             server.stop()
 
     def _rehearse(self, at: Path, pristine: Path) -> int:
-        """Runs the command and the check without a cut; returns the programs and erases of the command."""
+        """Runs the command and the check without a cut; returns how many programs and erases the command
+        caused.
+        """
         _copy(pristine, at)
         with self._device(at) as server:
             status, text = self._call(self._programs.command, at, None)
@@ -148,7 +150,7 @@ class Campaign:
         with self._device(at) as server:
             server.cut(operation, seed)
             self._call(self._programs.command, at, server)
-            # It may have finished with fewer operations.
+            # The command may have finished before that operation.
             if not server.look():
                 server.cut(0, seed)
             run = server.stop()
@@ -160,7 +162,7 @@ class Campaign:
         return done, sum(recovery), failure and Failure(seed, operation, *failure)
 
     def _judge(self, at: Path, recovery: list[int] | None = None) -> tuple[int, str] | None:
-        """Starts the device again; returns what the check printed if it failed."""
+        """Starts the device again; if the check fails, returns its exit status and what it printed."""
         with self._device(at) as server:
             opened = json.loads(server.opened())
             if recovery is not None:
@@ -189,7 +191,7 @@ class Campaign:
             server.stop()
 
     def _call(self, command: Sequence[str], at: Path, server: LiveServer | None) -> tuple[int, str]:
-        """Runs a program in the directory; with `server`, until that has lost its power."""
+        """Runs a program in the directory; with `server`, until that device has lost its power."""
         if self._ended.is_set():
             raise _StoppedError
         disk = f"nbd+unix:///?socket={at / 'nbd'}"
@@ -249,7 +251,7 @@ def _shown(output: IO[bytes]) -> str:
 
 
 def _copy(pristine: Path, at: Path) -> None:
-    """Copies a directory, and of its media file only what is not a hole."""
+    """Copies a directory; of its media file, only what is not a hole."""
     shutil.copytree(pristine, at, ignore=shutil.ignore_patterns("nand", "output", "nbd*", "mnt"))
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size

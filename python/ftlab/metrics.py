@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Number = float | int | None
-"""Reads a metric's value; None if a result has none."""
+"""A metric's value; None if a result has none."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Metric:
     column: str
     """Its name for programs: that of the result's field, if it is a field."""
     get: Callable[[dict[str, Any]], Number]
-    """Reads it from a result."""
+    """Reads its value from a result."""
 
 
 def _statistic(part: str, op: str, field: str) -> Callable[[dict[str, Any]], Number]:

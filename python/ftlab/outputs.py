@@ -57,7 +57,7 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def beside(target: Path, suffix: str = "") -> Iterator[Path]:
-    """Yields a new, empty file next to a target, for the block alone.
+    """Yields a new, empty file next to a target, removed at the end of the block.
 
     No other user who may write there can have put a link in its place, since the name is not known before.
     """
@@ -68,7 +68,7 @@ def beside(target: Path, suffix: str = "") -> Iterator[Path]:
 
 
 def no_links(path: str, flags: int) -> int:
-    """Opens a file, for `open`, unless its name is a link."""
+    """Opens a file unless its name is a link; an ``opener`` for `open`."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
@@ -95,7 +95,7 @@ def refuse_link(folder: Path, name: str) -> None:
     """Refuses a link where ftlab writes a file or a directory of its own.
 
     Raises:
-        UserError: it is one.
+        UserError: there is one.
     """
     if (folder / name).is_symlink():
         raise UserError(f"--out {folder}: {name} is a link: remove it, or name another directory")
@@ -107,7 +107,8 @@ class Output:
     def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
         """Makes the output; ``option`` is what messages name, such as ``--json``; empty for an argument.
 
-        ``links``: the target of a symbolic link is replaced, and the link stays; else the link is replaced.
+        With ``links`` the target of a symbolic link is replaced and the link stays; without, the link is
+        replaced.
         """
         self.option = option
         self.name = os.fspath(path)
@@ -202,7 +203,7 @@ class Output:
         """Puts the finished file in the target's place."""
         if not self._is_link and self.path.exists():
             path.chmod(stat.S_IMODE(self.path.stat().st_mode))
-        # Errors of delayed allocation come now, and not after the rename.
+        # Errors of delayed allocation show up now, and not after the rename.
         with path.open("rb") as file:
             os.fsync(file.fileno())
         path.replace(self.path)
@@ -219,7 +220,8 @@ def system_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if number := re.search(r"\(os error (\d+)\)", text):
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
-        # Some errors are lost on the way ("Invalid thrift"). What stopped it stops the next megabyte as well.
+        # Some errors are lost on the way ("Invalid thrift"). What stopped polars stops a further megabyte as
+        # well, with the system's own error.
         with path.open("ab") as file:
             file.write(bytes(1 << 20))
         raise OSError((text.strip().splitlines() or [type(error).__name__])[0]) from None
@@ -227,7 +229,7 @@ def system_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def saying_what_is_written(outputs: Iterable[Output]) -> Iterator[None]:
-    """If the block fails, reports which of these files had been written before."""
+    """If the block fails, reports which of these files had already been written."""
     before = [(output, output.version()) for output in outputs]
     try:
         yield

@@ -48,7 +48,9 @@ SHAPES = (
     "M-.4,-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
     "M-1.2,-.8L-.8,-1.2L0,-.4L.8,-1.2L1.2,-.8L.4,0L1.2,.8L.8,1.2L0,.4L-.8,1.2L-1.2,.8L-.4,0Z",
 )
-"""Markers of lines, as paths in a square from -1 to 1; combined with dashes and colours they repeat late."""
+"""Markers of lines, as paths in a square from -1 to 1; combined with dashes and colours they repeat only
+late.
+"""
 
 CAUSES = {
     "host": "#8a8f98",
@@ -92,7 +94,7 @@ def places(name: str, values: Iterable[str]) -> dict[str, int]:
 
     A policy has its place in the registry, also under the names that papers use (``MAP+``, ``Base-DFTL``);
     other values have the places that follow, in order. ``name`` is the key whose values they are; under any
-    other name they are those of the first policy that has them all.
+    other name they count as those of the first policy that has them all.
     """
     values = list(dict.fromkeys(values))
     registered = _registered()

@@ -12,8 +12,8 @@ A class can be used in place of a name, in a call or on the command line::
 
     ftlab run map-plus --trace a.csv --set host.scheduler=python:oldest.py:Oldest
 
-A configuration file or a study may name one too, once `allow_python` was called (``--allow-python``): what
-somebody else wrote does not run code unasked.
+A configuration file or a study may name one too, once `allow_python` has been called (``--allow-python``):
+what somebody else wrote runs no code unasked.
 
 A new object is made, without arguments, at the start of each run. An exception in one of its methods ends the
 run.
@@ -61,7 +61,7 @@ class Stat(NamedTuple):
 
 
 class _Policy:
-    """What every policy may do."""
+    """The base of all policies."""
 
     def stats(self) -> Iterable[Stat]:
         """Returns figures of its own, which reports, tables and metrics show; called when a result is
@@ -134,8 +134,8 @@ class VictimPolicy(_Policy):
     def choose(self, candidates: Candidates) -> int:
         """Returns the row of the block to collect.
 
-        A block whose pages are all valid gains nothing. A policy may choose such a block, but while others
-        would gain something, not more times in succession than the chip has closed blocks.
+        Collecting a block whose pages are all valid gains nothing. A policy may choose such a block, but as
+        long as others would gain something, not more times in succession than the chip has closed blocks.
         """
         raise NotImplementedError
 
@@ -191,7 +191,8 @@ def name_of(policy: type) -> str:
 def allow_python() -> None:
     """Lets configurations and studies name policies as ``python:FILE.py:CLASS``, which run as code.
 
-    Without it only what is passed itself may: ``--set``, ``--vary``, ``set``, a keyword, a class.
+    Without it only values that the user passes directly may: ``--set``, ``--vary``, ``set``, a keyword, a
+    class.
     """
     _allowed.add(PREFIX)
 
@@ -222,7 +223,7 @@ def find_in(text: str) -> list[str]:
 
 
 def refusal(name: str) -> str:
-    """Returns what to do about a name that `find_in` refused."""
+    """Says what to do about a name that `find_in` refused."""
     return (
         f"{name} is code that would run, and a file names it: if you trust it, pass --allow-python"
         " (in Python: ftlab.allow_python())"

@@ -22,12 +22,13 @@ def cores() -> int:
 def run_all(
     work: Callable[[Given], Made], given: Iterable[Given], *, jobs: int | None, stop: Callable[[], None]
 ) -> list[Made]:
-    """Returns what ``work`` makes of each, in order, ``jobs`` at a time (default: one per core).
+    """Returns the results of ``work`` for each of ``given``, in order; does ``jobs`` at a time (default: one
+    per core).
 
-    ``stop`` is called at the end. After a failure or an interrupt it stops what is still running.
+    ``stop`` is called at the end; after a failure or an interrupt it has to stop what is still running.
 
     Raises:
-        Exception: of the first (in order) that failed by itself.
+        Exception: that of the first (in order) that failed by itself.
     """
     pool = ThreadPoolExecutor(max_workers=jobs or cores(), thread_name_prefix="ftlab")
     try:
@@ -50,7 +51,7 @@ def _wait(futures: Sequence[Future[Made]]) -> None:
 
 
 def _raise_first(futures: Sequence[Future[Made]]) -> None:
-    """Raises the first error of its own; runs that were stopped because of it only report that."""
+    """Raises the first genuine error; runs that were stopped by another run's error only report that."""
     errors = [future.exception() for future in futures if not future.cancelled()]
     own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
     for error in own or [error for error in errors if error is not None]:

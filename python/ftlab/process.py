@@ -1,4 +1,4 @@
-"""The process as a command: its signals and standard streams, in order before anything else is loaded."""
+"""The process of a command: its signals and standard streams are set up before anything else is loaded."""
 
 import io
 import os
@@ -6,7 +6,7 @@ import signal
 import sys
 
 ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
-"""Signals that end a command, with what it says; the exit status is 128 and the signal's number."""
+"""Signals that end a command, with what it then prints; the exit status is 128 and the signal's number."""
 
 STDOUT = "standard output"
 """Used in place of a file's name in errors of that stream."""
@@ -20,7 +20,8 @@ def begin() -> None:
         # Signals that the parent process ignored stay ignored, as under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
-    # A file that is opened later must not become one of them. Writing to a closed output is an error.
+    # A file that is opened later must not take the place of a closed stream. Writing to a closed output is an
+    # error.
     for opened, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(opened)
@@ -30,7 +31,7 @@ def begin() -> None:
     stream = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
     if isinstance(stream, io.TextIOWrapper):
         settings = {name: getattr(stream, name) for name in _SETTINGS}
-        # Code that asks for the terminal's width uses the second one.
+        # Code that asks for the terminal's width uses ``sys.__stdout__``.
         sys.stdout = sys.__stdout__ = _Stdout(stream.detach(), **settings)  # type: ignore[misc]
 
 
@@ -39,7 +40,7 @@ _SETTINGS = ("encoding", "errors", "line_buffering", "write_through")
 
 
 class _Stdout(io.TextIOWrapper):
-    """Standard output; its errors name it."""
+    """Standard output; its errors carry its name."""
 
     def write(self, text: str) -> int:
         """Writes, like any stream."""
@@ -64,7 +65,7 @@ def _end(number: int, _frame: object) -> None:
     An exception would not do: libraries mistake it for a failure of their own and report that, callbacks of
     the interpreter print and drop it, and a second signal would interrupt the cleanup after the first.
     """
-    # If this was never loaded, or is being loaded, nothing is being written.
+    # If that module was never loaded, or is being loaded, nothing is being written.
     if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
         discard()
     # A live display hides the cursor.

@@ -29,7 +29,7 @@ Preconditioning = Callable[[int, int, "float | None"], "bool | None"]
 
 
 class Reporter:
-    """Progress of one or more tasks that run in threads; a context manager."""
+    """Shows the progress of one or more tasks that run in threads; a context manager."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ _SEVERAL = _SINGLE + 21 + 2
 
 
 def fitting(room: int, left: str, counts: str, names: str) -> str:
-    """Shows what fits: the whole time left, the counts phrase by phrase, then shortened names."""
+    """Returns what fits: the whole time left, the counts phrase by phrase, then shortened names."""
     text = left
     for phrase in counts.split(", "):
         longer = f"{text}, {phrase}" if text else phrase

@@ -43,7 +43,7 @@ REQUEST_COLUMNS = (
 """Columns of the per-request file."""
 
 FLAGS = ("prioritized", "expired")
-"""Those of them that are boolean."""
+"""The columns that are boolean."""
 
 REFUSED = 2**64 - 1
 """``complete_ns`` of a request that a read-only device refused, in :meth:`Result.column`."""
@@ -64,7 +64,9 @@ KEPT_UP = 0.9
 """Share of the time below which a device does not keep up."""
 
 MARGIN = 0.5
-"""How busy it may be during its backlogs and still keep up: some arrivals were denser than others."""
+"""How busy the device may be during its backlogs at the suggested speed: some arrivals were denser than
+others.
+"""
 
 
 class Timeline(NamedTuple):
@@ -73,7 +75,7 @@ class Timeline(NamedTuple):
     events: int
     """Slices and changes of a counter."""
     cut_ns: int | None
-    """When it stopped because it reached its limit, simulated ns."""
+    """When it stopped because it reached its limit, in simulated ns; None if it did not."""
 
 
 class Result(Fields):
@@ -226,7 +228,7 @@ class Result(Fields):
         """Writes a report to read in a browser, as one file that needs no others.
 
         It shows what the result holds: everything, if the keys of `ftlab.html.KEYS` were set to true.
-        ``command`` is stated as what made it.
+        ``command`` is shown as the command that made it.
 
         Raises:
             UserError: the file cannot be written.

@@ -41,5 +41,5 @@ def run_core(config: Config, options: RunOptions = PLAIN) -> RunResult:
 
 
 def run_config(config: Config, options: RunOptions = PLAIN) -> Result:
-    """Does the same, and returns what `ftlab.run` returns."""
+    """Runs a resolved configuration and returns what `ftlab.run` returns."""
     return Result.of_run(run_core(config, options))

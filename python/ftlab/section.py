@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ftlab.units import count, duration, size
 
 _LINE = 100
-"""Characters that a section prints at most."""
+"""The most characters that a section prints."""
 
 
 class Section(Mapping[str, Any]):
@@ -27,7 +27,7 @@ class Section(Mapping[str, Any]):
         return _sections(type(self)).get(name, Section)(value) if isinstance(value, dict) else value
 
     if not TYPE_CHECKING:
-        # A checker knows the fields by their declarations, and no others.
+        # Hidden from type checkers, which know the declared fields and no others.
 
         def __getattr__(self, name: str) -> Any:
             """Returns the field ``name``."""

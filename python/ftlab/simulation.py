@@ -60,7 +60,7 @@ class Simulation:
             load_state: file that the state at time 0 comes from, instead of preconditioning.
             check: verify every invariant after every request (slow).
             collect: keep every request for `Result.requests` of `result`.
-            overrides: more of them, as for `ftlab.run`.
+            overrides: further keys to set, as for `ftlab.run`.
 
         Raises:
             UserError: the configuration or the state is at fault; the text says where.
@@ -87,8 +87,8 @@ class Simulation:
             offset: first byte.
             size: bytes.
             at_ns: arrival; now unless given, never before now nor before the last one submitted. A
-                request that arrives now does so after the decisions already taken.
-            fua: a write that completes when it would survive a power cut.
+                request that arrives now comes after the decisions already taken at this instant.
+            fua: the write completes only when it would survive a power cut.
             stream: a number for the caller's own use; the simulation ignores it.
 
         Raises:
@@ -143,10 +143,10 @@ class Simulation:
         return self._core.advance(until_ns)
 
     def run_until_idle(self) -> list[Completion]:
-        """Lets everything happen up to the completion of the last request, and stops there.
+        """Lets everything happen up to the completion of the last request, then stops.
 
-        Work of the device's own that no request waits for does not begin at that instant; it does when
-        time is moved on.
+        The device's own work that no request waits for does not begin at that instant, but when time is next
+        moved on.
         """
         return self._core.run_until_idle()
 
@@ -177,7 +177,7 @@ class Simulation:
         configuration needs ``ftl.power_safe`` (the FTL then keeps what recovery needs).
 
         Raises:
-            UserError: the device was not made for it.
+            UserError: the configuration lacks ``ftl.power_safe``.
         """
         return self._core.cut(seed)
 
@@ -192,7 +192,7 @@ class Simulation:
         return self._core.recover()
 
     def close(self) -> None:
-        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does it too."""
+        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does so too."""
         self._core = _Closed()
 
     def __enter__(self) -> Simulation:

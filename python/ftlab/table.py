@@ -76,7 +76,7 @@ class _Line:
 
     @property
     def full_name(self) -> str:
-        """Returns its name outside its group."""
+        """Returns the metric's name where its group's heading is absent."""
         return self.metric.short + (f", {self.unit}" if self.unit else "")
 
 
@@ -88,7 +88,7 @@ class _Shown:
     labels: list[list[str]]
     lines: list[_Line]
     ends: set[int]
-    """Returns the positions of the last variant of each group."""
+    """Positions of the last variant of each group."""
 
 
 def render(comparison: Side, width: int) -> str:

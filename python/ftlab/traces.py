@@ -62,7 +62,7 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def info(config: Config) -> dict[str, Any]:
-    """Does the same as `trace_info`, for a configuration's trace."""
+    """Returns what `trace_info` returns, for a configuration's trace."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config))
     return loaded
 
@@ -76,7 +76,7 @@ def doubts(
     and is left out. With ``go_on`` a faulty trace only counts as doubtful: some of many runs may fail.
 
     Raises:
-        UserError: a trace is at fault: what would stop a run of it also stops this.
+        UserError: a trace is at fault: what would stop a run of the trace also stops this check.
     """
     found: dict[str, list[str]] = {}
     seen = set()
@@ -191,7 +191,7 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
 
 
 def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
-    """Writes a recording's csv as Parquet, as `trace convert` does, with the outstanding requests."""
+    """Writes a recording's csv as Parquet, as `trace convert` does, with the column `outstanding`."""
     import polars as pl
 
     numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
@@ -249,7 +249,7 @@ def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
 def write_parquet(
     frames: Iterator[pl.DataFrame], schema: dict[str, Any], path: Path, metadata: dict[str, str]
 ) -> None:
-    """Writes frames as they come; their exceptions are passed on."""
+    """Writes frames as they come; exceptions that they raise are passed on."""
     from polars.io.plugins import register_io_source
 
     raised: list[BaseException] = []
@@ -294,7 +294,8 @@ def _interruptibly(work: Callable[[], None]) -> None:
 def _take_back_interrupts() -> None:
     """Restores the process's own signal handler, which polars replaces.
 
-    Polars' handler makes its threads panic, and report that, before the process's own handler has ended it.
+    Polars' handler makes its threads panic, and report that, before the process's own handler has ended the
+    process.
     """
     own = signal.getsignal(signal.SIGINT)
     if own is not signal.default_int_handler and threading.current_thread() is threading.main_thread():

@@ -1,10 +1,11 @@
 """Runs the tests of core and file host against mutants of both: `make mutants`.
 
-A copy of the workspace below OUT gets a switch around each place in the two that can be mutated
-(ftlab-mutants, in this folder), and is built once. One run of every test on its own shows which mutants it
-reaches and how long it takes. Then each mutant of the sample is switched on for the tests that reach it,
-quickest first, until one fails: it is caught. A mutant that survives needs a reason in survivors.toml, by its
-description, which contains no line number; one without is an error, as is a share caught below 95 %.
+In a copy of the workspace below OUT, each place of the two that can be mutated gets a switch around it
+(ftlab-mutants, in this folder), and the copy is built once. One run of every test on its own shows which
+mutants it reaches and how long it takes. Then each mutant of the sample is switched on for the tests that
+reach it, quickest first, until one fails: the mutant is caught. A mutant that survives needs a reason in
+survivors.toml, by its description, which contains no line number; a survivor without a reason is an error,
+and so is a share of caught mutants below 95 %.
 
 The sample is the mutants whose descriptions hash lowest with the seed: a larger sample contains the smaller
 one, and unchanged code keeps its place in it. OUT/outcomes.jsonl holds what was found; the next run continues
@@ -36,7 +37,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEAST_SHARE = 0.95
 MEMORY_BYTES = 6 << 30
-# Tests that read or build the source, which the switches would change.
+# Tests that read or build the source, in which they would find the switches.
 OF_THE_SOURCE = {"tidy", "adding_a_part"}
 MUTATED = ["core", "files"]
 PACKAGES = [*MUTATED, "config"]
@@ -95,7 +96,7 @@ def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
     environment = os.environ | {
         "CARGO_TARGET_DIR": str(tree.parent / "target"),
         "RUSTFLAGS": "-Awarnings",
-        # With this, building takes no longer than running.
+        # At this level, building takes no longer than running.
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "0",
         "CARGO_PROFILE_DEV_DEBUG": "0",
@@ -107,7 +108,7 @@ def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
 
 
 def spans(message: Record) -> list[Record]:
-    """Returns all places that a compiler's message mentions, the primary ones first."""
+    """Returns all places that a compiler's message mentions; in each part of it, the primary ones first."""
     found = sorted(message["spans"], key=lambda span: not span["is_primary"])
     for child in message["children"]:
         found += spans(child)
@@ -115,7 +116,9 @@ def spans(message: Record) -> list[Record]:
 
 
 def blame(mutants: list[Record], error: Record) -> set[int]:
-    """Returns the mutants that an error concerns: the branch it is in, else the switch around it."""
+    """Returns the mutants that an error concerns: those whose branch it is in, or else those whose switch is
+    around it.
+    """
     for span in spans(error):
         file = span["file_name"].removeprefix("crates/")
         at = span["byte_start"]
@@ -143,7 +146,7 @@ def generate(out: Path, chosen: set[int]) -> list[Record]:
 
 
 def named(found: list[Record]) -> list[Mutant]:
-    """Identifies mutants by what they change; without the file, so that a function that moves keeps them."""
+    """Names mutants by what they change, without the file: they keep their names if their function moves."""
     counts: Counter[str] = Counter()
     mutants = []
     for number, mutant in enumerate(found, 1):
@@ -156,9 +159,9 @@ def named(found: list[Record]) -> list[Mutant]:
 
 
 def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tuple[int, list[Mutant]]:
-    """Writes the copy with switches for those of the mutants that compile which `choose` takes.
+    """Writes the copy with switches for the mutants that `choose` takes from those that compile.
 
-    Returns how many there are, and the chosen ones.
+    Returns how many mutants compile, and the chosen ones.
     """
     tree = out / "tree"
     copy_tree(tree)
@@ -262,7 +265,7 @@ def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
 
 
 def try_mutant(mutant: Mutant, tests: list[Test], budget: float) -> Record:
-    """Tries a mutant with tests that take this many seconds in all; returns whether one fails."""
+    """Tries a mutant with tests that take this many seconds in all; returns the outcome."""
     start = time.monotonic()
     reaching = [test for test in tests if mutant.number in test.reached]
     by = None

@@ -13,7 +13,7 @@ from .events import Array, Request, simulate
 
 GEOMETRIES = {
     "1x1": Array(),
-    # Many wait for one bus.
+    # Many chips wait for one bus.
     "1x8": Array(ways=8),
     "8x2": Array(channels=8, ways=2),
     "8x2x2x2": Array(channels=8, ways=2, dies=2, planes=2, interleave=True),
@@ -21,7 +21,7 @@ GEOMETRIES = {
 """Channels x chips of a channel, x dies x planes; 20 us, 200 us, 25 ns a byte, 175 ns a command."""
 
 LOADS = {"separated": 0.0, "half loaded": 0.5, "saturated": 2.0}
-"""Offered load as a share of what the bottleneck can do; 0: each request alone."""
+"""Offered load as a share of what the bottleneck can do; 0: each request is alone in the device."""
 
 BLOCKS = 256
 """Erase blocks of each plane, of 64 pages: no garbage collection in these loads."""
@@ -33,7 +33,7 @@ def pages_of(array: Array) -> int:
 
 
 def bottleneck_ns(array: Array, read_share: float) -> float:
-    """Returns the time per page at the busier of buses and dies, ns."""
+    """Returns the time per page at whichever is busier, the buses or the dies, ns."""
     bus = sum(ns for needs_bus, ns, _ in array.stages("R") if needs_bus)
     ends = {op: sum(ns for _, ns, _ in array.stages(op)) for op in "RW"}
     buses = {"R": bus, "W": array.stages("W")[0][1]}

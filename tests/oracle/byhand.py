@@ -70,9 +70,11 @@ INTERLEAVE = [
     # Pages 0 and 2 are on die 0, page 1 on die 1, whose data are out at 41. The third's command waits for
     # the bus behind the second's data (31 to 41): 41 + 1 + 20 + 10.
     Case("a die's next read waits for the bus", DIES, [(0, "R", lpn, 1) for lpn in range(3)], [31, 41, 72]),
-    # A third die's command comes at 25, while the first's data are on the bus and the second's wait: 41 + 31.
+    # A third die's command comes at 25, while the first die's data are on the bus and the second's wait: 41 +
+    # 31.
     Case("a command behind data", THREE, [*two("R"), (25, "R", 2, 1)], [31, 41, 72]),
-    # With commands first, it is sent at 31; the second's data follow at 32 to 42; sensed at 52, out at 62.
+    # With commands first, that command is sent at 31; the second die's data follow at 32 to 42; sensed at 52,
+    # out at 62.
     Case("a command before data", {**THREE, "flash.bus": "commands-first"}, [*two("R"), (25, "R", 2, 1)],
          [31, 42, 62]),
     # The write's data go in at 0 to 11; die 1's command at 11, sensed at 32, out at 42.
@@ -96,9 +98,9 @@ MULTI_PLANE = [
     Case("same offset: level", {**PLANES, "flash.multi_plane": "same-offset"}, two("W"), [222, 222]),
     # A read and a program are not of one kind.
     Case("different kinds", PLANES, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 242]),
-    # The die begins the first alone; it does not wait for another.
+    # The die begins the first write alone; it does not wait for another.
     Case("one that comes later", PLANES, [(0, "W", 0, 1), (1, "W", 1, 1)], [211, 422]),
-    # The two that wait go together: 211 + 22 + 200.
+    # The two writes that wait go together: 211 + 22 + 200.
     Case("two that come later", PLANES, [(0, "W", 0, 1), (1, "W", 2, 1), (2, "W", 1, 1)], [211, 433, 433]),
 ]  # fmt: skip
 
@@ -110,9 +112,9 @@ CACHE = [
     # P = 5: in at 11, done at 16; in at 22, done at 27: C + B later.
     Case("program faster than its data", {"flash.cache_program": True, "flash.program": "5us"}, two("W"),
          [16, 27]),
-    # The second comes while the first programs: in 100 to 111, programs from 211.
+    # The second write comes while the first one programs: data in at 100 to 111, cells from 211.
     Case("program, later", {"flash.cache_program": True}, [(0, "W", 0, 1), (100, "W", 1, 1)], [211, 411]),
-    # Too late to gain the full time: in 205 to 216.
+    # Too late to gain the full time: data in at 205 to 216.
     Case("program, late", {"flash.cache_program": True}, [(0, "W", 0, 1), (205, "W", 1, 1)], [211, 416]),
     Case("off", {}, two("W"), [211, 422]),
     # R = 20, B = 10: 30, then each R later.
@@ -125,7 +127,7 @@ CACHE = [
 ]  # fmt: skip
 
 FILLED: list[Line] = [(1000 * lpn, "W", lpn, 1) for lpn in range(4)]
-"""Block 0, whole, long before. What is written next is in another block."""
+"""Writes that fill block 0, long before the case begins. What is written next is in another block."""
 FILL_ENDS = [1000 * lpn + 211 for lpn in range(4)]
 
 
@@ -137,25 +139,27 @@ def after_fill(name: str, trace: Sequence[Line], completes: Sequence[int], **mor
 
 
 WRITE: Line = (0, "W", 8, 1)
-"""Alone: data in until 11, cells until 211."""
+"""A write that, alone, has its data in by 11 and its cells done by 211."""
 
 SUSPENSION = [
     after_fill("off", [WRITE, (50, "R", 0, 1)], [211, 242], flash__suspend="off"),
     after_fill("erasures alone", [WRITE, (50, "R", 0, 1)], [211, 242], flash__suspend="erase"),
-    # The cells stop at 50 with 161 left. It takes effect at 70; read until 101; resumed at 121: 121 + 161.
+    # The cells stop at 50 with 161 left. The suspension takes effect at 70; read until 101; resumed at 121:
+    # 121 + 161.
     after_fill("a read interrupts a program", [WRITE, (50, "R", 0, 1)], [282, 101]),
-    # The second comes before the suspension takes effect and shares it: 101 + 31 = 132, 152 + 161.
+    # The second read comes before the suspension takes effect and shares it: 101 + 31 = 132, 152 + 161.
     after_fill("two reads share it", [WRITE, (50, "R", 0, 1), (60, "R", 1, 1)], [313, 101, 132]),
-    # The second comes when the program goes on at 121: at 150, with 132 left. 150 + 20 + 31 = 201, 221 + 132.
+    # The second read comes at 150, when the program has gone on since 121 and has 132 left: 150 + 20 + 31 =
+    # 201, 221 + 132.
     after_fill("a later read interrupts again", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [353, 101, 201]),
-    # Not a second time: the program ends at 282, then the read.
+    # It is not suspended a second time: the program ends at 282, then the read follows.
     after_fill("as often as allowed", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [282, 101, 313],
                flash__max_suspensions=1),
-    # The program ends at 211, and the suspension would take effect at 211: left alone.
+    # The program ends at 211, when the suspension would take effect: the program is left alone.
     after_fill("ends when it would take effect", [WRITE, (191, "R", 0, 1)], [211, 242]),
-    # One sooner: effect at 210, read until 241, 21 left from 261 on.
+    # A read 1 us sooner: effect at 210, read until 241, 21 left from 261 on.
     after_fill("ends just later", [WRITE, (190, "R", 0, 1)], [282, 241]),
-    # Page 8 is in the block that is being programmed: a read of another page of it waits.
+    # Page 8 is in the block that is being programmed with page 9: a read of it waits.
     after_fill("a read of the block in hand waits", [WRITE, (300, "W", 9, 1), (400, "R", 8, 1)],
                [211, 511, 542]),
 ]  # fmt: skip
@@ -175,7 +179,7 @@ OUT_OF_ORDER = [
 MERGED = {**ONE_BY_ONE, "host.merge_limit": f"{4 * PAGE}B"}
 MERGING = [
     Case("off: one by one", ONE_BY_ONE, [(0, "W", lpn, 1) for lpn in range(4)], [211, 422, 633, 844]),
-    # One request of four pages; the others do not complete by themselves.
+    # One request of four pages; the merged ones have no completions of their own.
     Case("adjacent writes of an instant", MERGED, [(0, "W", lpn, 1) for lpn in range(4)], [844]),
     # The fifth page is beyond the limit.
     Case("up to the limit", MERGED, [(0, "W", lpn, 1) for lpn in range(5)], [844, 1055]),
@@ -197,7 +201,9 @@ TIGHT = {
 """Sixteen blocks of four pages; below eleven erased ones an idle chip collects."""
 
 UPDATED: list[Line] = [(1000 * n, "W", lpn, 1) for n, lpn in enumerate([*range(16), 0, 1, 2, 4, 5])]
-"""Blocks 0 to 3 whole, 4 whole again, a page in 5: ten erased. Of block 0 page 3 is left, of block 1 two."""
+"""Blocks 0 to 3 are full, 4 is full of their updates, 5 has a page: ten are erased. Block 0 has one valid
+page left, page 3; block 1 has two.
+"""
 UPDATED_ENDS = [1000 * n + 211 for n in range(21)]
 
 

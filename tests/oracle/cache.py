@@ -5,8 +5,8 @@ Every cache answers the same five questions:
 - ``cached(lpn)``      is the entry held? (changes nothing)
 - ``translate(lpn, dirties, rest)``  look the entry up, fetching it if it is missing; True for a hit.
   ``rest``: what the request translates next, as far as a miss may load it
-- ``prefetch(lpns)``   bring in the missing ones of these entries of one translation page with one read; True
-  if there was a read
+- ``prefetch(lpns)``   bring in those of these entries, all of one translation page, that are missing, with
+  one read; True if there was a read
 - ``flush_one()``      background write-back of one translation page; True if one was dirty
 - ``snapshot()``       a frozen copy that answers ``cached``
 
@@ -107,7 +107,7 @@ class LruList:
 
 
 class SegmentedLruList:
-    """Protected and probationary segment, 1 : 7 of the capacity: ``cache_policy = "slru"``."""
+    """A protected and a probationary segment, 1 : 7 of the capacity: ``cache_policy = "slru"``."""
 
     def __init__(self, capacity: int | None) -> None:
         self.capacity = capacity

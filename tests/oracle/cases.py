@@ -86,7 +86,9 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
 
 
 def table_1_latency(order: list[int], free: set[int]) -> dict[int, int]:
-    """Returns latencies: each request reads its page, and one translation page unless it gets that free."""
+    """Returns latencies: each request reads its page and, unless it gets that for nothing, a translation
+    page.
+    """
     now = 0
     latency: dict[int, int] = {}
     for number in order:

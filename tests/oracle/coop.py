@@ -1,9 +1,9 @@
 """BAST and FAST below noop, irbw, padding and coop, on one serial chip, with times.
 
-From Algorithms 1 to 4 of Shim et al. (TC 2014) and the readings in spec/coop.md and DEVIATIONS.md; the merges
-are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads and writes. Writes that are
-pending together are of the same pages or of disjoint ones, because nothing says how overlapping ones are
-ordered.
+From Algorithms 1 to 4 of Shim et al. (TC 2014) and their interpretation in spec/coop.md and DEVIATIONS.md;
+the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads and writes.
+Writes that are pending together are of the same pages or of disjoint ones, because nothing says how
+overlapping ones are ordered.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Part:
 
 
 class Padding(plain.Hybrid):
-    """Knows which log blocks hold padding; the pages of these count as copied by padded switch merges."""
+    """A hybrid FTL that knows which log blocks hold padding; padded switch merges count those blocks' pages
+    as copied.
+    """
 
     def start(self) -> None:
         self.padding = False
@@ -75,8 +77,8 @@ class Fast(Padding, plain.Fast):
 
 
 class Device:
-    """Answers what both FTLs are asked, on top of the plain merges; subclasses decide which blocks a query
-    names.
+    """Answers the calls that both FTLs have to answer, on top of the plain merges; subclasses decide which
+    blocks a query names.
     """
 
     def __init__(self, ftl: Padding, csm_threshold: int) -> None:
@@ -260,7 +262,7 @@ class Host:
             self.completes[part.request] = self.now
 
     def take(self, block: int) -> list[Part]:
-        """Takes all queued writes of a block, ascending; equal ones in order of arrival."""
+        """Takes all queued writes of a block, ascending by page; those of equal pages in order of arrival."""
         taken = [part for part in self.queue if part.op == "W" and part.block == block]
         self.queue = [part for part in self.queue if part.op != "W" or part.block != block]
         return sorted(taken, key=lambda part: part.lpns.start)

@@ -24,7 +24,7 @@ FIELDS = ["arrival", "dispatch", "complete", "op", "mapping_misses", "prioritize
 
 
 SHOWN = 12
-"""Number of requests printed of a case: its last ones."""
+"""The number of a case's requests that are printed: its last ones."""
 
 
 def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool = False) -> list[str]:

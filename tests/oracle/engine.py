@@ -66,13 +66,13 @@ SKIP_REASON = "the package ftlab is not installed here (pip install .), so there
 
 
 def shared_traces() -> Path:
-    """Returns where recorded traces are that the project may not ship."""
+    """Returns the folder of the recorded traces that the project may not ship."""
     beside = Path(__file__).resolve().parents[3] / "shared" / "traces"
     return Path(os.environ.get("FTLAB_TRACES", beside))
 
 
 def shared_trace(name: str) -> Path:
-    """Returns one of them; the test is skipped if it is absent."""
+    """Returns the path of one of these traces; the test is skipped if it is absent."""
     import pytest  # not needed to run diff.py
 
     path = shared_traces() / name
@@ -155,7 +155,7 @@ def command_line(
 
 
 def run(settings: Settings, trace: Sequence[Record], check: bool = False) -> tuple[list[Row], dict[str, int]]:
-    """Does the same in this process, through ``import ftlab``, which is much faster."""
+    """Does the same as `command_line` in this process, through ``import ftlab``, which is much faster."""
     import ftlab
 
     with tempfile.TemporaryDirectory() as folder:

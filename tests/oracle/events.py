@@ -5,8 +5,8 @@ no garbage collection, and no mapping except that of dynamic allocation: page nu
 operation goes. Written from model.md and docs/flash-parallelism.md, not from the core;
 `tests/python/test_events.py` compares the two request by request, with `device.scheduler = "direct"`.
 
-With allocation "dynamic" pages of writes wait in the order of arrival until a die is idle; the oldest goes
-to the next idle die in turn. A read of a page that waits goes right behind it.
+With allocation "dynamic" pages of writes wait in the order of arrival until a die is idle; the oldest goes to
+the next idle die in turn. A read of such a page goes right behind its write.
 
 A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus for
 command and data together, then the cells. Stages that take no time are skipped.
@@ -30,8 +30,9 @@ Stage = tuple[bool, int, bool]
 """Whether it needs the bus, its time in ns, whether it is only a command."""
 
 ARBITRATIONS = ["fcfs", "commands-first", "reads-first"]
-"""Who gets a bus that several dies wait for: the one that asked first; a read's command before any transfer;
-or what belongs to a read before what belongs to a program, and of these the lowest die."""
+"""Which die gets a bus that several wait for: the one that asked first; one with a read's command before any
+with a transfer; or one that reads before one that programs, and of equals the lowest die.
+"""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Model:
         self.waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(array.channels)]
         self.users: list[int | None] = [None] * array.channels
         self.asked = 0
-        # Pages to be written that have no die, the newest of them by page, and what waits for each.
+        # Pages to be written that have no die yet, the newest by page number, and the dies of pages that were
+        # written.
         self.unbound: deque[Unbound] = deque()
         self.newest: dict[int, Unbound] = {}
         self.written: dict[int, int] = {}
@@ -178,7 +180,7 @@ class Model:
         self.grant(channel, now)
 
     def rank(self, die: int) -> tuple[int, int]:
-        """Returns what takes precedence over the order of asking; the least is served."""
+        """Returns a rank that takes precedence over the order of asking; the least one is served."""
         operation = self.queues[die][0]
         if self.array.arbitration == "commands-first":
             return int(not operation.rest[0][2]), 0

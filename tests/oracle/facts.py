@@ -36,7 +36,7 @@ class Fact:
     metric: str
     theirs: float
     then: float
-    """ftlab's at the time of the measurement."""
+    """ftlab's figure at the time of the measurement."""
     digits: int
     bound: float
     """The most that ftlab may differ, as a share of theirs; 0: equal to the digits shown."""
@@ -45,18 +45,18 @@ class Fact:
     rerun: Callable[[], float] | None = None
     missing: str = ""
     commit: str = UNKNOWN
-    """Of the simulator."""
+    """The simulator's commit."""
     needs: str | None = None
     """A recorded trace that does not come with ftlab."""
 
     def within(self, value: float) -> bool:
         """Whether a figure of ftlab is within the bound."""
         away = abs(round(value, self.digits) - self.theirs)
-        # Equal as shown, if nothing else is allowed.
+        # With a bound of 0, equal in the digits shown.
         return away <= max(self.bound * self.theirs, 0.001 / float(10**self.digits))
 
     def available(self) -> bool:
-        """Whether it can be measured here."""
+        """Whether ftlab's side can be measured here."""
         return self.needs is None or (engine.shared_traces() / self.needs).is_file()
 
 
@@ -125,7 +125,7 @@ def steady_waf(spare: float) -> Callable[[], float]:
 
 
 WAF = {spare: steady_waf(spare) for spare in (1.15, 1.28, 1.5)}
-"""Each is run once."""
+"""By spare factor; each is measured only once."""
 
 
 def dftl_hits(file: str) -> Callable[[], float]:
@@ -292,7 +292,7 @@ def bast_facts() -> list[Fact]:
 
 
 def kept_facts() -> list[Fact]:
-    """Returns the facts about whose measurement too little was kept."""
+    """Returns the facts whose measurement was not recorded well enough to repeat it."""
 
     def fact(name: str, simulator: str, settings: str, trace: str, metric: str, **rest: Any) -> Fact:
         return Fact(name, simulator, settings, ours="", trace=trace, metric=metric, **rest)

@@ -26,7 +26,7 @@ GEOMETRY: dict[str, str | int | bool] = {
     "flash.pages_per_block": 64,
     "flash.transfer": "0ns",
 }
-"""One serial chip; most of it is never addressed, so that no trace of these fills it."""
+"""One serial chip; most of it is never addressed, so that none of these traces fills it."""
 
 KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
     "scheduler": ("host.scheduler", "", ""),

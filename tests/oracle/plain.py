@@ -71,7 +71,7 @@ class Log:
 
 @dataclass
 class Merges:
-    """Number of merges of each kind, pages copied by them, and blocks erased."""
+    """The number of merges of each kind with the pages that they copied, and of blocks erased."""
 
     full: list[int] = field(default_factory=lambda: [0, 0])
     partial: list[int] = field(default_factory=lambda: [0, 0])
@@ -113,7 +113,7 @@ class Hybrid:
         return found
 
     def gather(self, block: int, begin: int) -> int:
-        """Copies the newest versions from an offset on to the data block; returns how many."""
+        """Copies a block's newest pages, from an offset on, to its data block; returns how many."""
         first = block * self.block_pages
         copied = [lpn for lpn in range(first + begin, first + self.block_pages) if lpn in self.newest]
         self.newest.update(dict.fromkeys(copied))
@@ -155,7 +155,7 @@ class Hybrid:
 
 
 class Bast(Hybrid):
-    """A log block for each logical block; the least recently written one is reclaimed."""
+    """A log block for each logical block that is written; the least recently written one is reclaimed."""
 
     def __init__(self, block_pages: int, log_blocks: int, filled: int = 0) -> None:
         super().__init__(block_pages, log_blocks, filled)
@@ -181,7 +181,9 @@ class Bast(Hybrid):
 
 
 class Fast(Hybrid):
-    """Log blocks for all (RW), of which the one filled first is reclaimed; one for sequential writes (SW)."""
+    """Log blocks that all blocks share (RW), the one filled first reclaimed first; and one for sequential
+    writes (SW).
+    """
 
     def __init__(self, block_pages: int, log_blocks: int, filled: int = 0) -> None:
         super().__init__(block_pages, log_blocks, filled)

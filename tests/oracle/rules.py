@@ -1,8 +1,8 @@
 """Checks a run's rows against the schedulers' rules, as statements about the rows alone.
 
-Nothing is simulated: it examines only which request was dispatched when. It applies to runs of reads and
+Nothing is simulated: `check` examines only which request was dispatched when. It applies to runs of reads and
 writes whose operations take time, with open arrivals, without deadline and background flush, in which no
-class of request depends on a cache (awareness ``none``, or ``page``, where everything is a hit). It checks
+class of request depends on a cache (awareness ``none``, or ``page``, where everything is a hit). This checks
 the oracle by other means, and ftlab too.
 """
 
@@ -60,7 +60,7 @@ def check_order(config: Config, requests: list[Request]) -> None:
 
 
 def check_single(config: Config, pending: list[Request], chosen: Request, last_was_read: bool) -> None:
-    """Checks the rules of noop, row, amphibian and of one queue in HP's order."""
+    """Checks the rules of noop, row and amphibian, and of a single queue in HP's order."""
     rivals = [request for request in pending if request.op == chosen.op]
     reads = any(request.op == "R" for request in pending)
     writes = any(request.op == "W" for request in pending)

@@ -138,7 +138,7 @@ class Batches:
 
 
 def denser(one: Batch, other: Batch) -> bool:
-    """Compares eq. (9), requests / pages; without pages the density is 0."""
+    """Whether one batch is denser by eq. (9), requests / pages; without pages the density is 0."""
     requests_1 = len(one.requests)
     requests_2 = len(other.requests)
     pages_1 = sum(len(request.pages) for request in one.requests)
@@ -149,7 +149,7 @@ def denser(one: Batch, other: Batch) -> bool:
 
 
 class Scheduler:
-    """All seven, assembled from a hit queue and a queue of the rest."""
+    """Any of the seven, assembled from a hit queue and a queue of the rest."""
 
     def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
         name = config.scheduler

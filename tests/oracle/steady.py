@@ -10,10 +10,10 @@ from typing import Any
 from . import theory
 
 PAGES = 64
-"""Of a block."""
+"""Pages of a block."""
 
 WINDOWS = (0.05, 0.25)
-"""Of all blocks that are full."""
+"""Windows of windowed greedy, as shares of all full blocks."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Policy:
 
 
 def policies(blocks: int) -> list[Policy]:
-    """Returns all that have a closed form; a window is a share of this many blocks."""
+    """Returns all policies that have a closed form; a window is a share of this many blocks."""
     found = [Policy("fifo", theory.fifo), Policy("greedy", lambda a: theory.greedy(a, PAGES))]
     for choices in (2, 5, 10):
         form = partial(theory.d_choices, b=PAGES, d=choices)

@@ -35,12 +35,12 @@ def lambert_w0(x: float) -> float:
 
 
 def fifo(a: float) -> float:
-    """Returns A of FIFO (and LRU) cleaning, many blocks: a / (a + W0(-a e^-a))."""
+    """Returns A of FIFO (and LRU) cleaning, for many blocks: a / (a + W0(-a e^-a))."""
     return a / (a + lambert_w0(-a * math.exp(-a)))
 
 
 def greedy(a: float, b: int) -> float:
-    """Returns A of greedy cleaning with b pages per block, many blocks.
+    """Returns A of greedy cleaning with b pages per block, for many blocks.
 
     The victim has m valid pages, never m + 1: m is the integer for which 0 <= mu <= A rho / m, mu the
     fraction of blocks with m valid pages.
@@ -66,7 +66,7 @@ def greedy_smooth(a: float, b: int) -> float:
 
 
 def d_choices(a: float, b: int, d: int) -> float:
-    """Returns A if the victim is the emptiest of d blocks drawn at random, many blocks.
+    """Returns A if the victim is the emptiest of d blocks drawn at random, for many blocks.
 
     1 - s_k^d = k (s_k - s_(k+1)) / (A rho) for k = b..1, s_(b+1) = 0, where s_k is the fraction
     of blocks with at least k valid pages; A is such that the sum of s_k is b rho.
@@ -92,9 +92,9 @@ def windowed_greedy(a: float, b: int, share: float) -> float:
 
     Outside the window blocks age as under FIFO: a page is still valid on entry with the probability p =
     exp(-(1 - share) a / A), so a block enters with i valid pages with the binomial q_i; Q_i is the tail.
-    Within it greedy leaves none below m valid pages, and A Q_i / (a i) of all blocks with i above m. What
-    those leave of the window is at m: it gives the flow x of blocks that fall from m to m - 1 and are taken
-    there. From it follow a victim's mean valid pages, and so A. A share of 1 is greedy, one of 0 FIFO.
+    Within it greedy leaves no block below m valid pages; for each i above m, A Q_i / (a i) of all blocks have
+    i. The rest of the window is at m, which gives the flow x of blocks that fall from m to m - 1 and are
+    taken there. From x follow a victim's mean valid pages, and so A. A share of 1 is greedy, one of 0 FIFO.
     """
 
     def victim(big_a: float) -> float:

@@ -27,7 +27,7 @@ class Timing:
     """Translation pages read by a write, and by the read of the page it wrote."""
     more: dict[str, Any] = field(default_factory=dict)
     limit: dict[str, Any] = field(default_factory=dict)
-    """Settings only for the test at its limit."""
+    """Settings only for the test of the device at its limit."""
 
     @property
     def bus(self) -> int:
@@ -38,7 +38,7 @@ class Timing:
         return self.bus + (self.read if operation == "R" else self.program)
 
 
-# Its few translation pages are on one chip, which would dominate everything.
+# With a cached map, its few translation pages would be on one chip, which would dominate everything.
 FULL_MAP = {"ftl.kind": "page"}
 # Blocks that were never erased program at the largest step: half the nominal time.
 FRESH = {"flash.pe_cycles": 0, "device.precondition": "none"}
@@ -79,11 +79,11 @@ def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
 
 
 AT_LIMIT = 640
-"""Requests of a page each that all arrive at once."""
+"""The number of requests, of a page each, that all arrive at once."""
 
 
 def at_limit(preset: str, op: str) -> tuple[int, float]:
-    """Returns how long ftlab needs for them, and the least time of the busiest die or bus, ns."""
+    """Returns how long ftlab needs for these requests, and the least time of the busiest die or bus, ns."""
     timing = PRESETS[preset]
     trace = [(0, op, number * timing.page, timing.page) for number in range(AT_LIMIT)]
     more = timing.more | timing.limit | {"host.queue_depth": "unlimited"}

@@ -1,7 +1,7 @@
 """TPFTL (Zhou et al., EuroSys 2015), from the contract's digest of two public codes and from DEVIATIONS.
 
 Entries of 6 B are in nodes of 8 B, one for each translation page with a cached entry. A mean over a node's
-entries says how recently it was used. It is computed each time by going over them.
+entries says how recently it was used; the mean is computed anew each time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from .cache import Cost
 
 ENTRY, NODE = 6, 8
-"""Bytes."""
+"""Bytes of an entry, and of a node."""
 
 SWITCH = 3
-"""Nodes that come, or leave, on balance before prefetching of neighbours ends, or begins."""
+"""By how many more nodes come than leave (or leave than come) before prefetching of neighbours ends (or
+begins).
+"""
 
 
 class Tpftl:
@@ -104,7 +106,7 @@ class Tpftl:
             self.balance = 0
 
     def coldest(self) -> int:
-        """Returns the node with the lowest mean; of equals the lower translation page."""
+        """Returns the node with the lowest mean; among equals, the one of the lowest translation page."""
 
         def mean(page: int) -> tuple[Fraction, int]:
             uses = self.nodes[page].values()

@@ -31,7 +31,7 @@ def sectors(path: Path, page_bytes: int = 4096) -> list[Access]:
     """Reads a trace in MQSim's or SSDSim's layout: time, device, sector, sectors, 1 for a read."""
     with path.open() as file:
         rows = [[int(part) for part in line.split()] for line in file]
-    # Not all of them are in time order.
+    # Not all of these traces are in time order.
     rows.sort(key=lambda row: row[0])
     return [
         access("R" if is_read else "W", (device << 50) + sector * 512, count * 512, page_bytes)
@@ -141,7 +141,7 @@ def merges(
     """Returns merges and copies of each kind and erases: ftlab's, and the plain count."""
     settings = {
         "ftl.kind": ftl,
-        # Rounded down here, and up to whole blocks there.
+        # Rounded down here; ftlab rounds it up to whole blocks.
         "ftl.log_blocks": f"{log_blocks * 1_000_000 // BLOCKS / 10_000}%",
         "ftl.over_provisioning": "10%",
         "flash.blocks_per_plane": BLOCKS,
@@ -158,7 +158,7 @@ def merges(
 
 
 def written(name: str) -> tuple[int, list[Access]]:
-    """Returns writes that lead to merges of all kinds, and the pages of a block for them."""
+    """Returns the pages of a block, and writes that with blocks of that size lead to merges of all kinds."""
     if name == "phone-mix":
         return 64, [each for each in shipped() if each[0] == "W"]
     if name == "mixed, blocks of 64":

@@ -11,7 +11,7 @@ CHROMIUM = os.environ.get("FTLAB_CHROMIUM") or shutil.which("chromium") or shuti
 
 
 class Page:
-    """A report in a tab. Any console message, and every request, is a fault."""
+    """A report in a tab. Every console message and every request counts as a fault."""
 
     def __init__(
         self, browser: Any, path: Path, width: int = 1280, scheme: str = "light", fragment: str = ""

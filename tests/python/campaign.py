@@ -15,7 +15,7 @@ KEPT = Path(__file__).resolve().parents[2] / "out" / "campaigns"
 
 
 def cases(name: str, short: range) -> Iterator[int]:
-    """Returns the numbers of the cases to do now: `short`, or the long form's."""
+    """Yields the numbers of the cases to do now: `short`, or the long form's."""
     whole = int(os.environ.get("FTLAB_CAMPAIGN", "0"))
     if not whole:
         yield from short

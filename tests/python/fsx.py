@@ -26,7 +26,7 @@ def fallocate(file: int, mode: int, offset: int, length: int) -> None:
 
 
 class Fsx:
-    """A file, and its expected content. `fixed`: its size cannot change, nor can it be mapped."""
+    """A file, and its expected content. With `fixed` it cannot change its size or be mapped."""
 
     def __init__(self, path: Path, seed: int, most: int = 256 << 10, *, fixed: bool = False) -> None:
         self.path = path
@@ -116,7 +116,7 @@ class Fsx:
             self.put(offset, bytes(length))
 
     def shift(self) -> None:
-        """Takes blocks out, or puts some in."""
+        """Takes a range of blocks out of the file, or inserts one."""
         offset, length = self.part(len(self.model), BLOCK)
         mode = self.random.choice((COLLAPSE, INSERT))
         if not length or offset + length >= len(self.model):
@@ -152,7 +152,7 @@ class Fsx:
                 assert mapped[offset : offset + length] == self.model[offset : offset + length], "mapped"
 
     def settle(self) -> None:
-        """Makes it durable and drops the cache, opens it again, or does neither."""
+        """Makes the file durable and drops its cache, makes it durable, or opens it again."""
         match self.random.randrange(3):
             case 0:
                 self.note("forget")

@@ -90,7 +90,7 @@ def served(
 ) -> Iterator[Served]:
     """Serves a device on a Unix socket; its result is available at the end. `fuse`: also as a file.
 
-    `said`: the beginning of a line that it prints before that.
+    `said`: the beginning of a line that the device prints before it says where the file is.
     """
     path, out = directory / "live.sock", directory / "live.json"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments]

@@ -38,7 +38,7 @@ class Program(subprocess.Popen[Any]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # After a failed test nothing is awaited.
+        # After a failed test the program is not waited for.
         if kind is not None:
             self.kill()
         super().__exit__(kind, error, where)

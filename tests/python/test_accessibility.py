@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def findings(tab: Any) -> list[str]:
     """Returns axe's findings: rule, severity and place."""
-    # It is taken from the package, not from the network.
+    # Axe is taken from the package, not from the network.
     violations = Axe().run(tab).response["violations"]
     return [
         f"{each['id']} ({each['impact']}): {node['html'][:200]} {node['any'][:1]}"
@@ -59,7 +59,7 @@ def test_a_report(browser: Any, runs: Runs, tmp_path: Path, width: int, scheme: 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("figure", ["fig9", "fig2"])
 def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int, scheme: str) -> None:
-    """With runs to explore below it, and without."""
+    """A page with runs to explore below the figures, and one without."""
     tab = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
     tab.goto((reproduced / figure / "index.html").as_uri())
     if figure == "fig9":
@@ -99,7 +99,7 @@ built = pytest.mark.skipif(
 @built
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_site(browser: Any, scheme: str) -> None:
-    """Checks every page of it; on a phone none is wider than the screen."""
+    """Checks every page of the site; on a phone none is wider than the screen."""
     pages = sorted(SITE.glob("**/*.html"))
     assert len(pages) > 30
     tab = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
@@ -117,7 +117,7 @@ def test_the_site(browser: Any, scheme: str) -> None:
 @built
 @pytest.mark.parametrize("scheme", ["file", "http"])
 def test_the_search_of_the_site(browser: Any, scheme: str) -> None:
-    """Opened from a disk and from a server."""
+    """The site is opened from a disk, and from a server."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -17,7 +17,7 @@ SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
 
 
 def completed(cli: Cli, line: str) -> list[str]:
-    """Returns what bash offers for a line, as it would pass it to the function."""
+    """Returns what bash offers for a line, with the words as bash would pass them to the function."""
     ftlab_itself = cli.directory / "ftlab"
     ftlab_itself.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ftlab "$@"\n')
     ftlab_itself.chmod(0o755)

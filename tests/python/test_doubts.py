@@ -18,9 +18,7 @@ ROWS = 200
 
 
 def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[int, int] = (0, 0)) -> str:
-    """Makes a trace whose requests alternate unless `op` says otherwise; `jump`: a row and the time before
-    it.
-    """
+    """Makes a trace whose requests alternate unless `op` says otherwise; `jump` adds a time before a row."""
     lines, now = ["time_ns,op,offset,size"], 0
     for row in range(ROWS):
         now += (gap_ns if row else 0) + (jump[1] if row == jump[0] else 0)
@@ -38,7 +36,7 @@ def logged_twice() -> str:
 
 
 def joined() -> str:
-    """Makes a recording followed by the beginning of another: too much for rows to find their places."""
+    """Makes a recording followed by the beginning of another: too much for its rows to be put in order."""
     rows = [f"{i * 10**6},{'RW'[i % 2]},{i % 50 * 4096},4096" for i in [*range(20_000), *range(1000)]]
     return "\n".join(["time_ns,op,offset,size", *rows]) + "\n"
 
@@ -169,7 +167,7 @@ def test_studies_and_searches_look_at_their_traces_too(cli: Cli) -> None:
         assert not (cli.directory / "o").exists()
         done = cli(*command, "--out", command[0])
         assert done.returncode == 0
-        # For two runs with one trace, once.
+        # Two runs with one trace give one warning.
         assert done.stderr.count("warning: a.csv: all requests are reads") == 1
         # Existing results are not checked again.
     assert "warning" not in cli("sweep", "study.toml", "--out", "sweep").stderr

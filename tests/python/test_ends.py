@@ -54,10 +54,10 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "tune": ("tune", "tune.toml", "--out", "tuned", "--jobs", "1"),
     "reproduce": ("reproduce", "tiny", "--root", "root", "--out", "out", "--cache", "cache", "--quick"),
 }
-"""Every command that writes files, with all kinds of them."""
+"""Every command that writes files, with all kinds of files."""
 
 RESUMED = ("sweep", "tune", "reproduce")
-"""Those that go on where they ended."""
+"""The commands that go on where they were ended."""
 
 STUDY = """
 config = "map-plus"
@@ -84,7 +84,7 @@ range = ["4KiB", "64KiB"]
 """
 
 STARTS = ("Fatal Python error: init_", "Could not import runpy module")
-"""What the interpreter says about a signal before ftlab has started."""
+"""What the interpreter says if a signal ends it before ftlab has started."""
 
 
 def whole(path: Path) -> None:
@@ -215,12 +215,12 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
     try:
         _, said = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
-        # It prints where it is.
+        # The process then prints where it is.
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"it goes on after {number!r}: {process.communicate()[1]}") from None
     if any(start in said for start in STARTS):
         return ""
-    # -number: before ftlab has begun, or while it only reads a trace.
+    # -number: the signal came before ftlab had begun, or while it only read a trace.
     assert process.returncode in (0, 128 + number, -number), (process.returncode, said)
     if process.returncode == 128 + number:
         assert said.endswith(("interrupted\n", "terminated\n", "hung up\n")), said
@@ -271,7 +271,7 @@ def room_for(usual: Reference, inputs: Path, draw: random.Random) -> str:
     if draw.random() < 0.4:
         there = 1 + sum(1 for _ in inputs.rglob("*"))
         return f"size=1g,nr_inodes={there + draw.randrange(1, len(usual.sizes) + 8)}"
-    # A file takes whole pages, and so does a directory.
+    # A file takes up whole pages, and a directory takes up one.
     pages = sum(-(-size // 4096) for size in contents(inputs).values()) + sum(1 for _ in inputs.rglob("*"))
     return f"size={(pages + 64) * 4096 + draw.randrange(2 * sum(usual.sizes.values()) + (1 << 16))}"
 
@@ -318,7 +318,7 @@ PARTS = 5
 def test_nothing_is_half_written_or_left_behind(
     part: int, inputs: Path, reference: Callable[[str], Reference], tmp_path: Path
 ) -> None:
-    """Tests 50 cases; the long form is one part only."""
+    """Tests 10 of 50 cases; the long form has only one part."""
     if campaign.long() and part:
         pytest.skip("the long form is in one part")
     if not mounts():
@@ -347,7 +347,7 @@ def test_a_study_on_a_full_disk_says_so(cli: Cli) -> None:
     (cli.directory / "study.toml").write_text(STUDY)
     done = limited(cli, 40_000, "sweep", "study.toml", "--out", "out")
     assert done.returncode == 2
-    # On a slow machine a part of the table comes before it.
+    # On a slow machine a part of the table may be the first file that does not fit.
     assert re.fullmatch(r"error: --out out/\S+\.parquet: cannot write: File too large\n", done.stderr)
 
 

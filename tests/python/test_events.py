@@ -11,7 +11,7 @@ from oracle import arrays, engine, events
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
 REQUESTS = {1: 2000, 16: 600}
-"""By the most pages of a request."""
+"""How many requests are compared, by the most pages of a request."""
 
 
 def orders_on_the_bus() -> list[str]:
@@ -47,7 +47,7 @@ def test_every_request_completes_when_the_model_says(
 def test_pages_are_bound_when_a_die_is_free(
     geometry: str, load: str, hot_pages: int | None, order: str
 ) -> None:
-    """On few pages, reads meet writes of their page that have no die yet."""
+    """With few hot pages, reads find writes of their page that have no die yet."""
     array = replace(arrays.GEOMETRIES[geometry], allocation="dynamic", arbitration=order)
     requests = arrays.load(array, arrays.LOADS[load], 16, REQUESTS[16], seed=16)
     if hot_pages is not None:

@@ -73,14 +73,14 @@ def test_shares_add_up(result: ftlab.Result) -> None:
     assert len(levels) == 32
     assert sum(levels) == pytest.approx(100, abs=1e-4)
     assert sum(job["iodepth_level"].values()) == pytest.approx(100, abs=1e-4)
-    # One chip that is busy only for requests, which go to it one by one.
+    # The one chip is busy only for requests, which go to it one by one.
     assert result.to_fio()["disk_util"][0]["util"] == pytest.approx(
         100 * result.utilization.chip[0], rel=1e-6
     )
 
 
 def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
-    # A program takes 350 us and a read 35 us: all writes except one wait for nothing.
+    # A program takes 350 us and a read 35 us: none of the requests waits, except the second write.
     rows = ["0,W,0,4096", "0,W,4096,4096", "600000000,W,0,4096", "1600000000,R,0,4096"]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")
@@ -97,7 +97,7 @@ def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
     assert job["write"]["slat_ns"]["bins"] == {"0": 2, "350208": 1}
     assert job["read"]["slat_ns"]["bins"] == {"0": 1}
     # Samples of 0.5 s: two writes in the first, one in the second, none in the third; the fourth is
-    # incomplete, so the read is in none.
+    # incomplete, so the read is in no sample.
     assert [job["write"][f"iops_{part}"] for part in ("samples", "min", "max", "mean")] == [2, 2, 4, 3.0]
     assert job["write"]["iops_stddev"] == pytest.approx(math.sqrt(2))
     assert (job["write"]["bw_min"], job["write"]["bw_max"]) == (8, 16)
@@ -149,7 +149,7 @@ def test_keys_are_those_of_the_fio_installed(result: ftlab.Result, tmp_path: Pat
     # fio 3.34 and later know when a job began.
     assert set(keys(theirs)) - {"job_start"} <= set(keys(ours))
     assert list(theirs["read"]["clat_ns"]["percentile"]) == list(ours["read"]["clat_ns"]["percentile"])
-    # Its bins are ours: every value it may print is the midpoint of one.
+    # fio's bins are ours: every value that it prints is the midpoint of a bin.
     for op in ("read", "write"):
         for text in theirs[op]["clat_ns"]["bins"]:
             assert midpoint(lower(int(text))) == int(text)

@@ -148,7 +148,7 @@ def test_targets_are_reached_and_the_model_runs(cli: Cli) -> None:
     path = cli.directory / "models" / "calm.toml"
     assert model(path)["preset"] == "vios"
     assert "on vios, device.precondition fill, device.scheduler noop, flash.pe_cycles" in path.read_text()
-    # The file alone gives what the report says.
+    # The model's file alone gives what the report says.
     settings = ("--set", "device.scheduler=noop", "--set", "flash.blocks_per_plane=32")
     result = json.loads(cli.ok("run", str(path), *settings, "--json", "-"))
     assert result["conflicts"]["read"] == found["read_conflicts"]["reached"]
@@ -214,7 +214,7 @@ def test_a_trace_with_a_device_keeps_its_conflicts(cli: Cli) -> None:
     cli.ok("trace", "fit", "a.csv", "--out", "m.toml", *device, "--json", "f.json")
     (fitted,) = json.loads((cli.directory / "f.json").read_text())
     found = fitted["characteristics"]
-    # There are some thousand conflicts; their own spread is 2 %.
+    # There are a few thousand conflicts; their own spread is 2 %.
     assert abs(found["read_conflicts"]["difference"]) < 0.03, found
     assert abs(found["write_conflicts"]["difference"]) < 0.03, found
     assert abs(found["mean_interarrival_ns"]["difference"]) < 0.05
@@ -252,7 +252,7 @@ def test_figures_of_a_table_are_reached(cli: Cli) -> None:
     stated = {"write_ratio", "mean_size", "stream_ratio", "near_ratio", "miss_ratio"}
     assert stated | {"median_interarrival_ns", "interarrival_cv", "burst_length"} <= set(found)
     assert found["writes"]["reached"] == 18_000
-    # The file alone has them, and names its device: its miss ratio is that of a run.
+    # The model's file alone reaches the figures and names its device: its miss ratio is that of a run.
     written = model(cli.directory / "m" / "app.toml")
     assert written["preset"] == "map-plus"
     alone = ("--set", "workload.replay=closed", "--set", "host.queue_depth=1", "--set", "host.scheduler=noop")

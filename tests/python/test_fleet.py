@@ -1,4 +1,4 @@
-"""Fleets: a trace split by volume, each volume run, and all of them as one, exactly."""
+"""Fleets: traces split by volume, volumes run one by one, and a fleet's result, exactly their sum."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
         assert sum(bins.values()) == fleet["latency"]["all"]["count"] == 4000 == fleet["trace"]["requests"]
         assert fleet["flash"]["programs"]["host"] == rows["flash.programs.host"].sum()
         assert fleet["waf"]["total"] == pytest.approx(programs / host)
-        # Of all requests together, not a mean of the volumes' percentiles.
+        # The percentile is that of all requests together, not a mean of the volumes' percentiles.
         merged = Histogram.of_summary(fleet["latency"]["all"])
         assert fleet["latency"]["all"]["percentile_ns"]["99.000000"] == merged.percentile(99)
     worst = pl.read_csv(cli.directory / "out" / "worst.csv")
@@ -119,7 +119,9 @@ def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
 
 
 def test_two_hundred_volumes_of_the_shipped_models(tmp_path: Path) -> None:
-    """Split, run and taken as one, on two cores within 1 GiB; the fleet's bins are those of all requests."""
+    """Volumes are split, run and taken together, on two cores within 1 GiB; the fleet's bins are those of all
+    requests.
+    """
     made = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "fleet.py"), str(tmp_path), "--requests", "40000"],
         capture_output=True,

@@ -55,7 +55,7 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
 
 
 def test_the_library_is_that_of_the_pictures() -> None:
-    """`make` puts the library there: `scripts/vega.py`."""
+    """`make` puts the library into the package, by `scripts/vega.py`."""
     held = (Path(html.__file__).parent / "vega.js.gz").read_bytes()
     assert gzip.decompress(held).decode() == vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
 
@@ -160,7 +160,7 @@ def test_runs_of_a_figure_are_a_study(runs: Runs) -> None:
     names = [part["name"] for part in ftlab.components()["host.scheduler"]]
     scheduler = next(d for d in first["dimensions"] if d["name"] == "scheduler")
     assert scheduler["places"] == {"MAP+": names.index("map+"), "NoOp": names.index("noop")}
-    # Without figures, runs with the same labels are a study.
+    # Without figures, runs whose labels have the same names are a study.
     ragged = payload([({"a": "x"}, noop), ({"b": "y"}, noop)])["studies"]
     assert [study["name"] for study in ragged] == ["by a", "by b"]
 

@@ -46,7 +46,7 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     drawn = {name: page.marks(name) for name in SECTIONS}
     for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
         assert drawn[name].count("<path") > 3, name
-    # All policies in one chart; a panel for each.
+    # All policies are panels of one chart.
     assert drawn["waf-time"].count("<svg") == 1
     assert drawn["wear"].count("data:image/png") == 2
     # Its numbers are the results'.
@@ -265,7 +265,7 @@ def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> No
     assert "Write amplification over time (nothing was written)" in absent
     assert "Erase counts (no block was erased)" in absent
     assert page.tab.is_visible("#figures") and not page.tab.is_visible("#distribution")
-    # The first metric that a run has.
+    # The first metric that a run has is shown.
     assert page.tab.input_value("#metric") not in ("", "mean")
     page.close()
 
@@ -308,7 +308,7 @@ def test_a_page_with_very_many_cases_stays_readable(browser: Any, runs: Runs, tm
     ]
     html.write_report(tmp_path / "x.html", title="many", runs=many)
     page = Page(browser, tmp_path / "x.html")
-    # Of 80 cases, those of the first workload.
+    # Of 80 cases, only those of the first workload are drawn.
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
     page.choose("#cases select[data-dimension='workload']", "w7")
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
@@ -331,7 +331,9 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
 
 
 def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
-    """A link with the choices shows the same, in a new tab and in an open one; default choices need none."""
+    """A link with the choices shows the same page, in a new tab and in an open one; default choices need no
+    link.
+    """
     page = Page(browser, report)
     assert "#" not in page.tab.url
     page.choose("#metric", "p99")

@@ -55,7 +55,7 @@ def _keys(schema: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[
 
 
 def _values(key: dict[str, Any]) -> list[str]:
-    """Returns some values that it may take."""
+    """Returns some values that a key may take."""
     if "enum" in key:
         return [str(value) for value in key["enum"]]
     holds = key["anyOf"][-1] if "anyOf" in key else key

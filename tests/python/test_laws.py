@@ -28,7 +28,7 @@ SMALL = {
     "ftl.mapping_cache": "16KiB",
     "ftl.over_provisioning": "20%",
 }
-"""16 MiB with GC."""
+"""A device of 16 MiB that collects garbage."""
 MIXED = {
     "workload.synthetic.requests": 20_000,
     "workload.synthetic.pattern": "random",
@@ -59,7 +59,7 @@ def run(*parts: dict[str, Any], **keywords: Any) -> Any:
 @pytest.mark.parametrize("scheduler", registered("host.scheduler", "map-plus"))
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str, Any]) -> None:
-    """For each request, and so for the sums; the summaries agree with the rows."""
+    """The sum holds for each request, and so for the means; the summaries agree with the rows."""
     result = run(SMALL, MIXED, array, {"ftl.kind": kind, "host.scheduler": scheduler})
     arrival, dispatch, complete = (
         result.column(name).astype("int64") for name in ("arrival_ns", "dispatch_ns", "complete_ns")
@@ -108,7 +108,8 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
         busy = sum(result["flash"]["busy_ns"].values())
         assert 0 < busy <= dies * result["elapsed_ns"]
         if workload is crowded and not array:
-            # A serial device with waiting work is busy all the time, except for a start of 1 %.
+            # A serial device with waiting work is busy all the time, except in at most the first 1 % of the
+            # run.
             assert busy >= 0.99 * result["elapsed_ns"]
 
 
@@ -117,7 +118,7 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
 def test_sequential_overwrite_moves_nothing(kind: str, array: dict[str, Any]) -> None:
     """Overwrites ten times, from an empty device: every victim is completely invalid."""
     chips = 4 if array else 1
-    # Whole blocks, on which hybrid FTLs do only switch merges.
+    # Whole blocks are overwritten, so hybrid FTLs do only switch merges.
     pages = chips * 64 * 8 // 10 * 64
     sequential = {
         "workload.synthetic.requests": 10 * pages,
@@ -194,7 +195,7 @@ def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, tr
     ],
 )
 def test_greedy_gc_meets_the_closed_form(blocks: int, b: int, spare: float, gate: float) -> None:
-    """Uniform random single-page writes, after 12 U of warm-up, over 8 U.
+    """Uniform random single-page writes: of 8 times the logical space, after 12 times as warm-up.
 
     The measured part is the difference of two runs with the same seed, one of them longer.
 
@@ -236,7 +237,7 @@ sys.stdout.write(result.to_json())
 
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_same_configuration_same_bytes(kind: str) -> None:
-    """In two processes with different hash seeds; without the engine block."""
+    """The bytes are those of two processes with different hash seeds, without the engine block."""
     settings = {**SMALL, **MIXED, "ftl.kind": kind, "host.scheduler": "map+", "seed": 7}
     texts = []
     for hash_seed in ("1", "2"):

@@ -62,7 +62,9 @@ def test_copies_come_back_and_holes_are_known(tmp_path: Path) -> None:
 
 
 def test_trims_zeroes_and_flushes(tmp_path: Path) -> None:
-    """A trim takes whole pages, zeroes take every byte; both and flushes reach the simulation."""
+    """A trim covers only whole pages, zeroes cover every byte; both of them, and flushes, reach the
+    simulation.
+    """
     need("nbdsh")
     script = """
 h.connect_uri(URI)
@@ -89,7 +91,7 @@ except nbd.Error as error:
 
 
 def test_a_read_only_export_refuses_writes(tmp_path: Path) -> None:
-    """The export announces it, and refuses all writes."""
+    """The export announces that it is read-only, and refuses all writes."""
     need("nbdsh")
     script = """
 h.set_strict_mode(0)
@@ -156,7 +158,9 @@ def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> 
 
 
 def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
-    """As under a shell that starts it in the background; requests under way complete."""
+    """Signals are ignored as under a shell that starts the device in the background; requests under way
+    complete.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.signal(number, signal.SIG_IGN)
         try:
@@ -220,7 +224,7 @@ def test_a_running_device_is_asked_and_told(tmp_path: Path, cli: Any) -> None:
 
 
 def test_a_read_only_device_is_not_trimmed(tmp_path: Path, cli: Any) -> None:
-    """The control socket is not a way around it."""
+    """The control socket is not a way around `--read-only`."""
     with served(tmp_path, *DEVICES["page"], "--read-only") as device:
         refused = cli("ctl", str(device.path), "trim-all")
         assert refused.returncode == 2 and "read-only" in refused.stderr

@@ -60,7 +60,7 @@ class Client:
         return bytes(data)
 
     def ask(self, command: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0) -> bytes:
-        """Returns the data of a read; an error is an OSError."""
+        """Returns the data of a read; raises the device's error as an OSError."""
         header = struct.pack(">IHHQQI", 0x25609513, flags, command, 7, offset, length or len(data))
         self.socket.sendall(header + data)
         _, error, cookie = struct.unpack(">IIQ", self._take(16))
@@ -80,7 +80,7 @@ class Account:
         self.version = 0
 
     def settle(self, data: bytes) -> None:
-        """Compares what the device holds, and takes that as the known state."""
+        """Checks what the device holds, and takes it as the known state."""
         for sector, known in enumerate(self.known):
             found = data[sector * SECTOR : (sector + 1) * SECTOR]
             assert found == found[:8] * (SECTOR // 8), f"sector {sector} is torn"
@@ -125,7 +125,7 @@ class Account:
 
 @contextmanager
 def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Starts a device with its flash in `directory`; yields it and its message, and the caller ends it."""
+    """Starts a device with its flash in `directory`; yields it and its message. The caller ends it."""
     path = directory / "live.sock"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments, "--media", str(directory / "m.nand")]
     with subprocess.Popen(
@@ -188,7 +188,7 @@ def test_what_was_promised_outlasts_cuts_kills_and_stops(tmp_path: Path, where: 
 
 
 def test_how_the_file_was_left_is_told(tmp_path: Path, cli: Cli) -> None:
-    """Made, left by a stop, by a cut, by a kill; the control command's own words."""
+    """The file was made, or left by a stop, a cut or a kill; and what the control command says."""
     with started(tmp_path, *SMALL) as (process, said):
         assert said.endswith(": made\n")
         refused = cli("ctl", str(tmp_path / "live.sock"), "stats", "--after", "3")
@@ -219,7 +219,7 @@ def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> 
         process.send_signal(signal.SIGTERM)
     whole = path.read_bytes()
     draw = random.Random(5)
-    # Every byte of the first parts counts; of the others only those that are not holes.
+    # Every byte of the first parts counts; of the other parts, only bytes that are not holes.
     drawn = [at for at in draw.sample(range(len(whole)), 4000) if whole[at]]
     places = [0, 8, 20, 65536, *drawn[:12]]
     cases = [(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :], "") for at in places if whole[at]]
@@ -284,7 +284,7 @@ def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
 
 
 def test_ext4_on_it_is_whole_after_every_cut(tmp_path: Path) -> None:
-    """With data=ordered: once its journal is replayed, e2fsck finds nothing."""
+    """With data=ordered, e2fsck finds nothing once the journal is replayed."""
     need_loop()
     need("mkfs.ext4", "e2fsck")
     mount, at = tmp_path / "mnt", tmp_path / "fs"
@@ -357,7 +357,7 @@ try:
 finally:
     os.system(f"losetup --detach {block}")
 """
-"""Stores numbers on an ext4 on the device, and prints which it has acknowledged."""
+"""A program that stores numbers on an ext4 on the device, and prints which ones it has acknowledged."""
 
 KEYS = """
         store = os.path.join(fs, "store")

@@ -21,7 +21,7 @@ from fsx import Fsx, fallocate
 from live import DEVICES, lacks, loop, mounted, need, need_loop, root, served
 
 SIZED = ["map-plus", "--set", "flash.blocks_per_plane=2048", "--time", "free"]
-"""400 MiB: xfs needs at least 300."""
+"""A device of 400 MiB: xfs needs at least 300."""
 PUNCH, ZERO = 3, 16
 MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
 
@@ -33,7 +33,9 @@ def need_fuse() -> None:
 
 
 def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
-    """It is read and written at any byte, punched and zeroed, and keeps its size; NBD sees the same bytes."""
+    """The file is read and written at any byte, punched and zeroed, and keeps its size; NBD sees the same
+    bytes.
+    """
     need_fuse()
     need("nbdsh")
     with served(tmp_path, *DEVICES["page"], "--time", "free", fuse=True) as device:
@@ -89,7 +91,7 @@ def test_writes_that_ask_for_it_are_durable(tmp_path: Path) -> None:
         os.fdatasync(file)
         os.close(file)
     ops = [line.split(",")[1] for line in recording.read_text().splitlines()[1:]]
-    # The kernel may have more writes of its own after O_SYNC.
+    # The kernel may add writes of its own after O_SYNC.
     assert ops[0] == "W" and ops[1] == "WF" and "WF" in ops[2:4] and ops[-1] == "F"
 
 

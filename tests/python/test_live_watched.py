@@ -82,7 +82,9 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:
-    """With the unit at the end of the name, and what they are; without such parts there are none."""
+    """Their names end in the unit, and a text says what they are; without such parts there are no such
+    metrics.
+    """
     need("nbdsh")
     policy = f"host.scheduler=python:{DASHBOARD.parents[1]}/examples/policies/shortest.py:ShortestFirst"
     arguments = [*DEVICES["dftl"], "--time", "free", "--metrics", "127.0.0.1:0"]
@@ -124,7 +126,7 @@ def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
-    """There are messages for no device and for several, which are named; names left by killed ones are
+    """There are messages for no device and for several, which are named; names left by killed devices are
     removed.
     """
     none = cli("ctl", "stats")
@@ -155,7 +157,7 @@ def test_the_directory_of_names_is_the_users_own(tmp_path: Path, cli: Cli) -> No
 
 
 def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
-    """Once if the output is not a terminal, again and again if it is."""
+    """The device is shown once if the output is not a terminal, and again and again if it is."""
     need("nbdsh")
     with served(tmp_path, *DEVICES["dftl"], "--speed", "100") as device:
         device.shell(WRITES)
@@ -189,7 +191,9 @@ def watched(device: Served) -> int:
 
 @pytest.mark.parametrize("how", [["--time", "free"], ["--speed", "20"]], ids=["free", "real"])
 def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli, how: list[str]) -> None:
-    """It has the columns that `trace convert` writes, and how many requests were outstanding."""
+    """The recording has the columns that `trace convert` writes, and one for the number of outstanding
+    requests.
+    """
     need("nbdsh")
     recording = tmp_path / "recording.parquet"
     with served(tmp_path, *DEVICES["dftl"], *how, "--record", str(recording)) as device:

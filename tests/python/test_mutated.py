@@ -1,8 +1,9 @@
-"""A campaign: mutated inputs for every reader of this side (declarations, targets, expressions, cache
-entries); crates/trace/tests/mutated.rs has the other.
+"""A campaign: mutated inputs for every reader in Python (declarations, targets, expressions, cache entries);
+crates/trace/tests/mutated.rs has the readers in Rust.
 
-None raises anything but the user's error, in bounded time and memory. The number of a case is its seed;
-inputs that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has the long form.
+No reader raises anything but the user's error, and each takes bounded time and memory. The number of a case
+is its seed; inputs that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has
+the long form.
 """
 
 from __future__ import annotations
@@ -216,7 +217,7 @@ READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path
 
 @pytest.fixture
 def bounded() -> Iterator[None]:
-    """Ends and fails a case that takes too long, or too much memory."""
+    """Makes a case fail that takes too long, or too much memory."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"more than {MOST_SECONDS} s")

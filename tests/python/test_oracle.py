@@ -1,4 +1,4 @@
-"""ftlab against the oracle, request by request, on random cases; and against the rules.
+"""ftlab against the oracle, request by request, on random cases; and against the schedulers' rules.
 
 A failing case prints its seed and the command that reproduces and shrinks it. More seeds:
 ``python tests/oracle/diff.py --seeds 0:10000``.
@@ -33,7 +33,9 @@ def test_engine_agrees_with_the_oracle_under_check() -> None:
 
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_order_of_dispatch_obeys_the_rules(scheduler: str) -> None:
-    """Nothing is simulated here: what the rows say about each choice (``tests/oracle/rules.py``)."""
+    """Nothing is simulated here: the rows themselves tell whether each choice was right
+    (``tests/oracle/rules.py``).
+    """
     for seed in range(20):
         config, trace = generate.case(seed)
         trace = [(at, op if op in "RW" else "W", offset, max(size, 1)) for at, op, offset, size in trace]
@@ -67,7 +69,7 @@ def with_pages(
 
 
 def test_command_line_and_python_agree(tmp_path: Path) -> None:
-    """The differential tests run in one process; the files of ``ftlab run`` agree."""
+    """The differential tests use the Python interface; the files that ``ftlab run`` writes hold the same."""
     for seed in range(5):
         config, trace = generate.case(seed)
         folder = tmp_path / str(seed)

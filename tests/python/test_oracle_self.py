@@ -18,7 +18,7 @@ SEEDS = range(300)
 SMALL = mapplus.Config(
     scheduler="noop", deadline_ns=None, page_bytes=512, entry_bytes=64, read_ns=10, program_ns=100
 )
-"""Eight entries per translation page, a read 10 ns, a program 100 ns."""
+"""Eight entries per translation page; a read takes 10 ns, a program 100 ns."""
 
 
 def run(config: mapplus.Config, trace: list[mapplus.Record]) -> mapplus.Result:
@@ -65,10 +65,11 @@ def test_victim_of_another_translation_page_stays_dirty() -> None:
 
 def test_a_request_is_loaded_with_its_first_miss_of_each_translation_page() -> None:
     trace = [(0, "R", 6, 4), (0, "R", 9, 2)]
-    # 10 for each page read; entries 8 and 9 are in the next translation page, 9 is cached then.
+    # 10 for each page read; entries 8 and 9 are in the next translation page, so 9 is cached by then.
     assert access(run(small(20), trace)) == [80, 30]
     assert access(run(small(20, load="request"), trace)) == [60, 30]
-    # Of five entries four fit: the fifth has left again. With a single one nothing changes.
+    # Of five entries, four fit: the fifth has left again by the time it is needed. With room for a single
+    # entry nothing changes.
     assert access(run(small(4, load="request"), [(0, "R", 0, 5)])) == [70]
     assert access(run(small(1, load="request"), trace)) == access(run(small(1), trace))
 
@@ -85,7 +86,7 @@ def test_segmented_cache_keeps_what_was_hit_from_a_scan() -> None:
 def test_overflow_of_the_protected_segment_goes_to_the_probationary_head() -> None:
     # Capacity 8, protected 1: a hit on 1 pushes 0 back, to the head of 7..2.
     touched = [(0, "R", lpn, 1) for lpn in [*range(8), 0, 1, *range(100, 106)]]
-    # Six scans evict 2..7; the entry pushed back is next, the protected one stays.
+    # Six new entries evict 2..7; the entry that was pushed back is next, the protected one stays.
     assert run(small(8), [*touched, (0, "R", 0, 1)]).requests[-1].mapping_misses == 0
     assert run(small(8), [*touched, (0, "R", 106, 1), (0, "R", 0, 1)]).requests[-1].mapping_misses == 1
     assert run(small(8), [*touched, (0, "R", 106, 1), (0, "R", 1, 1)]).requests[-1].mapping_misses == 0
@@ -119,7 +120,9 @@ def test_read_modify_write_reads_a_partly_written_page_that_holds_data() -> None
 
 
 def cdftl(cmt: int, ctp: int, **changes: Any) -> mapplus.Config:
-    """Returns a page of 512 B, entry of 64 B: a capacity that splits into cmt entries and ctp pages."""
+    """Returns a configuration (pages of 512 B, entries of 64 B) whose capacity splits into cmt entries and
+    ctp pages.
+    """
     capacity = ctp * 512 + cmt * 64
     assert max(1, capacity // 2 // 512) == ctp
     return replace(SMALL, ftl="cdftl", cache_bytes=capacity, **changes)
@@ -134,7 +137,7 @@ def test_cdftl_a_loaded_page_serves_its_other_entries() -> None:
 def test_cdftl_dirty_entry_is_merged_into_its_cached_page_for_nothing() -> None:
     # One page, two entries. W0 and W1 dirty both; W2 (page still cached) merges 0 at no cost.
     result = run(cdftl(2, 1), [(0, "W", 0, 1), (0, "W", 1, 1), (0, "W", 2, 1), (0, "R", 8, 1)])
-    # The last one loads page 1: page 0 is dirty and costs one program, no read. Then entries 1 and 2 are
+    # The last request loads page 1: page 0 is dirty and costs one program, no read. Then entries 1 and 2 are
     # dirty and their page is gone: page 0 is loaded again for entry 1 (page 1, just loaded, is clean and
     # leaves), which is merged into it.
     assert access(result) == [110, 100, 100, 100 + 10 + 10 + 10]
@@ -144,9 +147,9 @@ def test_cdftl_dirty_entry_is_merged_into_its_cached_page_for_nothing() -> None:
 def test_cdftl_loads_a_page_for_the_coldest_entry_if_none_may_go() -> None:
     trace = [(0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1), (0, "R", 24, 1)]
     result = run(cdftl(2, 1), trace)
-    # Third: page 2 comes in; neither 0 nor 8 may leave, so page 0 comes in (page 2, clean, leaves) and 0 is
-    # merged. Fourth: page 0 is dirty and written, page 3 comes in; neither 8 nor 16 may leave, so page 1
-    # comes in.
+    # The third request: page 2 comes in; neither 0 nor 8 may leave, so page 0 comes in (page 2, clean,
+    # leaves) and 0 is merged. The fourth: page 0 is dirty and written, page 3 comes in; neither 8 nor 16 may
+    # leave, so page 1 comes in.
     assert access(result) == [110, 110, 10 + 10 + 100, 100 + 10 + 10 + 10]
 
 
@@ -169,7 +172,7 @@ def test_cdftl_a_clean_entry_goes_before_a_dirty_one_whose_page_is_absent() -> N
 
 
 def tpftl(bytes_: int | None, **changes: Any) -> mapplus.Config:
-    """Entries of 6 B, nodes of 8 B, eight entries per translation page."""
+    """Returns a configuration of TPFTL: entries of 6 B, nodes of 8 B, eight entries per translation page."""
     return replace(SMALL, ftl="tpftl", cache_bytes=bytes_, **changes)
 
 
@@ -188,14 +191,15 @@ def test_tpftl_evicts_from_the_coldest_node_a_clean_entry_first() -> None:
     # Two nodes of one entry: the write's node is the older one, and costs a read and a program.
     trace = [(0, "W", 0, 1), (0, "R", 8, 1), (0, "R", 16, 1), (0, "R", 8, 1)]
     assert access(run(tpftl(2 * 14), trace)) == [110, 20, 130, 10]
-    # Of one node the clean one leaves, though the dirty one is older.
+    # Within one node the clean entry leaves, though the dirty one is older.
     trace = [(0, "W", 0, 1), (0, "R", 1, 1), (0, "R", 2, 1), (0, "R", 0, 1)]
     assert access(run(tpftl(8 + 2 * 6), trace)) == [110, 20, 20, 10]
 
 
 def test_tpftl_prefetches_neighbours_when_nodes_leave() -> None:
-    # Six nodes of one entry come: +3, so off and 0 again, twice. 48 takes the place of one, then 49, 51 and
-    # 53 each need another's: -3. With 54 comes 55, as six entries before it are cached.
+    # Six nodes of one entry come: the balance reaches +3, so prefetching is off and the balance 0 again,
+    # twice. 48 takes the place of one node, then 49, 51 and 53 each need another's: -3. With 54 comes 55, as
+    # six entries before it are cached.
     trace = [(0, "R", lpn, 1) for lpn in [0, 8, 16, 24, 32, 40, *range(48, 56)]]
     result = run(tpftl(6 * 14), trace)
     assert [request.mapping_misses for request in result.requests[6:]] == [1, 1, 1, 1, 1, 1, 1, 0]
@@ -331,7 +335,8 @@ def test_background_flush_makes_an_arrival_wait_for_the_page_in_progress() -> No
     config = small(None, background_flush=True)
     trace = [(0, "W", 0, 1), (0, "W", 8, 1), (250, "R", 0, 1), (1000, "R", 8, 1)]
     result = run(config, trace)
-    # Done at 220; then the page of LPN 0, the tail, until 330; the read waits only for that.
+    # The writes are done at 220; then the page of LPN 0, the tail, is written back until 330; the read waits
+    # only for that.
     assert [request.dispatch for request in result.requests] == [0, 110, 330, 1000]
     assert result.counters.translation_programs == 2
 
@@ -344,7 +349,8 @@ def test_background_flush_begins_at_the_probationary_tail() -> None:
     result = run(config, [*writes, (581, "R", 0, 1)])
     assert access(result) == [110, 100, 110, 110, 10]
     assert result.requests[-1].dispatch == 650
-    # Only the first is written back before these: the sixth evicts 8, which is clean, the seventh 16.
+    # Only one page is written back before these reads: the sixth of them evicts 8, which is clean, the
+    # seventh 16.
     scan = [(535, "R", lpn, 1) for lpn in range(100, 108)]
     result = run(config, [*writes, *scan])
     assert result.requests[4].dispatch == 540
@@ -449,7 +455,7 @@ def test_schedulers_that_coincide(seed: int) -> None:
 
 
 def stack_distance_counts(references: list[tuple[int, bool]], capacity: int) -> tuple[int, int]:
-    """Returns misses and dirty evictions of an LRU of entries, from reuse distances alone."""
+    """Returns misses and dirty evictions of an LRU cache of entries, from reuse distances alone."""
     misses = dirty_evictions = 0
     last: dict[int, int] = {}
     dirty: dict[int, bool] = {}
@@ -483,7 +489,7 @@ def test_lru_against_reuse_distances(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_segmented_lru_against_time_stamps(seed: int) -> None:
-    """The same cache as a table of (segment, time of its last move)."""
+    """Compares the cache with a table: the segment of each entry, and the time of its last move."""
     rng = random.Random(seed)
     capacity = rng.choice([1, 7, 8, 9, 16, 33])
     lists = cache.SegmentedLruList(capacity)
@@ -509,7 +515,7 @@ def test_segmented_lru_against_time_stamps(seed: int) -> None:
 
 
 class Counted:
-    """A cost that counts."""
+    """A cost that counts reads and programs."""
 
     def __init__(self) -> None:
         self.reads = 0

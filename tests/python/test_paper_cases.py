@@ -66,14 +66,14 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     together = [(0, "R", 0, page), (0, "R", 511 * page, page), (0, "R", 512 * page, page)]
     rows = engine.result_rows(run_preset(tmp_path, together))
     assert [row.batch for row in rows] == [1, 1, 2]
-    # 2048 entries: of 2049 read once each the first is gone, of 2048 it is not.
+    # 2048 entries: after 2049 pages, each read once, the first one's entry is gone; after 2048 it is not.
     for entries, misses in ((2048, 0), (2049, 1)):
         scan = [(number * MS, "R", number * page, page) for number in range(entries)]
         again = [*scan, (entries * MS, "R", 0, page)]
         rows = engine.result_rows(run_preset(tmp_path, again, scheduler="noop"))
         assert rows[-1].mapping_misses == misses
-    # Deadline 10 ms. At 0 come a write and, right after it, reads of hits that never cease: the write of an
-    # uncached page waits until a check finds it 10 ms old.
+    # The deadline is 10 ms. A write of an uncached page comes amid a stream of reads that hit and never
+    # cease: it waits until a check finds it 10 ms old.
     warm = [(0, "R", 0, page)]
     stream = [(MS + number * 35 * US, "R", 0, page) for number in range(600)]
     trace = sorted([*warm, *stream, (MS + 1, "W", 512 * page, page)])
@@ -82,8 +82,8 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     assert write.expired
     assert write.dispatch - write.arrival >= 10 * MS
     assert write.dispatch - write.arrival < 10 * MS + 35 * US
-    # A pending queue of 128: of 130 requests at one instant, the last two reads are not admitted before the
-    # first choice of RoW falls on a write among the 128.
+    # The pending queue holds 128: of 130 requests at one instant, the last two are admitted only as writes
+    # leave it, so RoW chooses two writes before the read.
     trace = [(0, "W", number * page, page) for number in range(129)] + [(0, "R", 0, page)]
     rows = engine.result_rows(run_preset(tmp_path, trace, scheduler="row", deadline_ns=None))
     assert [row.id for row in sorted(rows, key=lambda row: row.dispatch)][:4] == [1, 2, 130, 3]
@@ -94,7 +94,7 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pixel6a-telegram-exec.csv.gz", "cloudphysics-sample.csv.gz"])
 def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
-    """There is no garbage collection on them: the paper's flash starts empty and is never full."""
+    """These traces cause no garbage collection: the paper's flash starts empty and is never full."""
     import ftlab
 
     path = engine.shared_trace(name)
@@ -128,13 +128,14 @@ def random_reads_and_writes(start: int, pages: int, page_bytes: int) -> list[tup
 @pytest.mark.parametrize("kind", ["dftl", "cdftl", "tpftl"])
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_cache_as_large_as_the_map_equals_page(scheduler: str, kind: str, tmp_path: Path) -> None:
-    """After every entry was touched once, dispatch and completion agree to the nanosecond."""
+    """Once every entry has been touched, dispatch and completion agree to the nanosecond."""
     page, pages = 4096, 4096
     warm_up = [(0, "R", lpn * page, 64 * page) for lpn in range(0, pages, 64)]
     start = 3600 * 1000 * MS
     trace = warm_up + random_reads_and_writes(start, pages, page)
     rows = {}
-    # CDFTL splits its capacity between entries and pages: twice the map's size holds it in either.
+    # CDFTL splits its capacity between entries and pages: with twice the map's size either part holds the
+    # whole map.
     capacity = pages * 8 if kind == "dftl" else 2 * pages * 8
     for ftl in (kind, "page"):
         result = run_preset(tmp_path, trace, scheduler=scheduler, ftl=ftl, cache_bytes=capacity)

@@ -58,7 +58,7 @@ def measured(config: str, trace: Path, **options: Any) -> tuple[dict[str, Any], 
 def test_a_shipped_policy_is_the_built_in_one(
     tmp_path: Path, key: str, own: str, built_in: str, settings: dict[str, Any]
 ) -> None:
-    """A shipped policy gives the same result and the same requests, except for the name."""
+    """A shipped policy gives the same result, except for the name, and the same requests."""
     trace = write_trace(tmp_path / "a.csv", load(7, 3000))
     (expected, rows), (found, own_rows) = (
         measured("map-plus", trace, set={**settings, key: name}) for name in (built_in, example(own))
@@ -264,9 +264,7 @@ def test_what_a_file_names_does_not_run_unasked(cli: Cli, text: str, command: st
 
 
 def test_a_configuration_in_python_is_asked_about_too(tmp_path: Path, trace: Path) -> None:
-    """A mapping may come from a file that was read before; only what is given as `set` is the caller's
-    own.
-    """
+    """A mapping may have been read from a file; only what is given as `set` is the caller's own."""
     (tmp_path / "own.py").write_text((EXAMPLES / "schedulers.py").read_text())
     name = f"python:{tmp_path}/own.py:Rb"
     configuration = {"preset": "map-plus", "host": {"scheduler": name}}
@@ -330,7 +328,7 @@ def test_a_changed_file_is_another_policy(tmp_path: Path, trace: Path) -> None:
 
 
 def test_the_idea_of_the_docs_lies_between_noop_and_map_plus() -> None:
-    """Measures again what docs/try-an-idea.md says about it."""
+    """Measures again the latencies that docs/try-an-idea.md states."""
     names = ["noop", example("shortest.py:ShortestFirst"), "map+"]
     trace = EXAMPLES.parents[1] / "traces/phone-mix.csv.gz"
     variants = ftlab.compare("map-plus", {"host.scheduler": names}, trace=trace).variants
@@ -343,7 +341,7 @@ def test_the_idea_of_the_docs_lies_between_noop_and_map_plus() -> None:
 
 
 class Counting(Oldest):
-    """Reports how many it chose."""
+    """A scheduler that reports how many requests it chose."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -359,7 +357,7 @@ class Counting(Oldest):
 
 
 class Turning(ftlab.VictimPolicy):
-    """Reports how many victims it named."""
+    """A victim policy that reports how many victims it named."""
 
     def __init__(self) -> None:
         self.named = 0

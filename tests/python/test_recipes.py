@@ -63,7 +63,7 @@ class Terminals:
         self.environment = {**os.environ, "PATH": path, "XDG_RUNTIME_DIR": str(place)}
 
     def here(self, text: str) -> str:
-        """Returns what the page says, for this place."""
+        """Returns a text of the page with the names of this place."""
         for name, stand_in in self.stand_ins.items():
             text = text.replace(name, stand_in)
         return text
@@ -71,7 +71,7 @@ class Terminals:
     def type(self, typed: str, shown: list[str]) -> None:
         """Types a command, which must succeed and print what the page shows."""
         if typed.startswith("ftlab compare"):
-            # As the page says, the first terminal is interrupted before.
+            # As the page says, the device in the first terminal is interrupted before.
             self.interrupt()
         typed = self.here(typed)
         if typed.startswith("ftlab serve"):
@@ -161,9 +161,9 @@ def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
 
 
 def test_the_script_under_power_cuts_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    """Regression: the page's script acknowledged a key whose sync had failed, and the first cuts found it.
+    """Regression: the page's script acknowledged a key whose sync had failed, which the first cuts revealed.
 
-    As the page says, cuts find a script that does so, or that has no line that syncs.
+    As the page says, cuts also find a script that acknowledges so, or that has no line that syncs.
     """
     need_loop()
     need("mkfs.ext4")

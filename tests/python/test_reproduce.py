@@ -227,14 +227,14 @@ def test_places_of_policies() -> None:
     assert places["Base-DFTL"] == registered.index("dftl") and places["minipage-FTL"] == registered.index(
         "minipage"
     )
-    # Two of one policy: the second has a place of its own.
+    # Two labels of one policy: the second one has a place of its own.
     assert places["MSFTL-2KiB"] == registered.index("msftl") and places["MSFTL-1KiB"] == len(registered)
     assert palette.places("host.deadline", ["0ms", "10ms"]) == {"0ms": 0, "10ms": 1}
     assert palette.places("host.scheduler", ["mine", "noop"])["noop"] == 0
 
 
 def test_abbreviations_are_those_of_the_figures() -> None:
-    """Every short name of a workload is explained, and none that no figure shows."""
+    """Every short name of a workload is explained, and no name that no figure shows is."""
     for name in papers.names(ROOT):
         paper = papers.load_paper(ROOT, name)
         labels: set[str] = set()
@@ -318,7 +318,7 @@ def test_keys_of_a_paper_hold_for_its_figures_which_come_first(tiny: Path) -> No
 
 
 def test_figures_with_the_same_runs_share_them(tiny: Path) -> None:
-    """Runs of a report hold more, and serve the others too."""
+    """Runs for a report hold more fields, and serve figures without a report too."""
     folder = tiny / "papers" / "tiny"
     (folder / "fig2.toml").write_text("report = true\n" + FIGURE.replace("Fig. 1", "Fig. 2"))
     (folder / "paper.toml").write_text(
@@ -336,7 +336,7 @@ def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None
     run(tiny, "fig1", traces=str(tmp_path / "rec"))
     recorded = rows(tiny.parent / "out" / "tiny" / "fig1-recorded.csv")
     assert {row["workload"] for row in recorded} == {"mine", "mean"}
-    # Different content is a different run, the same content elsewhere is not.
+    # A trace with other content needs a new run; the same content elsewhere does not.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine.csv").write_bytes(trace.read_bytes())
@@ -377,7 +377,7 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
     """Regression: names of figures and papers and ids of claims were in the page unescaped."""
     hostile = "x\"><script>alert(1)</script><i id='"
     folder = tiny / "papers" / "tiny"
-    # A slash ends the name of a file.
+    # A file's name cannot contain a slash.
     name = hostile.replace("/", "")
     text = (folder / "published.toml").read_text()
     (folder / "published.toml").write_text(text.replace('id = "gain"', f"id = '''{hostile}'''"))
@@ -399,7 +399,7 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
 
 
 def damaged(text: bytes) -> dict[str, bytes]:
-    """Returns what may have happened to a file of the cache."""
+    """Returns damaged contents of a file of the cache, by what happened to it."""
     packed = gzip.compress(text)
     flipped = bytearray(packed)
     flipped[len(packed) // 2] ^= 0x10
@@ -420,7 +420,7 @@ def damaged(text: bytes) -> dict[str, bytes]:
 
 
 def test_a_broken_file_of_the_cache_is_run_again(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Regression: of all except the first, see `damaged`."""
+    """Regression: all of these except the first caused an error, see `damaged`."""
     run(tiny, "table1")
     path = next((tiny.parent / "cache").rglob("*.json.gz"))
     for name, data in damaged(gzip.decompress(path.read_bytes())).items():

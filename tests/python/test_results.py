@@ -58,7 +58,7 @@ with ftlab.Simulation("map-plus", ftl__mapping_cache=4096) as device:
     print(done[0].complete_ns, device.result().latency.write.max_ns, scheduler, best, table)
 print(again, ratio, mean, reads, peak)
 """
-"""What a user writes; it is type-checked and run."""
+"""A script as a user writes it; it is type-checked and run."""
 
 WRONG = {
     "result.latencey": "latencey",
@@ -71,7 +71,7 @@ WRONG = {
     "result.requests.no_such": "no_such",
     "ftlab.compar": "compar",
 }
-"""Slips, each with what a checker must name."""
+"""Slips in a user's script, each with the name that a checker must report."""
 
 
 def checked(script: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -142,7 +142,7 @@ def declared(kind: type[Section]) -> set[str]:
 
 
 def inside(section: Section) -> Iterator[Section]:
-    """Returns a section and all below it, except the configuration's."""
+    """Yields a section and all sections below it, except the configuration's."""
     if not isinstance(section, Settings):
         yield section
         for value in section.values():
@@ -157,7 +157,7 @@ def test_fields_are_declared_as_results_have_them(whole: list[ftlab.Result]) -> 
             there.setdefault(type(section), set()).update(section)
     del there[Section]  # by cause, by reason, by percentile
     for kind, names in there.items():
-        # A method of every mapping has this name.
+        # Every mapping has a method of this name.
         also = {"items"} if kind is fields.MissCurve else set()
         assert sorted(declared(kind) - {"_data"} | also) == sorted(names), kind
     # Every class of a section is the class of some field.
@@ -285,7 +285,7 @@ def test_requests_go_to_arrow_without_other_packages(comparison: ftlab.Compariso
     table = pa.table(comparison[0])
     assert table.num_rows == 4000 and table.column("complete_ns").null_count == 0
     assert table.column("arrival_ns").to_numpy().tolist() == comparison[0].column("arrival_ns").tolist()
-    # Without pyarrow, and without pandas.
+    # It works without pyarrow and without pandas.
     code = (
         "import sys\n"
         "for name in ('pyarrow', 'pandas'): sys.modules[name] = None\n"

@@ -36,7 +36,7 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 
 def load(seed: int, count: int) -> Rows:
-    """Returns requests of some pages in bursts, some of them neighbours."""
+    """Returns requests of a few pages each, in bursts; some are neighbours."""
     rng = np.random.default_rng(seed)
     gaps = np.where(rng.random(count) < 0.7, 0, rng.integers(0, 3_000_000, count))
     times = np.cumsum(gaps)
@@ -189,7 +189,7 @@ def test_a_cut_and_a_recovery() -> None:
 
 
 def test_it_takes_one_call_at_a_time() -> None:
-    """The call in progress ends well; the other one is refused, whichever thread is slow."""
+    """The call in progress ends normally, and the other one is refused, whichever thread is slow."""
     device = ftlab.Simulation("map-plus")
     columns = {"op": ["W"] * 100_000, "offset": [0] * 100_000, "size": [4096] * 100_000}
     busy = rounds = completed = 0

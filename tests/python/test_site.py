@@ -89,7 +89,9 @@ def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def collected() -> ftlab.Result:
-    """Runs with garbage collection, trims, flushes and pages smaller than the NAND page."""
+    """Returns the result of a run with garbage collection, trims, flushes and pages smaller than the NAND
+    page.
+    """
     keys = {
         "workload.synthetic.requests": 6000,
         "workload.synthetic.read_share": "30%",
@@ -173,7 +175,7 @@ OPS = ("reads", "writes", "trims", "flushes")
 
 @pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
 def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
-    """The columns are published read and write, then read, write, all and hit ratio at each deadline."""
+    """The columns are published read and write; then, at each deadline, read, write, all and hit ratio."""
     table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
     rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}
     comparison = ftlab.compare(

@@ -104,7 +104,7 @@ def test_commands_run(page: Path, place: Path) -> None:
     laid(page, place)
     for words in unfenced(page):
         stand_ins = dict.fromkeys(("FILE", "TRACE", "a.csv", "mine.bin"), TRACE)
-        # A few of many cuts; one pass of a shell loop; a trace that is made has its name.
+        # A few of many cuts; one pass of a shell loop. A trace that a command makes keeps its name.
         stand_ins |= {"10000": "20", "depths/rw-$depth-1.json": "depth.json"}
         generates = words[1:3] == ["trace", "generate"]
         done = ran(

@@ -183,7 +183,7 @@ def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:
     assert chosen.height == 6 and page.texts("#count") == ["6 of 36 runs"]
     assert page.texts("#runs tbody td:first-child") == [str(run) for run in chosen["run"]]
     assert page.tab.locator("#means .marks .point").count() == 2, "the means follow"
-    # By the mean latency, then the other way round, with the keyboard.
+    # Rows are sorted by the mean latency, then the other way round, with the keyboard.
     page.tab.focus("#runs thead th:nth-child(6) button")
     page.tab.keyboard.press("Enter")
     assert page.texts("#runs tbody td:first-child") == [str(run) for run in chosen.sort("mean")["run"]]
@@ -191,7 +191,7 @@ def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:
     upside_down = chosen.sort("mean", descending=True)["run"]
     assert page.texts("#runs tbody td:first-child") == [str(run) for run in upside_down]
     assert page.tab.get_attribute("#runs thead th:nth-child(6)", "aria-sort") == "descending"
-    # In the unit that is shown.
+    # The filter takes values in the unit that is shown.
     limit = sorted(frame["mean"])[4] / 1e6
     page.tab.fill("#filter", f"mean<{limit:.6f}")
     assert page.texts("#count") == [
@@ -221,7 +221,7 @@ def test_a_search_in_a_browser(browser: Any, made: Made) -> None:
     assert ", best\nscheduler = " in said and "throughput_bytes_per_s: " in said
     page.tab.hover("#front .marks .point.default")
     assert page.texts("#tip")[0].startswith("default")
-    # Course and importance: one for each objective.
+    # There is a chart of the course for each objective, and bars of importance.
     assert page.tab.locator("#history svg .marks .line.front").count() == 2
     assert page.tab.locator("#importance rect").count() == 6
     rows = page.texts("#table tbody tr")
@@ -291,7 +291,7 @@ def test_searches_for_one_thing_or_three(browser: Any, cli: Cli, sought: str) ->
     if several:
         page.choose("#x", "2")
         assert "mapping.hit_ratio" in page.texts("#front .title.x")[0]
-        # The other one gives way.
+        # The axis that showed the same objective gives way.
         page.choose("#y", "2")
         assert page.tab.input_value("#x") != "2"
     else:

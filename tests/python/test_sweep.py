@@ -96,7 +96,7 @@ def test_a_row_for_each_run_in_the_order_of_the_plan(cli: Cli, study: Path) -> N
         assert row["twice"] == 2 * row["p99_ms"]
         assert row["seconds"] == whole["engine"]["seconds"] >= whole["engine"]["wall_s"] > 0
         assert row["engine.identity"] == whole["engine"]["identity"]
-    # As `ftlab run` measures it.
+    # The latency is what `ftlab run` measures.
     first = cli.ok("run", "map-plus", "--json", "-", "--set", "flash.blocks_per_plane=64",
                    "--set", "workload.synthetic.requests=300", "--set", "host.scheduler=noop",
                    "--set", "ftl.mapping_cache=4KiB", "--set", "seed=1")  # fmt: skip
@@ -148,7 +148,7 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
     before = table(cli.directory / "out")
     assert "0 runs, 20 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
     assert table(cli.directory / "out").equals(before)
-    # After a longer axis, only what is new is run; after damage to a result, only that one.
+    # With a longer axis, only the new runs are done; after damage to a result, only that run.
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 6, 1]"))
     (cli.directory / "out" / "json" / f"{before['hash'][3]}.json").write_text("{")
     assert "5 runs, 19 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -156,7 +156,9 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
 
 
 def test_what_a_short_run_costs(cli: Cli) -> None:
-    """400 runs of half a millisecond: 3 ms of processor time each, and a second to start, as measured."""
+    """400 runs of half a millisecond were measured to take 3 ms of processor time each, and a second to
+    start.
+    """
     (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 100, 1]"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "400 runs" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -191,7 +193,7 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     # Called from elsewhere: the traces are next to the study.
     done = Cli(Path("/"))("sweep", f"{cli.directory}/study.toml", "--out", f"{cli.directory}/out")
     assert done.returncode == 1
-    # Reported before the first run, and no run is lost because of it.
+    # The faults are reported before the first run, and no other run is lost because of them.
     for name in ("bad", "huge"):
         path = f"{cli.directory}/volumes/{name}.csv"
         assert f"warning: {path}: a run of it will fail: {path}:" in done.stderr
@@ -208,7 +210,7 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     assert failures["volume"].to_list() == ["bad", "huge"]
     assert "bad.csv" in failures["error"][0]
     assert failures["kind"].to_list() == ["user", "user"]
-    # Once mended, only those are run.
+    # Once the traces are mended, only their runs are done.
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("4096", "8192"))
     (cli.directory / "volumes" / "huge.csv").unlink()
     assert "1 runs, 4 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -342,7 +344,9 @@ def test_the_estimate_of_a_devices_memory_holds(preset: str) -> None:
 
 
 def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
-    """Killed twenty times; finished runs are not repeated, and the rows are those of an undisturbed study."""
+    """The study is killed twenty times; finished runs are not repeated, and the rows are those of an
+    undisturbed study.
+    """
     (cli.directory / "study.toml").write_text(SLOW)
     cli.ok("sweep", "study.toml", "--out", "whole")
     draw = random.Random(16)
@@ -353,7 +357,7 @@ def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
     while kills < 20:
         left = 80 - len(stamps)
         with subprocess.Popen(command, cwd=cli.directory, stdout=subprocess.DEVNULL) as process:
-            # Enough that not everything is done before the last kill.
+            # Few enough that not everything is done before the last kill.
             wanted = len(stamps) + draw.randint(0, max(min(left // (20 - kills), 6), 0))
             while process.poll() is None and len(list(folder.glob("*.json"))) < wanted:
                 time.sleep(0.002)

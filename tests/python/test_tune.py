@@ -1,4 +1,4 @@
-"""``ftlab tune``: what is found, within which bounds, again from the same seed and after a stop."""
+"""``ftlab tune``: what it finds, within which bounds, and that a stop or a repetition changes nothing."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def area(points: list[tuple[float, float]], far: tuple[float, float]) -> float:
 
 
 def test_a_quarter_of_a_small_space_finds_its_front(tmp_path: Path) -> None:
-    """Within 5 per cent of the true front's hypervolume; the median of ten seeds."""
+    """The median of ten seeds is within 5 per cent of the true front's hypervolume."""
     path = tmp_path / "tune.toml"
     path.write_text(SPACE.replace("SEED", "1"))
     (tmp_path / "out" / "json").mkdir(parents=True)
@@ -177,7 +177,7 @@ def test_what_the_command_leaves(cli: Cli) -> None:
 
 
 def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
-    """Regression: after a full disk the next start appended to half a line, and none ever worked again."""
+    """Regression: after a full disk the next start appended to half a line, and no start worked again."""
     (cli.directory / "tune.toml").write_text(RANGES)
     whole = cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1")
     trials = (cli.directory / "out" / "trials.csv").read_text()
@@ -187,7 +187,8 @@ def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
         journal.write_bytes(cut)
         assert cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1") == whole
         assert (cli.directory / "out" / "trials.csv").read_text() == trials
-    # As the previous version left it: nothing is lost except the order of trials.
+    # A journal as the previous version left it is refused; once it is removed, the search finds the same
+    # again.
     journal.write_bytes(lines[0] + lines[1][:20] + b"".join(lines[1:]))
     done = cli("tune", "tune.toml", "--out", "out", "--jobs", "1")
     assert done.returncode == 2

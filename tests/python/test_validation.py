@@ -54,7 +54,7 @@ def test_the_page_is_all_equal() -> None:
 
 @pytest.mark.parametrize("spare", facts.WAF)
 def test_write_amplification_follows_the_closed_form(spare: float) -> None:
-    """Within 1 %, like the row of SSDSim next to it."""
+    """The difference is within 1 %, as in the row of SSDSim next to it."""
     measured = facts.WAF[spare]()
     expected = theory.greedy_device(
         facts.BLOCKS,

@@ -79,7 +79,7 @@ def wheel(built: Path, cpu: str) -> Path:
 
 
 def interpreters() -> list[str]:
-    """Returns the oldest and the newest Python here among those that ftlab supports."""
+    """Returns the oldest and the newest Python that are installed here and that ftlab supports."""
     places = [f"{sys.base_prefix}/bin", *os.environ["PATH"].split(os.pathsep)]
     places += map(str, Path.home().glob(".pyenv/versions/*/bin"))
     found: dict[int, str] = {}

@@ -22,7 +22,7 @@ from ftlab.fitting.quantity import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "workloads" / "vios"
 TOLERANCE = 0.007
-"""Of each count of conflicts."""
+"""The largest relative difference of each count of conflicts."""
 
 # Name: reads, writes, read conflicts, write conflicts, ratio in per cent, as printed in the paper.
 TABLE_1 = {
@@ -40,7 +40,7 @@ TABLE_1 = {
     "web": (239458, 260542, 89753, 19184, 21.79),
 }
 CHEAP = ("fin", "mds", "src")
-"""Few reads' conflicts, few conflicts, most conflicts."""
+"""Workloads with few conflicts of reads, with few conflicts, and with the most conflicts."""
 
 TARGETS: dict[str, Any] = tomllib.loads((FOLDER / "targets.toml").read_text())["targets"]
 
@@ -52,7 +52,7 @@ def test_the_targets_are_the_table() -> None:
         assert (target["reads"], target["writes"]) == (reads, writes)
         assert (target["read_conflicts"], target["write_conflicts"]) == (read_conflicts, write_conflicts)
         assert reads + writes == 500_000
-        # The table agrees with itself, to its last digit.
+        # The table's columns agree with each other, to the last digit.
         assert abs((read_conflicts + write_conflicts) / 5000 - ratio) <= 0.0051, name
 
 
@@ -66,7 +66,7 @@ def test_the_mix_of_operations_is_exact(name: str) -> None:
 
 
 def test_conflicts_are_those_of_the_table() -> None:
-    """One device for all, prepared once."""
+    """One device serves all workloads and is prepared once."""
     chosen = TABLE_1 if os.environ.get("FTLAB_WORKLOADS") == "all" else CHEAP
     at_12k = [
         Override("noop-busy at 12K", "device.scheduler", "noop-busy"),
@@ -157,6 +157,6 @@ def test_msftl_models_have_what_they_say(name: str) -> None:
 
 @pytest.mark.skipif(os.environ.get("FTLAB_WORKLOADS") != "all", reason="make check-workloads has it")
 def test_the_nexus5_model_updates_what_the_paper_says() -> None:
-    """5.8 % of the mappings that Base-DFTL programs (Kim and Lee, section 2)."""
+    """5.8 % of the mappings that Base-DFTL programs are updated (Kim and Lee, section 2)."""
     config = load(str(MSFTL / "nexus5.toml"), [Override("Base-DFTL", "ftl.kind", "dftl")])
     assert updated_ratio(config, None) == pytest.approx(0.058, rel=0.03)

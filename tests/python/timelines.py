@@ -98,7 +98,7 @@ class Trace:
         return sorted(found, key=lambda one: (one.begin, one.end))
 
     def check_no_overlap(self) -> None:
-        """Checks that slices of a track follow one another, and so do those within a slice."""
+        """Checks that the slices of a track do not overlap, and that those within a slice do not either."""
         tracks = defaultdict(list)
         for one in self.slices:
             tracks[one.track].append(one)

@@ -23,7 +23,7 @@ REFUSALS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE),
     *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
 }
-"""System errors that are not a bug in ftlab: what the system has no more of, and what it forbids."""
+"""System errors that are not a bug in ftlab: the system has run out of something, or forbids something."""
 
 _COMPLETION = "_FTLAB_COMPLETE"
 _INTERRUPTED = 128 + signal.SIGINT
@@ -81,7 +81,7 @@ def cli() -> None:
     """
 
 
-# Names are looked up, and suggested, from this table; `get_command` loads the command itself.
+# Click looks names up, and finds names to suggest, in this table; `get_command` loads the command itself.
 cli.commands = {name: click.Command(name) for name in COMMANDS}
 
 
@@ -146,7 +146,7 @@ def _fail(text: str) -> int:
     lines = text.rstrip("\n").split("\n")
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], "..."]
-    # Standard error may be full too.
+    # Standard error may be on a full disk too.
     with suppress(OSError):
         click.echo("error: " + "\n".join(lines), err=True)
     return 2

@@ -39,7 +39,7 @@ def settings(_context: click.Context, _parameter: click.Parameter, incomplete: s
 
 
 def variations(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the same, with values separated by commas."""
+    """Completes ``KEY=``, then ``KEY=VALUE,VALUE``."""
     return _assignments(incomplete, listed=True)
 
 

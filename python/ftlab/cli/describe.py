@@ -19,7 +19,7 @@ def presets(name: str | None) -> None:
             if known == name:
                 write_stdout(text)
                 return
-        # The core knows the nearest name, and suggests it.
+        # The name is unknown: the core reports that, and suggests the nearest one.
         _core.resolve_text("presets", "", [(name, "preset", name)])
     width = max(len(known) for known, _, _ in _core.presets())
     write_stdout("".join(f"{known:{width}}  {doc}\n" for known, doc, _ in _core.presets()))

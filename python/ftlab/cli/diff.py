@@ -31,7 +31,7 @@ def diff(first: str, second: str, everything: bool, json_path: str | None) -> No
         check_distinct([output], [first, second])
     results = [differences.read(path) for path in (first, second)]
     if len(results[0]) == 1 and len(results[1]) == 1:
-        # Whatever their labels, there is one of each.
+        # Each file holds one result: the two are compared whatever their labels.
         results = [{"": next(iter(each.values()))} for each in results]
     both = [label for label in results[0] if label in results[1]]
     if not both:

@@ -25,7 +25,9 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def shorthands(names: Iterable[str] = tuple(SHORTHANDS)) -> Callable[[Decorated], Decorated]:
-    """Returns the flags that are short for keys; a command takes them as keywords with underscores."""
+    """Returns a decorator that adds the shorthand flags of keys; the command gets them as keywords with
+    underscores.
+    """
     chosen = {name: SHORTHANDS[name] for name in names}
 
     def decorate(command: Decorated) -> Decorated:
@@ -70,7 +72,7 @@ def allow_python_option(command: Decorated) -> Decorated:
 
 
 def set_option(command: Decorated) -> Decorated:
-    """Adds ``--set KEY=VALUE``, and ``--allow-python`` for the file that it changes."""
+    """Adds ``--set KEY=VALUE``, and ``--allow-python`` for classes that the configuration file names."""
     return click.option(
         "--set",
         "settings",
@@ -82,7 +84,7 @@ def set_option(command: Decorated) -> Decorated:
 
 
 def say_notes(config: Config | Plan) -> None:
-    """Reports keys that the user set to no effect."""
+    """Reports keys that the user set without effect."""
     for note in config.notes():
         click.echo(f"note: {note}", err=True)
     if isinstance(config, Config) and (passed := config.passed_over()):
@@ -99,13 +101,14 @@ def strict_option(command: Decorated) -> Decorated:
 
 
 MOST_DOUBTS = 10
-"""The most warnings about traces, of which there may be thousands."""
+"""The most warnings about traces that are printed; there may be thousands."""
 
 
 def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False) -> None:
     """Reads the traces of labelled configurations before anything is prepared for them.
 
-    Reasons to doubt a trace are warnings, or errors with ``strict``; so is a fault with ``go_on``.
+    Reasons to doubt a trace are reported as warnings, or as errors with ``strict``; with ``go_on`` a fault in
+    a trace is one such reason.
 
     Raises:
         UserError: a trace is at fault, or ``strict`` and one is doubtful.
@@ -119,10 +122,10 @@ def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: 
 
 
 def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
-    """Warns of doubtful traces, by name.
+    """Warns about doubtful traces, each by its name.
 
     Raises:
-        UserError: with ``strict``, if there is one.
+        UserError: with ``strict``, if any trace is doubtful.
     """
     lines = [f"{trace}: {doubt}" for trace, doubts in found.items() for doubt in doubts]
     if strict and lines:
@@ -188,7 +191,7 @@ def output_format_option(command: Decorated) -> Decorated:
 
 
 def check_output_format(output_format: str, json_path: str | None) -> bool:
-    """Checks whether fio's output format is requested.
+    """Returns whether fio's output format is requested.
 
     Raises:
         UserError: it is, and no file is named for it.
@@ -250,7 +253,7 @@ def dask_options(command: Decorated) -> Decorated:
 
 @contextmanager
 def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[Executor]:
-    """Returns where runs are done: threads of this process, or what ``--dask`` names.
+    """Yields the executor of runs: threads of this process, or what ``--dask`` names.
 
     Raises:
         UserError: Dask is not installed, or no scheduler answers.
@@ -291,7 +294,7 @@ def generator_options(command: Decorated) -> Decorated:
 
 
 def _names(key: dict[str, Any]) -> str:
-    """Returns the names of a choice."""
+    """Returns a sentence with the names that a key can hold; empty if it is not a choice."""
     return f" One of {', '.join(key['enum'])}." if "enum" in key else ""
 
 
@@ -300,7 +303,7 @@ _UNITS = {"KiB": "SIZE", "us": "TIME", "%": "PERCENT"}
 
 
 def _metavar(key: dict[str, Any]) -> str:
-    """Returns what a key takes, in a word."""
+    """Returns the word that stands for a key's value in the help."""
     if "enum" in key:
         return "NAME"
     holds = key["anyOf"][-1] if "anyOf" in key else key

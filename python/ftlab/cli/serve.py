@@ -127,7 +127,7 @@ def serve(
         saying_what_is_written(outputs),
         recorded(recording, config) as record_csv,
         named(control or _beside(addresses)) as commands,
-        # Even if the parent process ignores them; closing the terminal does not end it.
+        # Even if the parent process ignores these signals. Closing the terminal does not end the device.
         asked_to_stop([signal.SIGINT, signal.SIGTERM], [signal.SIGHUP]) as asked,
     ):
         with Reporter() as reporter:

@@ -14,16 +14,16 @@ from ftlab.outputs import discard_unfinished
 
 
 class Asked(threading.Event):
-    """Set by the first signal, or when the work is done."""
+    """An event that the first signal sets, or the end of the work."""
 
     number = 0
-    """Number of the signal."""
+    """Number of that signal; 0 if there was none."""
 
 
 @contextmanager
 def asked_to_stop(numbers: Iterable[int], survived: Iterable[int] = ()) -> Iterator[Asked]:
-    """Yields what the first of these signals sets; the second ends the process. ``survived`` ones do
-    nothing.
+    """Yields the event that the first of these signals sets; a second one ends the process. Signals in
+    ``survived`` do nothing.
     """
     asked = Asked()
 

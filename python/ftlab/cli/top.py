@@ -54,7 +54,7 @@ def top(path: str | None, interval: float, once: bool) -> None:
 
 
 def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: float) -> Group:
-    """Returns everything; rates are between two results that are this far apart."""
+    """Returns all that is shown; rates are taken between two results that are ``seconds`` apart."""
     from rich.console import Group
     from rich.text import Text
 

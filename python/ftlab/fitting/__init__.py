@@ -1,7 +1,8 @@
 """Fitting a generator's parameters to targets: ``ftlab trace fit``.
 
-`targets` states what has to be matched, `measure` what a workload has, `solve` finds roots, `arrivals` and
-`sizes` have the closed forms, `fit` puts them together, `report` writes the model and what was reached.
+`targets` states what has to be matched, `measure` takes the same figures from a workload, `solve` finds
+roots, `arrivals` and `sizes` have the closed forms, `fit` puts them together, `report` writes the model and
+what was reached.
 """
 
 from ftlab.fitting.fit import Fit, Fitter

@@ -12,11 +12,11 @@ POISSON_CV = 1.05
 """Up to this coefficient gaps are exponential."""
 
 PAUSE_PARTS = (0.5, 0.7, 0.8, 0.9, 0.95)
-"""Mean gap between bursts without pauses over that with them, tried in this order."""
+"""Mean of the gaps between bursts that are not pauses, over the mean of all of them; tried in this order."""
 
 
 class Bursts(NamedTuple):
-    """On and off: mean requests in a burst, mean gaps within and between bursts, ns."""
+    """An on-off process: mean requests in a burst, mean gaps within and between bursts, ns."""
 
     length: float
     within_ns: float
@@ -83,13 +83,13 @@ def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | Non
     """Returns the bursts with this mean gap, median gap and requests per gap above the mean; with ``cv`` some
     of the gaps between them are pauses, so that the gaps have that spread too.
 
-    This is better conditioned than by the spread alone, which hardly depends on the gap within bursts if that
-    is short. There are two bisections: the gap within bursts for each length by the median, and the length by
-    the third figure.
+    This is better conditioned than a fit by the spread alone, which hardly depends on the gap within bursts
+    if that is short. There are two bisections: the gap within bursts for each length by the median, and the
+    length by the third figure.
     """
 
     found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
-    # The first one that does, or else the nearest.
+    # The first within 0.1 % of the target, or else the nearest.
     return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
 
 
@@ -115,8 +115,8 @@ def _median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | No
 
 
 def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: float, part: float) -> Bursts:
-    """Returns bursts with this mean gap and spread. The mean and the second moment of the gaps between
-    bursts are then known; gaps that are not pauses have ``part`` of that mean, or more if necessary.
+    """Returns bursts with this mean gap and spread. The mean and the second moment of the gaps between bursts
+    are then known; gaps that are not pauses have ``part`` of that mean, or more if the spread requires it.
     """
     p = 1 / length
     mean = (mean_ns - (1 - p) * within_ns) / p
@@ -124,7 +124,7 @@ def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: flo
         return Bursts(length, within_ns, mean)
     variance = ((cv**2 + 1) / 2 * mean_ns**2 - (1 - p) * within_ns**2) / p - mean**2
     if variance <= 0:
-        # Even without pauses the spread is larger.
+        # Even without pauses the spread is larger than requested.
         return Bursts(length, within_ns, mean)
     odds = min(((1 - part) * mean) ** 2 / variance, 1.0)
     return Bursts(

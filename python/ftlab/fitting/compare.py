@@ -11,7 +11,7 @@ from ftlab.fitting.fit import Characteristic, Fit, Fitter, Progress
 from ftlab.fitting.quantity import parse
 
 DEVICE = {"preset": "vios", "device": {"scheduler": "noop"}}
-"""The device on which they are counted, with just enough blocks for what is stored and written."""
+"""The device on which conflicts are counted; it gets just enough blocks for what is stored and written."""
 
 NOTE = "conflicts are those on vios with device.scheduler noop; --config CONFIG fits them, to any device"
 

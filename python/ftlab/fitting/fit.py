@@ -1,9 +1,9 @@
 """From targets to a generator's parameters.
 
 Targets that are shares, sizes or rates are set directly; the process of bursts has a closed form, corrected
-by what the seed's draws make of it. The miss ratio is met by adjusting how hot the hot part is (bisection),
-in turns with the share of requests near earlier ones and the region, which all depend on each other.
-Conflicts are met by two properties of the arrival process (Broyden's method):
+by what the seed's draws make of it. The miss ratio is matched by adjusting how hot the hot part is
+(bisection), in turn with the share of requests near earlier ones and the region, which all depend on each
+other. Conflicts are matched by adjusting two properties of the arrival process (Broyden's method):
 
 - where the rate is not a target: the time between bursts, and the length of bursts of reads or of writes, one
   of which stays at 1. A longer burst of one operation adds conflicts to that operation;
@@ -11,7 +11,7 @@ Conflicts are met by two properties of the arrival process (Broyden's method):
   operation, the ratio of the lengths of read and write bursts; the time between bursts follows from the rate.
   Both are tried, and the nearer one is kept.
 
-Runs are seeded. What cannot be reached is reported, and the nearest that was found is kept.
+Runs are seeded. A target that cannot be reached is reported, and the nearest result found is kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COARSE = 10
 """Share of the requests with which a search for conflicts begins: one in this many."""
 
 COARSE_RUNS, FINE_RUNS = 60, 80
-"""The most runs of both phases."""
+"""The most runs of the coarse phase, and of the fine one."""
 
 BISECTIONS = 14
 """The most runs for a miss ratio."""
@@ -54,27 +54,32 @@ PLACES = (
         for size in ("2MiB", "512KiB", "256KiB", "128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB")
     ),
 )
-"""What is tried for a near ratio next to a miss ratio, in order: whether the hot part is scattered, and
-the near range. In one hot part requests meet by chance, in a scattered one hardly; and requests nearer to
-earlier ones miss less."""
+"""What is tried, in order, to match a near ratio together with a miss ratio: whether the hot part is
+scattered, and the near range. Requests to a contiguous hot part are often near each other by chance, requests
+to a scattered one hardly ever; and the nearer requests are to earlier ones, the less they miss.
+"""
 
 HOT_PIECES = 256
 """The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""The most corrections of the arrival process by its draws."""
+"""The most corrections of the arrival process for what its draws gave."""
 
 GOOD = 0.25
-"""Part of the tolerance at which a search ends."""
+"""A search ends when it is within this part of the tolerance."""
 
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _PROGRESS, _STALLED = 0.9, 2
-"""A correction that leaves more than this part of the largest difference counts as none."""
+"""A correction that leaves more than this part of the largest difference counts as none; the second such ends
+the turns.
+"""
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
-"""What draws exceed once in a hundred times: differences of distributions, and of means (standard errors)."""
+"""Limits that draws exceed once in a hundred times: of distributions' differences, and of means' (standard
+errors).
+"""
 
 
 Progress = Callable[[int], "bool | None"]
@@ -136,11 +141,12 @@ class Fitter:
         progress: Progress | None = None,
         load_state: str | None = None,
     ) -> None:
-        """Makes the fitter; ``config`` is the device whose conflicts are targets; None: there are none.
+        """Makes the fitter; ``config`` is the device whose conflicts are targets, or None if conflicts are
+        not.
 
         ``load_state`` is a saved state of the device.
         """
-        # Without a device nothing runs but the measure of misses, on one as large as the region.
+        # Without a device the only runs are those that measure misses, on a device as large as the region.
         self._config = load(config if config is not None else LARGEST_DEVICE, overrides or [])
         self._tolerance = tolerance
         self._progress = progress
@@ -179,7 +185,7 @@ class Fitter:
         """Returns the generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
-        # Arrivals first, since the draws of addresses follow theirs.
+        # Arrivals first, since the draws of addresses depend on those of arrivals.
         gaps.given(targets, keys)
         if targets.updated_ratio is None:
             self._places(targets, keys)
@@ -213,8 +219,8 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
-        """Returns the region with which mapping flushes update this share of what they program: the larger
-        the region, the less of a translation page is updated at a time.
+        """Fits the region so that mapping flushes update this share of the entries that they program: the
+        larger the region, the less of a translation page is updated at a time.
         """
         before = dict(keys)
 
@@ -305,8 +311,8 @@ class Fitter:
         return least
 
     def _as_drawn(self, targets: Targets, keys: dict[str, str]) -> None:
-        """Corrects the process of bursts by what its draws make of it, which for a heavy tail is far from
-        the expectation; the nearest that was found is kept.
+        """Corrects the process of bursts for what its draws give, which with a heavy tail is far from the
+        expectation; keeps the nearest result found.
         """
         asked = wanted = gaps.Gaps.of(targets)
         best, least = dict(keys), math.inf
@@ -328,10 +334,10 @@ class Fitter:
         keys.update(best)
 
     def _locality(self, targets: Targets, keys: dict[str, str]) -> float:
-        """Fits how hot the hot part is, so that the miss ratio is met; returns what is missed.
+        """Fits to the miss ratio how hot the hot part is; returns the difference that remains.
 
-        One variable: up to 1 the share of requests to the hot fifth grows from a fifth (uniform) to
-        95 %, from there to 2 the hot part shrinks to a ten-thousandth.
+        There is one variable: up to 1, the share of requests to the hot fifth grows from a fifth (uniform) to
+        95 %; from there to 2, the hot part shrinks to a ten-thousandth.
         """
         if targets.miss_ratio is None:
             return 0.0
@@ -366,7 +372,7 @@ class Fitter:
         return region
 
     def _conflicts(self, targets: Targets, keys: dict[str, str]) -> None:
-        """Fits the arrival process so that conflicts are met; keeps the nearest of the candidates."""
+        """Fits the arrival process to the conflict targets; keeps the candidate that comes closest."""
         before, best = dict(keys), math.inf
         for process in processes.of(targets):
             tried = dict(before)
@@ -379,7 +385,9 @@ class Fitter:
                 break
 
     def _search(self, targets: Targets, keys: dict[str, str], process: processes.Process) -> float:
-        """Sets the variables of a process, first on a part of the requests; returns what is missed."""
+        """Fits the variables of a process, first on a part of the requests; returns the difference that
+        remains.
+        """
         assert targets.read_conflicts is not None and targets.write_conflicts is not None
         wanted = (
             _share(targets.read_conflicts, targets.reads),
@@ -418,7 +426,7 @@ class Fitter:
         return best.distance
 
     def _reached(self, targets: Targets, keys: dict[str, str]) -> list[Characteristic]:
-        """Returns every target with what the finished model has."""
+        """Returns every target with the value that the finished model reaches."""
         config = self._generator(keys)
         found = measure(config)
         values: list[tuple[str, float | None, float | None, bool]] = [
@@ -454,7 +462,7 @@ class Fitter:
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
         spread = _spread(targets, found)
-        # Conflicts use up the arrival process, of which only the mean is kept.
+        # Fitting conflicts takes the arrival process, of which only the mean remains a target.
         taken = (
             ("median_interarrival_ns", "interarrival_cv", "burst_length")
             if targets.read_conflicts is not None
@@ -470,11 +478,11 @@ class Fitter:
 
 
 def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
-    """Corrects the shares of requests near earlier ones by the outcome."""
+    """Corrects the generator's near and sequential shares by what was measured."""
     assert targets.near_ratio is not None
     share = quantity.share_of(keys["near_share"])
-    # A part is near no earlier request, neither by chance nor in a sequence; the share takes its part of
-    # that.
+    # Of the requests outside the near share, the part `free` is not near an earlier one, neither by chance
+    # nor in a sequence; only those become near as the share grows.
     free = (1 - found.near_ratio) / max(1 - share, 1e-6)
     share += (targets.near_ratio - found.near_ratio) / max(free, 1e-6)
     share = min(max(share, 0.0), 0.999999)
@@ -497,7 +505,7 @@ def _region(region: str, factor: float, first: float) -> str:
 
 
 def _given(targets: Targets) -> dict[str, str]:
-    """Returns the keys that the targets state themselves."""
+    """Returns the keys that the targets state directly."""
     keys = {
         "requests": str(targets.requests),
         "read_share": quantity.percent(targets.reads / targets.requests),
@@ -510,7 +518,7 @@ def _given(targets: Targets) -> dict[str, str]:
     if targets.sequential_ratio is not None:
         keys["sequential_share"] = quantity.percent(targets.sequential_ratio)
     if targets.near_ratio is not None:
-        # A first guess, ignoring chance meetings.
+        # A first guess, which ignores requests that are near by chance.
         left = 1 - (targets.sequential_ratio or 0.0)
         keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
@@ -533,7 +541,7 @@ def _spread(targets: Targets, found: Workload) -> dict[str, float]:
 
 
 def _share(count: int, of: int) -> float:
-    """Moves a share away from its ends by half a request, so that its log-odds are finite."""
+    """Returns a share kept half a request away from 0 and 1, so that its log-odds are finite."""
     return min(max(count, 0.5), max(of - 0.5, 0.5)) / max(of, 1)
 
 

@@ -43,7 +43,9 @@ class Gaps(NamedTuple):
         )
 
     def times(self, factors: list[float | None]) -> Gaps:
-        """Returns each figure corrected, by half at most; a spread remains one that bursts can have."""
+        """Returns the figures times these factors, each limited to 0.5 to 2; a spread remains one that bursts
+        can have.
+        """
         mean, cv, median, seen = (
             value if value is None or by is None else value * min(max(by, 0.5), 2.0)
             for value, by in zip(self, factors, strict=True)

@@ -66,9 +66,7 @@ class Workload:
 
     @property
     def near_ratio(self) -> float:
-        """Returns the share of requests that begin in the range of 2 MiB in which one of the 8 before
-        began.
-        """
+        """Returns the share of requests that begin in the same range of 2 MiB as one of the 8 before them."""
         return self.near / self.requests if self.requests else 0.0
 
     @property

@@ -18,7 +18,9 @@ _LONGEST_BURST = 6.0
 
 
 class Process(NamedTuple):
-    """An arrival process with two variables: what sets them, where searches start, their limits."""
+    """An arrival process with two variables: the function that sets them, where searches start, and the
+    limits.
+    """
 
     apply: Callable[[solve.Pair, dict[str, str]], None]
     starts: list[solve.Pair]
@@ -48,15 +50,15 @@ def _of_any_rate() -> Process:
     low = (math.log(_SHORTEST_GAP_NS), -_LONGEST_BURST)
     high = (math.log(_LONGEST_GAP_NS), _LONGEST_BURST)
     gap = math.log(START_GAP_NS)
-    # The slopes differ on both sides of 0, so a search may need to start on the right side.
+    # The slopes on the two sides of 0 differ, so a search may need to start on the right side.
     return Process(apply, [(gap, 0.0), (gap, -1.0), (gap, 1.0)], low, high)
 
 
 def _of_rate(targets: Targets, *, single: bool) -> Process:
     """Returns bursts at the rate of the targets, which determines the gap between them.
 
-    The variables are logarithms: of their length, and of the gap within them over the first guess or, for
-    bursts of one operation, of the length of read over write bursts.
+    The variables are logarithms: of the bursts' length, and of the gap within them over its first guess or,
+    for bursts of one operation, of the length of read bursts over that of write bursts.
     """
     mean = targets.mean_interarrival_ns
     assert mean is not None
@@ -86,6 +88,6 @@ def _of_rate(targets: Targets, *, single: bool) -> Process:
 
 
 def _without_pauses(keys: dict[str, str]) -> None:
-    """Removes pauses and the rate, which the processes here imply."""
+    """Removes the keys of pauses, which the processes here do not have."""
     for key in ("pause_share", "pause"):
         keys.pop(key, None)

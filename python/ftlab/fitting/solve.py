@@ -14,7 +14,7 @@ from typing import NamedTuple
 Pair = tuple[float, float]
 
 LONGEST_STEP = 1.0
-"""Limits of each variable; the variables are logarithms."""
+"""The longest step in each variable; the variables are logarithms."""
 
 _RETRIES = 4
 
@@ -36,7 +36,7 @@ class OverError(Exception):
 
 
 def bisect(function: Callable[[float], float], low: float, high: float, within: float, most: int) -> float:
-    """Returns where an increasing ``function`` is 0 within ``within``, or the nearest end.
+    """Returns where an increasing ``function`` is within ``within`` of 0, or the end nearest to that.
 
     ``most`` bounds the evaluations.
     """
@@ -62,7 +62,7 @@ class Search:
     ) -> None:
         """Makes the search; ``function`` gives the residuals, between ``low`` and ``high``.
 
-        A point at which both are at most ``within`` ends the search; so do ``most`` evaluations.
+        The search ends at a point where both residuals are at most ``within``, or after ``most`` evaluations.
         """
         self._function = function
         self._low, self._high = low, high
@@ -107,7 +107,7 @@ class Search:
                     break
                 step = (step[0] / 2, step[1] / 2)
             else:
-                # The best point so far, where the slopes are taken again.
+                # On from next to the best point so far, where the slopes are taken again.
                 return self._around(self.best or point)
             point = reached
         return point

@@ -32,7 +32,7 @@ NUMBERS = {"interarrival_cv": (0.0, 1e3), "burst_length": (1.0, 1e6)}
 """Targets that are other numbers, with their limits."""
 
 MOST_MEDIAN = 0.6
-"""The largest median gap, over the mean gap; for one exponential it is 0.69."""
+"""The largest ratio of the median to the mean gap; a single exponential has 0.69."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
@@ -62,7 +62,7 @@ class Targets:
     """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
     mean_interarrival_ns: float | None = None
     median_interarrival_ns: float | None = None
-    """With ``burst_length``."""
+    """Given only together with ``burst_length``."""
     interarrival_cv: float | None = None
     burst_length: float | None = None
     """Requests for each gap above the mean gap."""
@@ -220,7 +220,7 @@ def _check(place: str, targets: Targets) -> None:
 
 
 def _check_arrivals(place: str, targets: Targets) -> None:
-    """Checks which figures of the gaps go together."""
+    """Checks that the given figures of the gaps go together."""
     mean, median = targets.mean_interarrival_ns, targets.median_interarrival_ns
     cv, length = targets.interarrival_cv, targets.burst_length
     for key, value in (("interarrival_cv", cv), ("burst_length", length), ("median_interarrival", median)):

@@ -1,7 +1,7 @@
 """A report as one HTML file: charts, tables and settings of runs, readable offline, without a server.
 
-The charts are drawn in the reader's browser by Vega, which is in the file; nothing is fetched, and the page's
-content security policy forbids that.
+The charts are drawn in the reader's browser by Vega, which is in the file. Nothing is fetched; the page's
+content security policy forbids it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def write_report(
     Args:
         path: the file.
         title: its heading.
-        runs: each with its labels: what distinguishes it, by name: ``{"workload": "a.csv",
-            "host.scheduler": "map+"}``. Runs with an equal label ``figure`` (or ``study``) are shown
-            together, and have labels of their own; without it, those whose labels have the same names. A
-            result may be in several; it is embedded once. Results are `Result` objects or their
-            dictionaries; run them with `KEYS` set to true, or charts that need more than summaries are
-            left out.
+        runs: the results, each with the labels that distinguish it, by name: ``{"workload": "a.csv",
+            "host.scheduler": "map+"}``. Runs with the same label ``figure`` (or ``study``) are shown
+            together, distinguished by their other labels; if not all runs have that label, those whose labels
+            have the same names are. A result may be shown in several places; it is embedded once. Results are
+            `Result` objects or their dictionaries; run them with `KEYS` set to true, or charts that need more
+            than summaries are left out.
         preface: HTML placed before the charts as it is; the caller escapes its contents.
-        command: what made it, shown as text.
+        command: the command that made the report, shown as text.
 
     Raises:
         ValueError: no runs.

@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def _distinct(labels: list[RunLabels]) -> list[RunLabels]:
-    """Returns labels that distinguish all runs: where they do not, the run's number is added."""
+    """Returns labels that distinguish all runs: if the given ones do not, every run's number is added."""
     names = dict.fromkeys(name for given in labels for name in given)
     complete = [{name: given.get(name, "-") for name in names} for given in labels]
     if not names or len({tuple(given.values()) for given in complete}) < len(complete):
@@ -119,7 +119,7 @@ def _dimensions(labels: list[RunLabels]) -> list[dict[str, Any]]:
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:
     differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
-    # For a single run, its policy.
+    # Nothing differs between the runs, for example if there is one: then its policy.
     names = differing or [dimension["name"] for dimension in dimensions]
     return next((name for name in _POLICIES if name in names), names[-1])
 
@@ -141,7 +141,7 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
     }
     for part in _PARTS:
         run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
-        # The values for both operations are the sum of the two.
+        # There are no bins of "all": the page adds those of reads and writes.
         for op in _OPS:
             if "histogram" in result[part][op]:
                 run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)

@@ -47,7 +47,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         version=__version__,
         preface=Markup(preface),
         style=Markup(style()),
-        # This is markup: an escaped quote would be part of the policy.
+        # Marked as safe: an escaped quote would become part of the policy.
         policy=Markup(policy(library, script)),
         library=Markup(library),
         script=Markup(script),

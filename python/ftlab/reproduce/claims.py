@@ -21,7 +21,7 @@ DIRECTION = "holds in direction"
 FAILS = "does not hold"
 VERDICTS = (HOLDS, SIGN, DIRECTION, FAILS)
 CONSTRUCTED = "by construction"
-"""The verdict of what holds by construction; not counted."""
+"""The verdict on claims that hold by construction; they are not counted."""
 
 POINTS = 2.0
 """Percentage points by which any change in per cent may differ."""
@@ -41,12 +41,12 @@ class Judged:
     measured: float | None
     """The measured value; None: a direction, or nothing to measure."""
     counted: tuple[int, int] | None
-    """For a direction over several: in how many it holds, of how many."""
+    """For a direction judged in several cases: in how many of them it holds, and how many there are."""
     spread: tuple[float, float] | None
     """For a mean of changes: the least and the greatest of them."""
     verdict: str
     recorded: str
-    """The same, measured on the recorded traces, as text; empty if it cannot be."""
+    """What was measured on the recorded traces, as text; empty if it cannot be."""
     reason: str
     """Its reasons with the figures of this run; empty if it needs none."""
     reason_written: str
@@ -57,8 +57,8 @@ def verdict(claim: Claim, measured: Any) -> str:
 
     A change holds if it has the published sign and is within 2 percentage points or 25 % of the published
     change, whichever is larger; with the sign alone it holds in direction. If less than 5 % was published,
-    the sign and less than twice 5 % are required ("sign only"). An amount has no direction: it holds within
-    25 %, and in per cent within 5 points too.
+    the published sign and a measured change of less than 10 % are required ("sign only"). An amount has no
+    direction: it holds within 25 %, and in per cent within 5 points too.
     """
     if claim.published is None:
         found = HOLDS if measured else FAILS
@@ -144,7 +144,9 @@ def _names(figure: str, studies: Mapping[str, Study]) -> dict[str, Any]:
 
 
 def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
-    """Rewrites the claim for the figure of the recorded traces, if it names no workload of the paper's."""
+    """Returns, as text, what the claim's measure gives on the figure of the recorded traces; empty if it does
+    not apply.
+    """
     for figure in paper.figures:
         study = studies.get(figure.id)
         if figure.kind != RECORDED or figure.of != claim.figure or study is None or not study.rows:
@@ -196,8 +198,8 @@ def counts(judged: Sequence[Judged]) -> dict[str, int]:
 
 
 def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns how many of all verdicts that count have the published sign, and how many of the published
-    numbers are within the band, without those too small to be judged.
+    """Returns how many of the verdicts that count have the published sign, and how many of the published
+    numbers are within the band, not counting those too small to be judged.
     """
     counted = [each for each in judged if each.verdict != CONSTRUCTED]
     numbers = [each for each in counted if each.claim.published is not None and not each.claim.small]

@@ -124,7 +124,7 @@ def trace_folder(base: Path, given: str | None) -> Path | None:
             if not Path(said).is_dir():
                 raise UserError(f"{name} {said}: no such directory")
             return Path(said).resolve()
-    # In a checkout `base` may be the folder of links to its top.
+    # In a checkout `base` may be the folder that links to the directories at the checkout's top.
     beside = (base / "papers").resolve().parents[1] / "shared" / "traces"
     return beside if beside.is_dir() else None
 

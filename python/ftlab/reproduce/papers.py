@@ -40,7 +40,7 @@ class Reason:
     parts: tuple[str | tuple[Expression, str], ...]
     """Text with measured figures in it: each is an expression and the format of its number."""
     written: str
-    """When."""
+    """When it was written."""
 
     def used(self) -> set[str]:
         """Returns the names in its expressions."""
@@ -56,7 +56,7 @@ class Claim:
     place: str
     figure: str
     published: float | None
-    """None: only a direction."""
+    """None if the claim states only a direction."""
     unit: str
     kind: str
     """"change" (a sign matters), "level" (an amount), "direction" (true or not)."""
@@ -94,10 +94,10 @@ class Paper:
 
 
 def root(given: str | os.PathLike[str] | None = None) -> Path:
-    """Returns the directory that holds ``papers/`` and ``workloads/``: ftlab's own, if none is given.
+    """Returns the directory that holds ``papers/`` and ``workloads/``; ftlab's own if none is given.
 
     Raises:
-        UserError: there are none in it.
+        UserError: it does not hold them.
     """
     place = folder() if given is None else Path(given)
     if not (place / "papers" / "traces.toml").is_file():
@@ -172,7 +172,7 @@ def _check(paper: Paper, folder: Path) -> None:
 def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = False) -> dict[str, list[Figure]]:
     """Returns the requested figures, by paper, with those that derive from them; all if none is named.
 
-    A quick run includes the long ones only if they are named.
+    A quick run includes long figures only if they are named.
 
     Raises:
         UserError: a name that no paper has.

@@ -166,7 +166,7 @@ def _paper(part: Part) -> str:
 
 
 def _claim(part: Part, each: Judged, previous: str) -> str:
-    """Makes a row, and one below it with the reason unless that repeats the last one (``previous``)."""
+    """Makes a row, and below it one with the reason, unless that repeats the last one (``previous``)."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     made = claim.construction if each.verdict == judging.CONSTRUCTED else ""
@@ -235,7 +235,7 @@ def _table(study: Study, panel_number: int) -> str:
 
 
 def _wide(table: str) -> str:
-    """Makes a table that scrolls where the page is narrow."""
+    """Makes a table scroll where the page is narrow."""
     return f'<div class="wide" tabindex="0">{table}</div>'
 
 

@@ -103,7 +103,7 @@ def _values(table: Table) -> Iterator[Choice]:
 
 
 def _files(table: Table) -> Iterator[Choice]:
-    """Makes a label for each trace, by name; endings that all share are left out."""
+    """Yields a label for each trace, sorted by name; an ending that all names share is left out."""
     pattern = table.text("files")
     folder = table.path.parent
     try:
@@ -128,7 +128,7 @@ _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%]*)\s*
 
 
 def _range(table: Table) -> list[str]:
-    """Returns the values of ``[from, to, step]``: ``to`` is included if a step meets it."""
+    """Returns the values of ``[from, to, step]``: ``to`` is included if a step lands on it."""
     given = table.list_of("range", (str, int, float))
     if len(given) != 3:
         raise table.wrong("range", "is [from, to, step]")

@@ -54,7 +54,7 @@ class Cache:
         except FileNotFoundError:
             return None
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-            # For example after a full disk, or a flipped bit: then it is run again.
+            # It is damaged, for example by a full disk or a flipped bit: the run is done again.
             self._say(f"{path}: not used, and run again: {error}")
             return None
 
@@ -82,13 +82,13 @@ class Cache:
         return _unpacked(b"".join(pieces))
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:
-        # No time is in its header: the same result gives the same bytes.
+        # The gzip header holds no time: the same result gives the same bytes.
         measured = {name: value for name, value in result.items() if name != "engine"}
         Output("cache", path, links=False).write(gzip.compress(_packed(measured), compresslevel=5, mtime=0))
 
 
 class Folder(Cache):
-    """The same as plain files for others to read, with the whole result in each: ``HASH.json``."""
+    """A cache of plain files for others to read, each with the whole result: ``HASH.json``."""
 
     def path(self, key: str) -> Path:
         """Returns where the result of that key is stored."""

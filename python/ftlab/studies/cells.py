@@ -84,8 +84,9 @@ def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[AxisLabels,
 
 
 def _points(found: Any) -> list[dict[str, Any]]:
-    """Returns what an expression found in a result, as points: a list of them, or series over time
-    (time_ns, and count, mean and max of the first, mean_2 of the second, which is 0 without one).
+    """Returns as points what an expression found in a result: a list of points as it is, or one or two series
+    over time. A point of series has time_ns, the first one's count, mean and max, and the second one's mean
+    as mean_2, which is 0 if there is no second.
     """
     if isinstance(found, list) and not any("width_ns" in each for each in found):
         return found

@@ -35,13 +35,13 @@ MOST_KILLED = 3
 """The number of workers that a run may crash."""
 
 IN_FLIGHT = 500
-"""The most runs that are handed over before results have come back, so that neither pile up."""
+"""The most runs handed over whose results have not come back, so that neither runs nor results pile up."""
 
 PIECE = 4 << 20
 """Bytes of each piece of a trace that is sent."""
 
 MOST_LOST = 20
-"""Number of traces that may fail to arrive before this becomes an error."""
+"""Number of traces that may fail to arrive before that becomes an error."""
 
 SAID_AFTER_S = 5.0
 """Time without a worker before a message says so."""
@@ -79,7 +79,7 @@ class Cluster:
         self._address = address
         self._wait_s = wait_s
         self._distributed: Any = distributed
-        # What they log about a scheduler that is gone comes as an error anyway.
+        # Their modules log that the scheduler is gone, which is reported as an error anyway.
         for name in [*logging.root.manager.loggerDict, "asyncio", "tornado.application"]:
             if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -128,7 +128,7 @@ class Cluster:
         return sum(self._client.nthreads().values())
 
     def _until_one(self, say: Callable[[str], None], over: threading.Event) -> None:
-        """Waits for a worker, unless all is ``over``.
+        """Waits for a worker, unless ``over`` is set meanwhile.
 
         Raises:
             UserError: none came in time.
@@ -148,7 +148,7 @@ class Cluster:
 
     @contextmanager
     def _watched(self, under_way: UnderWay, reporter: Reporter) -> Iterator[None]:
-        """Ends what is under way, for the block, if there is no worker for too long."""
+        """During the block, cancels the runs under way if there has been no worker for too long."""
         over = threading.Event()
 
         def watch() -> None:
@@ -180,7 +180,7 @@ class Cluster:
         with self._answering(), self._at_most_killed(), self._watched(under_way, reporter):
             self._submit(itertools.islice(waiting, IN_FLIGHT), done, under_way)
             for batch in done.batches():
-                # Workers have these to do while results are processed.
+                # These keep the workers busy while results are processed.
                 self._submit(itertools.islice(waiting, len(batch)), done, under_way)
                 again = []
                 for future, answer in zip(batch, self._answers(batch), strict=True):
@@ -218,7 +218,7 @@ class Cluster:
             found: list[Answer] = self._client.gather(batch)
             return found
         except Exception:
-            # If one of them fails, each is fetched separately.
+            # If one of the tasks failed, each answer is fetched separately.
             return [self._answer(future) for future in batch]
 
     def _answer(self, future: Any) -> Answer:
@@ -263,7 +263,7 @@ class Cluster:
 
     @contextmanager
     def _at_most_killed(self) -> Iterator[None]:
-        """For the block, makes the scheduler give up on a run that crashed this many workers."""
+        """During the block, makes the scheduler give up on a run that has crashed `MOST_KILLED` workers."""
         before = self._client.run_on_scheduler(_allow, MOST_KILLED - 1)
         try:
             yield
@@ -288,7 +288,7 @@ class Cluster:
                 if isinstance(said, str):
                     raise UserError(said)
                 if said is not None:
-                    # The worker died; the next worker to run it asks again, but not for ever.
+                    # The worker died; the next worker to get the run asks again, but not for ever.
                     self._lost += 1
                     if self._lost > MOST_LOST:
                         raise UserError(f"{trace.path}: could not be sent to worker {worker}: {said}")
@@ -312,13 +312,13 @@ def _local(jobs: int) -> Any:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            # Any free port; none is named.
+            # Any free port, whichever it is.
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
 
-    # A terminal interrupts all of its processes; workers end with this one. Signals blocked in a thread are
-    # also blocked in the threads and processes that it starts.
+    # A terminal interrupts all of its processes, but the workers are to end with this one. Signals blocked in
+    # a thread are also blocked in the threads and processes that it starts.
     blocked = (signal.SIG_BLOCK, {signal.SIGINT})
     with (
         _silent_tracker(),

@@ -62,7 +62,7 @@ class Panel:
     relative: str
     """How values are normalised: "ratio", "change" (per cent) or "reduction" (per cent less)."""
     mean: bool
-    """Adds the arithmetic mean over x."""
+    """Whether the arithmetic mean over x is added."""
     y_title: str
     x_title: str
     quantitative: bool

@@ -37,7 +37,7 @@ Work: TypeAlias = Callable[[Group, Reporter], Iterator[tuple[Run, Any]]]
 """Does the runs of a group and returns the outcome of each."""
 
 SHARE_OF_MEMORY = 0.8
-"""Share of free memory: devices' sizes are estimates."""
+"""Share of the free memory that devices may take: their sizes are estimates."""
 
 _BASE_BYTES = 16 << 20
 _PAGE_BYTES = 10
@@ -75,7 +75,7 @@ class Threads:
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """Does the runs, like `Executor.execute`."""
         lock = threading.Lock()
-        # An earlier end stopped its own runs; a search continues with more.
+        # The end of an earlier call stopped that call's runs; a search goes on with more.
         reporter.stopped = False
 
         def tell(run: Run, finished: Finished) -> None:
@@ -119,7 +119,7 @@ def measured(group: Group, reporter: Reporter) -> Iterator[tuple[Run, Finished]]
 
 
 def worker_name() -> str:
-    """Returns the name of this thread, as one of all that may work for a study."""
+    """Returns the name of this thread, unique among all that may work for a study."""
     return f"{socket.gethostname()}/{os.getpid()}/{threading.current_thread().name}"
 
 

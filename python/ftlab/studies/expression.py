@@ -61,7 +61,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _rank_correlation(left: Series, right: Series) -> Number:
-    """Returns Spearman's rank correlation: 1 if the one grows with the other."""
+    """Returns Spearman's rank correlation: 1 if one always grows with the other."""
     keys = [key for key in left.cells if left.cells[key] is not None and right.cells.get(key) is not None]
     first, second = (_ranks([side.cells[key] for key in keys]) for side in (left, right))
     if len(set(first)) < 2 or len(set(second)) < 2:
@@ -240,7 +240,9 @@ class Expression:
             raise self._fail(str(error)) from None
 
     def counted(self, names: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Returns, for ``every(series)``, how many are true, of how many; None for anything else."""
+        """Returns, for ``every(series)``, how many values are true and how many there are; None for anything
+        else.
+        """
         match self._tree:
             case ast.Call(func=ast.Name(id="every"), args=[inner]):
                 values = values_of(self._evaluated(inner, names))
@@ -352,7 +354,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def listed(name: object, there: Iterable[object]) -> str:
-    """Suggests what an unknown name may have meant, and what exists."""
+    """Suggests what an unknown name may have meant, and lists what exists."""
     names = [str(each) for each in there]
     near = difflib.get_close_matches(str(name), names, n=1)
     meant = f"; did you mean {near[0]}? There are" if near else "; there are"

@@ -23,7 +23,7 @@ HEIGHT = 190
 MOST_IN_A_ROW = 1300
 """Width beyond which panels are stacked, pixels."""
 LIMIT = 3000
-"""The most points of a line; longer ones are thinned, keeping the greatest of each stretch."""
+"""The most points of a line; longer lines are thinned, keeping the greatest of every few neighbours."""
 
 
 def drawn(study: Study) -> bool:
@@ -50,7 +50,7 @@ def specification(study: Study) -> dict[str, Any]:
     import altair as alt
 
     panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
-    # The same number in each row, if they do not fit into one.
+    # The same number of panels in each row, if they do not fit into one.
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
@@ -154,7 +154,7 @@ def _data(cells: Sequence[Bar], study: Study) -> Any:
 
 
 def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
-    """Returns values drawn once as a separate series, named by their title."""
+    """Returns the cells, with values that are drawn once as a separate series named by their title."""
     if not panel.once or not panel.series:
         return list(cells)
     series = panel.series
@@ -338,7 +338,9 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keeps at most `LIMIT` points of each series: the one with the greatest number in each stretch."""
+    """Returns at most `LIMIT` points of each series: from every few neighbours, the one with the greatest
+    value.
+    """
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["_by"], []).append(row)

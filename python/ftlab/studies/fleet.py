@@ -22,7 +22,7 @@ PARTS = ("latency", "wait", "access")
 OPS = ("read", "write", "all")
 
 SUMMED = ("trace", "flash", "merges")
-"""Sections whose whole numbers add up; means and shares in them do not."""
+"""Sections whose whole numbers are summed over the volumes; means and shares in them are not."""
 
 _CAUSES: dict[str, tuple[str, ...]] = {
     "total": (),
@@ -31,7 +31,7 @@ _CAUSES: dict[str, tuple[str, ...]] = {
     "merge": ("merge",),
     "pad": ("pad",),
 }
-"""The programs that each kind of write amplification counts; none named: all."""
+"""The causes whose programs each kind of write amplification counts; empty: all causes."""
 
 
 class Fleet:
@@ -55,7 +55,7 @@ class Fleet:
             _sum(self._sums.setdefault(section, {}), result[section])
         for name in self._mapping:
             self._mapping[name] += result["mapping"][name]
-        # Pages that hosts wrote; amplification is a multiple of them.
+        # The pages that hosts wrote: the programs over the write amplification.
         if result["waf"]["total"]:
             self._written += sum(result["flash"]["programs"].values()) / result["waf"]["total"]
         self._elapsed = max(self._elapsed, result["elapsed_ns"])
@@ -92,7 +92,7 @@ def of(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _sum(into: dict[str, Any], table: Mapping[str, Any]) -> None:
     for name, value in table.items():
         if isinstance(value, Mapping):
-            # A summary of times has its own bins; it does not add up.
+            # A summary of times cannot be summed field by field; `Fleet.add` merges its histogram instead.
             if "percentile_ns" not in value:
                 _sum(into.setdefault(name, {}), value)
         elif isinstance(value, int) and not isinstance(value, bool):

@@ -56,7 +56,9 @@ def _costs(trial: Trial, tuning: Tuning) -> list[float]:
 
 
 def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
-    """Returns the feasible trials that no other beats in one objective while equalling it in the rest."""
+    """Returns the feasible trials that no other one beats: none is better in one objective and as good in the
+    rest.
+    """
     known = [(trial, _costs(trial, tuning)) for trial in trials if trial.feasible]
     front = [
         (trial, costs)
@@ -65,7 +67,7 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
             other != costs and all(a <= b for a, b in zip(other, costs, strict=True)) for _, other in known
         )
     ]
-    # Of equal ones only the first is kept.
+    # Of equal trials only the first is kept.
     once: dict[tuple[float, ...], Trial] = {}
     for trial, costs in front:
         once.setdefault(tuple(costs), trial)
@@ -89,7 +91,7 @@ def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
 def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
     """Returns for each parameter the share of an objective's variance that lies between its values.
 
-    Ranges count by quarters; "does not apply" counts as a value.
+    The values of a range are grouped by its quarters; "does not apply" counts as a value.
     """
     known = [trial for trial in trials if trial.values]
     found: dict[str, list[float]] = {}

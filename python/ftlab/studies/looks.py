@@ -68,7 +68,9 @@ def colour(study: Study, panel: Panel, order: Sequence[str], field: str, width: 
 
 
 def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None:
-    """Above the panel, where the reader looks first; later panels have the same one."""
+    """Returns the legend, above the panel, where the reader looks first; None if an earlier panel has the
+    same one.
+    """
     import altair as alt
 
     if not panel.legend or len(order) < 2:
@@ -76,7 +78,7 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
     wide = [30 + LETTER * len(label) for label in order]
     columns = len(order) if sum(wide) <= width else max(1, int(width // max(wide)))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=columns)
-    # For lines it shows their markers, for bars their colour.
+    # For lines it shows their markers, for bars only their colour.
     if panel.mark in ("bars", "stack"):
         legend.symbolType = "square"
     return legend

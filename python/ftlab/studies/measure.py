@@ -54,7 +54,7 @@ def _run(
 
         result["requests"] = {name: np.asarray(column).tolist() for name, column in columns.items()}
         result["requests"]["op"] = [OPS[code] for code in result["requests"]["op"]]
-    # The place of the trace does not belong to what was measured.
+    # The path of the trace is not part of what was measured.
     result["config"]["workload"]["trace"] = _base_name(config)
     return result
 
@@ -111,8 +111,8 @@ def _workload(config: Config) -> dict[str, Any]:
 def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     """Measures how much a plain LRU cache on the host and DFTL's segmented one have in common.
 
-    Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests it takes the
-    share of the LRU cache's entries that the other also holds. (MAP+, section V-D.)
+    Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests, the share
+    of the LRU cache's entries that the other also holds is taken. (MAP+, section V-D.)
     """
     import numpy as np
 

@@ -24,7 +24,7 @@ FORMAT = 2
 """Version of what the cache holds; another number invalidates all of it."""
 
 OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
-"""Keys that make sense within one trace only: the times of one say nothing about another."""
+"""Keys that make sense within one trace only: the times of one trace say nothing about another's."""
 
 MOST_NAMED = 50
 """The most variants that a note names by default."""
@@ -140,13 +140,13 @@ class Planner:
         # What is needed to read a trace comes first, so that an axis may vary it.
         first = self._trace_keys(traces[0]) if traces else {}
         if len(traces) > 1:
-            # Each trace is read with its own keys; together they are left unchanged.
+            # Each trace is read with its own keys; their sequence is then left unchanged.
             first = {key: value for key, value in first.items() if key not in OF_ONE_TRACE}
         if traces:
             # A recorded trace replaces a generator and its number of requests.
             keys = {key: value for key, value in keys.items() if not key.startswith("workload.synthetic.")}
         if figure.aggregate:
-            # For histograms that are merged.
+            # A fleet merges the histograms of its runs.
             keys = {**keys, "results.histograms": "true"}
         trace = keys.get("workload.trace")
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117

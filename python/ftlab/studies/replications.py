@@ -53,7 +53,7 @@ class Line:
     unit: str
     estimate: Estimate
     difference: Estimate | None
-    """Difference from the base variant, pair by pair; None: there is no base, or this is it."""
+    """Difference from the base variant, pair by pair; None if there is no base, or this variant is it."""
 
 
 def seeds(figure: Figure) -> list[str]:

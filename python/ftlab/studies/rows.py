@@ -26,7 +26,7 @@ EVERY_S = 2.0
 """The least time between two parts."""
 
 SHARE_OF_PARTS = 0.05
-"""The share of the time for writing them."""
+"""The largest share of the time that writing parts may take."""
 
 _LARGEST = 2**63
 
@@ -59,7 +59,7 @@ class Rows:
         return len(self._failed)
 
     def first_failure(self) -> str:
-        """Returns name and error of the first one, in the order of the plan."""
+        """Returns name and error of the first run that failed, in the order of the plan."""
         first = min(self._failed, key=lambda row: row["run"])
         return f"{self._runs[first['run'] - 1].name}: {first['error']}"
 
@@ -84,7 +84,7 @@ class Rows:
             self._failed.append({**self._head(place), "kind": kind, "error": str(error)})
 
     def flush(self) -> None:
-        """Writes what came after the last part as a new part."""
+        """Writes the rows added since the last part as a new part."""
         start = time.monotonic()
         if self._rows:
             frame = _frame(self._rows)
@@ -159,7 +159,7 @@ def _numbers(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flat(table: Mapping[str, Any], skip: str = "") -> dict[str, Any]:
-    """Returns the scalar values of a result by dotted name; lists are left out, and the table ``skip``."""
+    """Returns the scalar values of a result by dotted name, without lists and the table ``skip``."""
     found: dict[str, Any] = {}
     _flatten(table, "", skip, found)
     return found
@@ -210,7 +210,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
     names = list(rows[0])
     if all(list(row) == names for row in rows):
-        # As in most studies, and ten times as fast.
+        # The rows have the same names, as in most studies; this way is ten times as fast.
         values: Iterable[Sequence[Any]] = zip(*(row.values() for row in rows), strict=True)
     else:
         names = list(dict.fromkeys(name for row in rows for name in row))

@@ -18,7 +18,7 @@ MOST_OF_A_DEVICE = 24
 
 @dataclass(frozen=True)
 class Done:
-    """What was found and what was run."""
+    """How many results were reused, and how many runs were done."""
 
     reused: int
     run: int
@@ -46,9 +46,9 @@ def run(
     *,
     expected: bool = False,
 ) -> Done:
-    """Returns the results of all runs, from the cache or by running them; ``found`` takes each of them once.
+    """Gets the results of all runs, from the cache or by running them; ``found`` takes each result once.
 
-    ``expected``: the reporter already knows them.
+    ``expected``: the reporter already knows the runs.
 
     Raises:
         UserError, InternalError: of the first run (in order) that failed, unless ``failed`` takes it.
@@ -88,5 +88,5 @@ def _groups(runs: Iterable[Run]) -> list[Group]:
     parts: list[Group] = []
     for group in groups.values():
         parts += [group[at : at + MOST_OF_A_DEVICE] for at in range(0, len(group), MOST_OF_A_DEVICE)]
-    # The longest first, so that no core works on it alone at the end.
+    # The longest group first, so that no core is left with it alone at the end.
     return sorted(parts, key=lambda group: -sum(each.figure.seconds for each in group))

@@ -30,8 +30,8 @@ _ROW = np.dtype([("ts_ns", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("op", "u
 def split(config: Config, out: Path, progress: Callback | None = None) -> dict[str, Any]:
     """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; returns the volumes.
 
-    Rows of a volume are collected in memory, and go to its spill file when all volumes together have
-    `MOST_ROWS`; one file at a time is open. At the end each becomes Parquet.
+    Rows are collected in memory by volume. When all volumes together have `MOST_ROWS`, the fullest go to
+    their spill files, of which one at a time is open. At the end each of these becomes Parquet.
 
     Raises:
         UserError: the trace is at fault, or a file cannot be written.
@@ -68,7 +68,8 @@ def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
         if progress is not None and progress(done) is False:
             raise KeyboardInterrupt
         if rows >= MOST_ROWS:
-            # Half of it, the fullest first: many rows for each file that is opened.
+            # Spills half of the rows, from the fullest volumes first, so that every file that is opened gets
+            # many rows.
             for number in sorted(held, key=lambda number: -sum(map(len, held[number]))):
                 if rows <= MOST_ROWS // 2:
                     break

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_NAMED = 3
-"""The most runs that a note names, of which there may be thousands."""
+"""The most runs that a note names; there may be thousands."""
 SECONDS_PER_REQUEST = 1.2e-6
 """A rough value if no run has been measured."""
 SECONDS_PER_PAGE = 4e-8
@@ -41,7 +41,7 @@ class Planned:
     figure: Figure
     runs: tuple[Run, ...]
     notes: tuple[str, ...]
-    """What runs ignore."""
+    """Notes on what the runs ignore."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def sweep(
         labelled = list(_labelled(frame, runs, figure))
         lines = replications.lines(figure, labelled)
         inside(out, "summary.csv").write(replications.to_csv(figure, lines).encode())
-        # Those that were just run are included.
+        # Opened without ``fresh``: the results of this sweep are to be found.
         fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
         report = sweep_page.write_report_of(
             figure, runs, Folder(out / "json", say=reporter.note), out, command

@@ -65,7 +65,7 @@ class _Alone:
     """In place of Optuna's lock of its file: the directory is held by this command alone."""
 
     def acquire(self) -> bool:
-        """Nobody else is there."""
+        """Succeeds: nobody else is there."""
         return True
 
     def release(self) -> None:
@@ -73,9 +73,9 @@ class _Alone:
 
 
 def _cut_unfinished(journal: Path) -> None:
-    """Cuts off the last line of a journal where it has no end, as after a full disk or a kill.
+    """Cuts off the last line of a journal if it is incomplete, as after a full disk or a kill.
 
-    Optuna would append to it, and then read neither.
+    Optuna would append to that line, and then could read neither.
     """
     if not journal.exists():
         return
@@ -89,10 +89,10 @@ class Tuner:
     """A search in progress."""
 
     def __init__(self, tuning: Tuning, out: Path, executor: Executor, reporter: Reporter) -> None:
-        """``out`` takes the results, and Optuna's own file.
+        """Makes the search; ``out`` takes the results, and Optuna's own file.
 
         Raises:
-            UserError: Optuna is not installed, or another search lies there.
+            UserError: Optuna is not installed, or ``out`` holds another search.
         """
         try:
             import optuna
@@ -136,7 +136,7 @@ class Tuner:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Reports what is wrong with the journal, in the block."""
+        """Reports what goes wrong with the journal in the block."""
         try:
             yield
         except OSError as error:
@@ -201,7 +201,9 @@ class Tuner:
                     raise UserError(f"{place(path, f'parameter.{each.name}.{part}')}: {first}")
 
     def _sampler(self, settled: bool) -> Any:
-        """Seeds again for each proposal, so that a resumed search continues as if it had not been stopped."""
+        """Makes a sampler, seeded anew for each proposal, so that a resumed search goes on as if it had not
+        stopped.
+        """
         text = f"{self._tuning.seed} {self._asked}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
         if settled:

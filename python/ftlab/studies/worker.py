@@ -80,7 +80,7 @@ def _other_policies(task: Task) -> str | None:
         return None
     if policies.content_of(task.toml) != task.policies:
         return f"{names}: not there, or another file; name it by a path that all workers can read"
-    # A module is loaded once.
+    # A module is loaded only once: a changed one would not be noticed.
     if _loaded.setdefault(names, task.policies) != task.policies:
         return f"{names}: changed since it was loaded; start the workers anew"
     return None
@@ -98,7 +98,7 @@ def _work(task: Task, worker: Any) -> Answer:
             return "missing", worker.address
         overrides.append(Override("workload.trace", "workload.trace", str(path)))
     try:
-        # Whoever sent the task was asked for them.
+        # Permission for these classes was checked where the task was sent.
         policies.find(policies.named_in(task.toml))
         config = load_text("run", task.toml, overrides)
         with _budget(worker).reserved(estimated_bytes(config)):
@@ -106,7 +106,7 @@ def _work(task: Task, worker: Any) -> Answer:
     except UserError as error:
         text = str(error)
         if task.trace is not None:
-            # Under the name that the study uses.
+            # The error names the trace as the study does.
             text = text.replace(str(path), task.trace.path)
         return "user", text
     except InternalError as error:

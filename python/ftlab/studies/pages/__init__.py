@@ -31,9 +31,9 @@ class Page:
     """Id and name of each table; the script fills them."""
     command: str = ""
     lines: Sequence[str] = ()
-    """More under the title."""
+    """Further lines under the title."""
     picture: str = ""
-    """SVG, as it is."""
+    """SVG, inserted as it is."""
     report: str = ""
     """A page with more about the runs, in the same folder."""
 
