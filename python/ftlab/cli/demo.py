@@ -26,8 +26,10 @@ TRACE = "phone-mix.csv.gz"
 def demo(out: str | None, files: str | None) -> None:
     """Compare seven I/O schedulers on the trace that comes with ftlab.
 
-    \b DIR/demo.png, .svg   mean latency with its wait and access parts DIR/demo.html        a report to
-    explore in a browser DIR/demo.json        all figures
+    \b
+    DIR/demo.png, .svg   mean latency with its wait and access parts
+    DIR/demo.html        a report to explore in a browser
+    DIR/demo.json        all figures
     """
     if files is not None:
         if out is not None:
