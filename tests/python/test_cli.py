@@ -292,6 +292,15 @@ def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
     return found
 
 
+def test_lines_that_a_help_keeps_are_lines() -> None:
+    """Text behind the mark of a block that click does not wrap became one paragraph (``ftlab demo``)."""
+    context = click.Context(commands, info_name="ftlab")
+    for name in COMMANDS:
+        command = commands.get_command(context, name)
+        assert command is not None
+        assert not re.search("\b[^\n]", command.help or ""), name
+
+
 def test_the_list_of_commands_says_what_each_says_itself(cli: Cli) -> None:
     context = click.Context(commands, info_name="ftlab")
     for name, (_, said) in COMMANDS.items():
