@@ -9,9 +9,9 @@ use crate::util::NONE;
 choice! {
     /// If blocks are chosen by speed: which block of its LUN is taken by a write that nobody waits for.
     pub enum Unhurried {
-        /// the one next in order, as the other schedulers take blocks
+        /// the erased block next in order, as under the other schedulers
         InOrder = "in-order",
-        /// the slowest of all
+        /// the slowest erased block
         Slowest = "slowest",
     }
 }
