@@ -61,7 +61,7 @@ impl FileHost {
         }
     }
 
-    /// Writes metadata blocks in place that have been dirty for a long time.
+    /// Writes in place the metadata blocks that have been dirty for a long time.
     fn write_old_buffers(&mut self) {
         let old_ns = self.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
@@ -119,7 +119,7 @@ impl FileHost {
         None
     }
 
-    /// Submits a file's dirty pages, unit by unit, up to this number.
+    /// Submits up to `most` of a file's dirty pages, one unit at a time.
     pub(super) fn flush_file(&mut self, inode: u32, most: u32, reason: Reason) {
         let mut unit = std::mem::take(&mut self.scratch);
         let (mut pages, mut from) = (0, 0);

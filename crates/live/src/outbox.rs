@@ -46,7 +46,7 @@ struct Waiting {
     dead: bool,
 }
 
-/// The way out to one client.
+/// The replies to one client, and the socket that takes them.
 pub struct Outbox {
     stream: Arc<Stream>,
     waiting: Mutex<Waiting>,

@@ -184,7 +184,7 @@ pub fn knock(address: &Address) {
 /// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
-/// [`LiveError::User`] if a process still does, or if something other than a socket has the name.
+/// [`LiveError::User`] if a process still listens on it, or if something other than a socket has the name.
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

@@ -45,7 +45,7 @@ impl Nodes {
     }
 }
 
-/// One tree from numbers to items. An item is any id but [`NONE`].
+/// A tree that maps numbers to items. An item is any id but [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     root: u32,
@@ -74,7 +74,7 @@ impl Tree {
         self.height > 0 && (self.height * BITS >= 32 || key >> (self.height * BITS) == 0)
     }
 
-    /// Returns the item of a number, or [`NONE`].
+    /// Returns the item stored under a number, or [`NONE`].
     #[inline]
     pub fn get(&self, key: u32, nodes: &Nodes) -> u32 {
         if !self.covers(key) {
