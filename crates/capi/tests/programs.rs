@@ -1,5 +1,5 @@
-//! Programs in C, compiled against the header and the library as a user's programs are: the examples, and the
-//! law that a replay from C gives the numbers of `ftlab run`.
+//! Programs in C, compiled against the header and the library as a user's programs are: the examples, and the law that
+//! a replay from C yields the numbers of `ftlab run`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Makes a folder with the library under the name that programs look for.
+/// Makes a folder that holds the library under the name by which programs look for it.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();

@@ -37,7 +37,7 @@ pub(crate) fn read(source: &Text) -> Result<Document, ConfigError> {
     let mut reader = Reader { source, catalog: catalog(), document: Document::default() };
     let mut entries = Vec::new();
     reader.entries("", table.get_ref(), &mut entries);
-    // Messages cost more than keys: only the first mistake gets one.
+    // Messages cost more than keys, so only the first mistake gets a message.
     entries.sort_by_key(|entry| entry.name.span().start);
     entries.iter().try_for_each(|entry| reader.entry(entry))?;
     Ok(reader.document)

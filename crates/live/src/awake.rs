@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
 use std::time::{Duration, Instant};
 
-/// The most processors; with more, too many would have to be kept awake.
+/// The most processors with which others are kept awake; with more, too many would have to be.
 const MOST_PROCESSORS: usize = 4;
 /// How long processors are kept awake after a message, and how soon the next message must come to count as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// Threads that keep processors awake, and how long they do.
+/// Threads that keep processors awake, and until when.
 pub struct Awake {
     start: Instant,
     /// When they go back to sleep, ns since `start`.

@@ -82,7 +82,7 @@ impl Account {
         }
     }
 
-    /// Compares what the device holds with the account, and takes it as the known state.
+    /// Compares what the device holds with the account, and takes what was found as the known state.
     fn settle(&mut self, bytes: &[u8], what: &str) {
         for (sector, found) in bytes.chunks_exact(SECTOR).enumerate() {
             let version = u64::from_le_bytes(found[..8].try_into().unwrap());

@@ -1,9 +1,9 @@
 //! A campaign that combines everything with everything: configurations drawn from the whole schema, so that a new key
 //! takes part automatically, each with a few hundred requests, on a build with debug assertions and overflow checks.
 //!
-//! None panics, none hangs, and no invariant breaks in check mode. Some things must make no difference: check
-//! mode, whether activity is reported (at any moment), a device that was saved and loaded, requests submitted
-//! from outside instead of replayed. The number of a case is its seed. `make soak` has the long form.
+//! No case panics or hangs, and no invariant breaks in check mode. Some things must make no difference: check mode,
+//! whether activity is reported (at any moment), a device that was saved and loaded, requests submitted from outside
+//! instead of replayed. The number of a case is its seed. `make soak` has the long form.
 
 mod common;
 

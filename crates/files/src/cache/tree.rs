@@ -30,7 +30,7 @@ pub struct Nodes {
 impl Nodes {
     fn make(&mut self) -> u32 {
         match self.free.pop() {
-            // It was freed empty.
+            // A freed node is empty.
             Some(id) => id,
             None => {
                 self.nodes.push(EMPTY);
@@ -194,7 +194,7 @@ impl Tree {
         self.search(self.root, self.height - 1, 0, from, false, nodes)
     }
 
-    /// Looks under node `at`, whose numbers begin at `base`.
+    /// Searches the subtree of node `at`, whose numbers begin at `base`.
     fn search(
         &self,
         at: u32,

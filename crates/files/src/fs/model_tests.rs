@@ -1,5 +1,5 @@
-//! Random operations on the file system and on a plain model of it: every block, transaction, inode and free
-//! block has to be the same after each.
+//! Random operations on the file system and on a plain model of it: after each operation, every block, transaction,
+//! inode and free block has to be the same in both.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ struct Pair {
     files: Vec<u32>,
     /// Buffers that are being written in place, each with the commit whose copy is written.
     underway: Vec<(u32, u64)>,
-    /// Next block of the ring, from the journal's first.
+    /// Next block of the ring, counted from the journal's first block.
     head: u32,
 }
 

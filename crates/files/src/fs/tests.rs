@@ -1,4 +1,4 @@
-//! Exact small cases; among them, no block has two owners.
+//! Exact small cases, among them that no block has two owners.
 
 use super::*;
 use proptest::prelude::*;
