@@ -23,7 +23,7 @@ pub struct Object {
     opened: Instant,
     /// Completions that did not fit the caller's buffer.
     kept: VecDeque<ftlab_completion>,
-    /// Number of requests submitted, and of those that have completed or never will.
+    /// Number of requests submitted, and number of requests that have completed or never will.
     pub submitted: u64,
     answered: u64,
     /// The message of the last failed call.

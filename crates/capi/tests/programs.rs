@@ -93,7 +93,7 @@ fn percent(text: &str) -> f64 {
     text.trim_end_matches('%').parse().unwrap()
 }
 
-/// A trace in ftlab's own layout: bursts and pauses, all operations, some at the same time.
+/// Writes a trace in ftlab's own layout: bursts and pauses, all operations, some requests at the same time.
 fn write_trace(path: &Path, requests: u64, bytes: u64, seed: u64) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (mut text, mut time_ns) = (String::from("time_ns,op,offset,size\n"), 0u64);
@@ -134,7 +134,7 @@ fn differences(path: &str, found: &Value, wanted: &Value) -> String {
     }
 }
 
-/// Returns the result of the workload in the settings, as `ftlab run` gives it.
+/// Returns the result of the workload in the settings, as `ftlab run` reports it.
 fn simulated(preset: &str, set: &[String]) -> Value {
     let set: Vec<Override> = set
         .iter()

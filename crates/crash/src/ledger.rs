@@ -43,7 +43,7 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// Makes the account of a device that has everything on flash.
+    /// Makes the account of a device whose data is all on flash.
     ///
     /// # Errors
     /// A message, if something is missing.

@@ -31,8 +31,8 @@ pub use requests::Requests;
 /// The most cuts during one recovery.
 const RECOVERY_CUTS: u32 = 3;
 
-/// The most requests that host or device hold, however deep their queues are: the workload repeats without
-/// end, and all of it may arrive at once.
+/// The most requests that the host or the device holds, however deep its queue is: the workload repeats without end,
+/// and all of it may arrive at once.
 const MOST_WAITING: u32 = 1 << 10;
 
 /// When power is cut.
@@ -127,9 +127,9 @@ pub struct Summary {
     pub requests: u64,
     /// Programs and erases finished.
     pub operations: u64,
-    /// Programs torn, those of recoveries included.
+    /// Programs torn, including those of recoveries.
     pub torn_programs: u64,
-    /// Erases torn, those of recoveries included.
+    /// Erases torn, including those of recoveries.
     pub torn_erases: u64,
     /// Writes, over all cuts, that had to be there because a flush or FUA had made them durable since the
     /// previous cut.

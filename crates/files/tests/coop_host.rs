@@ -335,7 +335,7 @@ proptest! {
         prop_assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
     }
 
-    /// Any trace: every request completes once, and the FTL's invariants hold after each.
+    /// With any trace, every request completes once, and the FTL's invariants hold after each request.
     #[test]
     fn traces_are_served_whole(
         settings in any_policy(),

@@ -74,7 +74,7 @@ fn what_is_counted_is_written() {
     }
 }
 
-/// PostMark's second run creates its pool of files again, using the numbers of those deleted.
+/// PostMark's second run recreates its pool of files, using the numbers of the deleted files.
 #[test]
 fn postmark_makes_its_files_again() {
     let mut settings = phone("page", "noop");

@@ -161,7 +161,7 @@ impl Filesystem for Files {
         reply.attr(&FOREVER, &self.attributes(inode.0));
     }
 
-    /// Sets attributes: times may be set and are not stored; everything else stays as it is.
+    /// Accepts new attributes: times may be set but are not stored; everything else stays as it is.
     fn setattr(
         &self,
         _: &Request,

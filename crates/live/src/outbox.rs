@@ -36,7 +36,7 @@ struct Waiting {
     open: usize,
     /// Bytes charged for these requests, and for replies that have not been sent.
     charged: usize,
-    /// Whether the socket took no more, and who waits for it.
+    /// Whether the socket takes no more, and who then sends the rest.
     full: Full,
     /// Whether somebody waits until everything is answered and sent.
     ending: bool,

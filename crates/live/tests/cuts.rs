@@ -42,7 +42,8 @@ fn open(resolved: &Resolved, path: &Path, time: Time) -> Result<(Engine, Opened)
     Ok((Engine::new(settings, (prepared, Some(stored)), (time, false), None), opened))
 }
 
-/// What a sector may hold: a number that its bytes repeat, and whether it is certainly there.
+/// What a sector may hold: a version, which is a number that its bytes repeat, and whether that version is certain to
+/// be there.
 #[derive(Clone, Copy, Debug)]
 struct Content {
     version: u64,
@@ -206,7 +207,7 @@ fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("ftlab-cuts-{name}-{}.nand", std::process::id()))
 }
 
-/// Puts a load on the device, ends it by a cut, a kill or a clean stop, and checks it, again and again.
+/// Puts a load on the device, ends the load by a cut, a kill or a clean stop, and checks the device, again and again.
 fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     let keys = [keys, &[("ftl.power_safe", "true")]].concat();
     let (resolved, _) = common::device(&keys);

@@ -68,7 +68,7 @@ fn serve(name: &str) -> (Server, PathBuf) {
     serve_in(Time::Free, name, &[])
 }
 
-/// Serves a device. In real time the thread of one client keeps the time for all.
+/// Serves a device. If time is real, the thread of one client keeps the time for all of them.
 fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) {
     let (resolved, prepared) = common::device(&[&[("ftl.kind", "page")], keys].concat());
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));

@@ -57,13 +57,12 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass
-/// over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which
-/// covers `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`:
-/// verify every invariant after every operation. `progress(requests)`: called about every 50 ms; `False`
-/// stops the run. `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file for
-/// the device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same,
-/// from memory.
+/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass over the
+/// caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which covers
+/// `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`: verify every
+/// invariant after every operation. `progress(requests)`: called about every 50 ms; `False` stops the run.
+/// `preconditioning(pages, rounds, waf)`: called in the same way before time 0. `save_state`: the file for the
+/// device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same, from memory.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,

@@ -17,9 +17,8 @@
 //! 8. times are divided by `speed` and rounded to the nearest nanosecond;
 //! 9. addresses beyond the capacity are refused, wrapped or packed (`out_of_range`).
 //!
-//! A trace of several devices (or files, in a fio log) gives each its own address range of
-//! [`DEVICE_STRIDE`] bytes, in order of first appearance; a trace of one device keeps its
-//! addresses.
+//! A trace of several devices (or files, in a fio log) gives each of them its own address range of [`DEVICE_STRIDE`]
+//! bytes, in order of first appearance; a trace of one device keeps its addresses.
 //!
 //! A trace streams: memory depends on the rows held, on the duplicate window, on the requests of one second
 //! (layouts in whole seconds) and, for `compact`, on the pages touched, never on the length of the file.

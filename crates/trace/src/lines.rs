@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// Bytes of the buffer; also the longest line.
 const BUFFER: usize = 256 << 10;
 
-/// Reads lines without their ends (LF or CR LF), counting from 1.
+/// Reads lines, without their line ends (LF or CR LF), and counts them from 1.
 pub(crate) struct Lines {
     path: String,
     input: Box<dyn Read + Send>,

@@ -1,5 +1,5 @@
-//! Whether a trace is what it seems to be: reports what a person would see at a glance, before anyone
-//! measures with it.
+//! Checks whether a trace is what it seems to be: reports what a person would see at a glance, before anyone measures
+//! with it.
 
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 

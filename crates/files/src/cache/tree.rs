@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// 64 pages are one node; one page more adds a second leaf and a root; without pages there is no node.
+    /// 64 pages take one node; one page more adds a second leaf and a root; without pages there is no node.
     #[test]
     fn nodes_are_counted() {
         let (mut nodes, mut tree) = (Nodes::default(), Tree::default());

@@ -20,8 +20,8 @@ enum Addresses {
     Zipf(Zipf<f64>, Scatter),
     /// The exponent of the power law, and the ranks scattered over the file.
     Pareto(f64, Scatter),
-    /// For each zone: the bound (out of 1,000,000) below which a draw selects it, its number of blocks, and its first
-    /// block.
+    /// For each zone: the bound (out of 1,000,000) below which a draw selects it, its first block, and its number of
+    /// blocks.
     Zoned(Vec<(u64, u64, u64)>),
 }
 
