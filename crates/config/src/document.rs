@@ -190,7 +190,7 @@ fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
     ConfigError::in_text(source, span, &format!("not valid TOML: {message}"), &notes)
 }
 
-/// Returns the path of a key that follows `before`: under the last table header in it.
+/// Returns the path of a key that follows `before`: it belongs to the last table header there.
 fn inside(before: &str, name: &str) -> String {
     let header = before.lines().rev().map(str::trim_start).find(|line| line.starts_with('['));
     match header.and_then(|line| line.trim_start_matches('[').split_once(']')) {

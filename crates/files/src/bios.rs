@@ -15,13 +15,13 @@ use ftlab_core::workload::Op;
 pub(super) enum For {
     /// Write of a cached page.
     Page(u32),
-    /// Read of this many pages of a file, starting from this one.
+    /// Read of `pages` pages of a file, starting at page `index`.
     Read { inode: u32, index: u32, pages: u32 },
     /// A step of the current commit.
     Commit,
     /// In-place write of a buffer whose copy belongs to this transaction.
     InPlace(u32, Tid),
-    /// Discard of this many freed blocks, starting from this one.
+    /// Discard of freed blocks: the first block, and their number.
     Discard(u32, u32),
     /// Part of a direct request.
     Direct(u32),

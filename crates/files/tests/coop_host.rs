@@ -131,7 +131,8 @@ fn padding_makes_blocks_whole() {
         assert_eq!(busy, flash, "{kind}: reads, programs, erases of the old blocks");
         assert_eq!(report.merges.padded_switch.busy_ns, padded * 285_000 + 2 * 500_000, "{kind}");
         assert_eq!(log.len(), 3);
-        // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then the first request.
+        // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then those of the first
+        // request.
         assert_eq!(log[0].complete_ns, 11 * 45_000 + 3 * 240_000, "{kind}");
         // The second block is padded behind its one page; that does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");

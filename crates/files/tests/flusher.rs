@@ -1,5 +1,5 @@
-//! Laws of what the page cache writes: everything old is written at one time, whatever is counted as written
-//! is written once, benchmarks recreate what they delete.
+//! Laws about what the page cache writes: everything old is written at one time, whatever is counted as written is
+//! written once, and benchmarks recreate what they delete.
 
 mod clients;
 use ftlab_conformance as common;

@@ -77,7 +77,7 @@ impl Generator {
 }
 
 impl Generator {
-    /// Whether the request has the operation of the one before it in its burst.
+    /// Draws whether the request has the same operation as the one before it in its burst.
     #[inline]
     fn keeps_operation(&mut self) -> bool {
         // Without correlation nothing is drawn for it.

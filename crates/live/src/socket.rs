@@ -33,7 +33,7 @@ impl AsFd for Stream {
 }
 
 impl Stream {
-    /// Receives into a buffer; with `wait`, at least one byte, up to the socket's timeout.
+    /// Receives into a buffer; with `wait`, waits for at least one byte, up to the socket's timeout.
     pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         loop {
@@ -83,7 +83,7 @@ impl Stream {
         }
     }
 
-    /// Sends what the socket takes; with `wait`, at least one byte, up to the socket's timeout.
+    /// Sends what the socket takes; with `wait`, waits until it takes at least one byte, up to the socket's timeout.
     pub fn send(&self, bytes: &[u8], wait: bool) -> io::Result<usize> {
         let flags = SendFlags::NOSIGNAL | if wait { SendFlags::empty() } else { SendFlags::DONTWAIT };
         loop {

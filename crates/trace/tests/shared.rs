@@ -38,7 +38,7 @@ fn telegram_without_repeats_and_gaps() {
     assert_eq!(info.requests + info.dropped["duplicate"], 251_879);
     // "Many requests logged twice": a dictionary in another language drops the same number.
     assert_eq!(info.dropped["duplicate"], 66_472);
-    // No gap in it is longer than `max_gap_ns`; one in the recording of another day is.
+    // No gap in this recording is longer than `max_gap_ns`; the recording of another day has such a gap.
     assert_eq!(info.span_ns, 7_474_114_590_000);
     let Some(info) = figures("pixel6a-pubg-exec.csv.gz", &options) else { return };
     assert!(info.span_ns < 527_750_210_109_000 / 20, "{}", info.span_ns);

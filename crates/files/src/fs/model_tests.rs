@@ -12,7 +12,7 @@ enum Step {
     Create(usize),
     /// Creates this many files in one directory, so that it has to grow.
     CreateMany(usize, u32),
-    /// Writes this many pages, starting from this one, at once.
+    /// Writes pages of a file at once: the file, the first page and the number of pages.
     Write(usize, u32, u32),
     Append(usize, u32),
     Touch(usize),

@@ -21,7 +21,7 @@ pub struct Live {
     pub time: &'static str,
     /// Simulated time over wall time; 1 if time is free.
     pub speed: f64,
-    /// How late replies were sent, wall time, ns; empty if time is free.
+    /// How late replies were sent, ns of wall time; empty if time is free.
     pub lateness: Summary,
     /// Bytes of data stored.
     pub payload_bytes: u64,
@@ -57,8 +57,8 @@ impl Live {
 }
 
 impl Engine {
-    /// Returns the simulated time from arrival to completion, ns, by operation, without failures; and how
-    /// late replies were sent, wall time, ns.
+    /// Returns the simulated time from arrival to completion for each operation, ns, without failures; and how late
+    /// replies were sent, ns of wall time.
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
     }

@@ -14,7 +14,7 @@ pub const MAGIC: [u8; 8] = *b"ftlnnd\r\n";
 pub const VERSION: u32 = 1;
 /// Bytes of the head.
 pub const HEAD: u64 = 64 << 10;
-/// Bytes after the head for the record of how the file was left.
+/// Bytes after the head, for the record that says how the file was left.
 const LEFT: u64 = 4096;
 /// Bytes of a block's record.
 pub const BLOCK: usize = 32;
@@ -62,7 +62,7 @@ impl Shape {
         u64::from(self.blocks) * u64::from(self.pages_per_block)
     }
 
-    /// Returns where the record of how the file was left begins.
+    /// Returns where the record begins that says how the file was left.
     pub fn left(&self) -> u64 {
         HEAD
     }

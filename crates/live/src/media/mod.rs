@@ -309,7 +309,7 @@ fn write_anew(
 #[derive(Default)]
 pub struct Says(HashMap<(Kind, u32), Version>);
 
-/// A sequence number, and the content of that version.
+/// The sequence number of a version, and its content.
 type Version = (u64, Arc<[u32]>);
 
 impl Says {
