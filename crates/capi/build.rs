@@ -1,6 +1,6 @@
 //! Names the library by the version of its binary interface.
 
-/// Raised when a change of `ftlab.h` makes it necessary to compile programs again.
+/// Raised when a change of `ftlab.h` makes it necessary to recompile programs.
 const ABI: u32 = 0;
 
 fn main() {

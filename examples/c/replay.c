@@ -5,7 +5,7 @@
  *
  * TRACE.csv is ftlab's own layout, time_ns,op,offset,size (`ftlab trace convert`). Requests are submitted AHEAD at a
  * time, and as many are always known to the device ahead of their arrival; completions are taken ROOM at a time.
- * The numbers depend on neither.
+ * The numbers depend on neither AHEAD nor ROOM.
  */
 #include <ftlab.h>
 #include <inttypes.h>
@@ -94,7 +94,7 @@ static void replay(ftlab_sim *device, const ftlab_request *requests, size_t left
         uint64_t now_ns;
         checked(ftlab_submit_many(device, requests, chunk, NULL, NULL), device);
         checked(ftlab_now_ns(device, &now_ns), device);
-        /* To just before the first of them: all requests that arrive at a time must be known before it is reached. */
+        /* To just before the first of them: all requests of one time must be known before that time is reached. */
         if (requests->at_ns > now_ns) {
             do {
                 more = checked(ftlab_advance(device, requests->at_ns - 1, done, room, &count), device);

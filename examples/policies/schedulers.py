@@ -28,7 +28,7 @@ class Noop(ftlab.HostScheduler):
 
 
 class Row(ftlab.HostScheduler):
-    """Reads over writes (Ji et al., TCAD 2018, VI-A): two reads in succession only if no write waits."""
+    """Reads before writes (Ji et al., TCAD 2018, VI-A); two reads in succession only if no write waits."""
 
     def __init__(self) -> None:
         self.reads: deque[int] = deque()
@@ -57,7 +57,8 @@ class Rb(ftlab.HostScheduler):
 
     def __init__(self) -> None:
         self.created = 0
-        # Batches of reads and of writes, oldest first, by translation page; a flush has a batch of its own.
+        # The batches of reads and those of writes, each by its translation page, oldest first; a flush has
+        # a batch of its own.
         self.halves: tuple[dict[object, tuple[int, list[int]]], ...] = ({}, {})
 
     def admit(self, request: Request) -> int:

@@ -9,14 +9,14 @@ import ftlab
 
 
 class Greedy(ftlab.VictimPolicy):
-    """The block with the fewest valid pages; of equals, the one that reached that number first."""
+    """Chooses the block with the fewest valid pages; among equals, the one that reached that number first."""
 
     def choose(self, candidates: ftlab.Candidates) -> int:
         return int(candidates.valid.argmin())
 
 
 class Fifo(ftlab.VictimPolicy):
-    """The block that was filled first."""
+    """Chooses the block that was filled first."""
 
     def choose(self, candidates: ftlab.Candidates) -> int:
         return int(candidates.closed.argmin())

@@ -9,7 +9,7 @@ use ftlab_embed::Fault;
 
 use crate::ftlab_code::{self, *};
 
-/// The reason of a failed call: its code and a message.
+/// Why a call failed: a code and a message.
 pub struct Failure {
     pub code: ftlab_code,
     pub text: String,
@@ -32,7 +32,7 @@ impl Failure {
         Failure::invalid(format!("op is '{shown}'; it is one of R, W, T (trim) and F (flush)"))
     }
 
-    /// Adds to the failure the row that it concerns, for an argument that has several.
+    /// Adds the number of the row at fault to the message, for an argument with several rows.
     pub fn in_row(self, row: usize) -> Failure {
         Failure { text: format!("row {row}: {}", self.text), ..self }
     }

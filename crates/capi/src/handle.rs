@@ -38,7 +38,7 @@ pub fn c_string(text: &str) -> CString {
 }
 
 /// # Safety
-/// `text` is NULL or a string.
+/// `text` is NULL or a valid string.
 unsafe fn text_of<'a>(text: *const c_char, argument: &str) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::null(argument));
@@ -138,7 +138,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Performs a call with an object.
+/// Runs one call on an object, unless another call is using it.
 pub fn call(sim: Option<&ftlab_sim>, work: impl FnOnce(&mut Object) -> Result<ftlab_code, Failure>) -> c_int {
     let Some(sim) = sim else { return FTLAB_INVALID as c_int };
     let Some(mut taken) = Taken::take(sim) else { return FTLAB_BUSY as c_int };
@@ -169,7 +169,7 @@ pub unsafe fn close(sim: *mut ftlab_sim) -> c_int {
     let Some(taken) = Taken::take(shared) else { return FTLAB_BUSY as c_int };
     // The object stays taken: there is nothing to return it to.
     std::mem::forget(taken);
-    // SAFETY: it is from `Box::into_raw`, and nobody else has it.
+    // SAFETY: `sim` is from `Box::into_raw`, and nobody else uses it.
     let object = unsafe { Box::from_raw(sim) };
     let closed = guard(|| {
         drop(object);

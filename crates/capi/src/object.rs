@@ -23,7 +23,7 @@ pub struct Object {
     opened: Instant,
     /// Completions that did not fit the caller's buffer.
     kept: VecDeque<ftlab_completion>,
-    /// Number of requests submitted, and of those that have completed or never will.
+    /// Number of requests submitted, and number of requests that have completed or never will.
     pub submitted: u64,
     answered: u64,
     /// The message of the last failed call.
@@ -122,7 +122,7 @@ impl Object {
         Ok(ftlab_recovery { scan_reads, map_reads, gc_reads, programs, erases, elapsed_ns })
     }
 
-    /// Returns the result up to now, which the object keeps until the next one.
+    /// Returns the result up to now; the object keeps the text until the next call of this function.
     pub fn result_json(&mut self) -> *const c_char {
         let wall_s = self.opened.elapsed().as_secs_f64();
         let result = ftlab_embed::Fields::json(&self.resolved, &self.simulation.report(), wall_s);

@@ -1,5 +1,5 @@
-//! Programs in C, compiled against the header and the library as a user's programs are: the examples, and the
-//! law that a replay from C gives the numbers of `ftlab run`.
+//! Programs in C, compiled against the header and the library as a user's programs are: the examples, and the law that
+//! a replay from C yields the numbers of `ftlab run`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Makes a folder with the library under the name that programs look for.
+/// Makes a folder that holds the library under the name by which programs look for it.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -93,7 +93,7 @@ fn percent(text: &str) -> f64 {
     text.trim_end_matches('%').parse().unwrap()
 }
 
-/// A trace in ftlab's own layout: bursts and pauses, all operations, some at the same time.
+/// Writes a trace in ftlab's own layout: bursts and pauses, all operations, some requests at the same time.
 fn write_trace(path: &Path, requests: u64, bytes: u64, seed: u64) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (mut text, mut time_ns) = (String::from("time_ns,op,offset,size\n"), 0u64);
@@ -134,7 +134,7 @@ fn differences(path: &str, found: &Value, wanted: &Value) -> String {
     }
 }
 
-/// Returns the result of the workload in the settings, as `ftlab run` gives it.
+/// Returns the result of the workload in the settings, as `ftlab run` reports it.
 fn simulated(preset: &str, set: &[String]) -> Value {
     let set: Vec<Override> = set
         .iter()

@@ -37,7 +37,7 @@ pub(crate) fn read(source: &Text) -> Result<Document, ConfigError> {
     let mut reader = Reader { source, catalog: catalog(), document: Document::default() };
     let mut entries = Vec::new();
     reader.entries("", table.get_ref(), &mut entries);
-    // Messages cost more than keys: only the first mistake gets one.
+    // Messages cost more than keys, so only the first mistake gets a message.
     entries.sort_by_key(|entry| entry.name.span().start);
     entries.iter().try_for_each(|entry| reader.entry(entry))?;
     Ok(reader.document)
@@ -190,7 +190,7 @@ fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
     ConfigError::in_text(source, span, &format!("not valid TOML: {message}"), &notes)
 }
 
-/// Returns the path of a key that follows `before`: under the last table header in it.
+/// Returns the path of a key that follows `before`: it belongs to the last table header there.
 fn inside(before: &str, name: &str) -> String {
     let header = before.lines().rev().map(str::trim_start).find(|line| line.starts_with('['));
     match header.and_then(|line| line.trim_start_matches('[').split_once(']')) {

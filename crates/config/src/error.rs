@@ -11,8 +11,8 @@ const WIDTH: usize = 100;
 
 /// A mistake in a configuration, an option or a preset's name.
 ///
-/// When shown, it has at most 12 lines. The first is complete by itself: where (file and line, or the
-/// option), which key, what is wrong and what would be right.
+/// When shown, it has at most 12 lines. The first line is complete by itself: it says where the mistake is (file and
+/// line, or the option), in which key, what is wrong and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     text: String,
@@ -24,12 +24,12 @@ impl ConfigError {
         self.text.lines().next().unwrap_or_default()
     }
 
-    /// Makes `location: message`, then the notes.
+    /// Makes an error that reads `location: message`, followed by the notes.
     pub(crate) fn plain(location: &str, message: &str, notes: &[String]) -> ConfigError {
         ConfigError::assemble(&format!("{}: {}", clean(location, 160), clean(message, 400)), "", notes)
     }
 
-    /// Makes `file:line: message`, the line with a caret under `span`, then the notes.
+    /// Makes an error that reads `file:line: message`, followed by the line with carets under `span` and by the notes.
     pub(crate) fn in_text(source: &Text, span: Range<usize>, message: &str, notes: &[String]) -> ConfigError {
         let headline = format!("{}: {}", source.place(span.start), clean(message, 400));
         ConfigError::assemble(&headline, &source.excerpt(span), notes)

@@ -25,7 +25,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Returns it in the form that [`crate::resolve()`] takes.
+    /// Returns the input in the form that [`crate::resolve()`] takes.
     pub fn base(&self) -> Base<'_> {
         match self {
             Input::Preset(name) => Base::Preset(name),

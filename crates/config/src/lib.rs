@@ -1,4 +1,4 @@
-//! Configuration: TOML with presets, units, strict keys; errors for people; JSON Schema.
+//! Configuration: TOML with presets, units and strict keys, error messages for people, and a JSON Schema.
 //!
 //! [`resolve()`] combines defaults, a preset, a file and options and checks the whole. The outcome,
 //! [`Resolved`], holds every value, where it came from, and the typed settings that the stack reads. The keys

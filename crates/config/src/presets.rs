@@ -55,7 +55,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
-/// Makes the message `no preset is called "map-pls"; did you mean "map-plus"?`, with the names.
+/// Makes the message `no preset is called "map-pls"; did you mean "map-plus"?`, and a list of the names.
 pub(crate) fn unknown(name: &str) -> (String, String) {
     let names = || PRESETS.iter().map(|preset| preset.name);
     let meant = crate::suggest::nearest(name, names());

@@ -45,7 +45,7 @@ enum Place {
     Option(String),
 }
 
-/// A complete configuration: every key with its value and where that was stated.
+/// A complete configuration: every key with its value and the place where the value was stated.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// The preset it started from.

@@ -27,7 +27,7 @@ pub(crate) struct Advice {
     pub keys: Vec<&'static str>,
     /// Whether the name is right and the table is wrong.
     pub misplaced: bool,
-    /// The keys of its table, if there is one.
+    /// A list of the keys of the table that the path names, if there is such a table.
     pub note: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! TOML files whose keys are not a configuration's (targets, figures, claims), as JSON, with the limits of a
+//! Reads TOML files whose keys are not a configuration's (targets, figures, claims) as JSON, with the limits of a
 //! configuration: 1 MiB, and the parser's bound on nesting.
 
 use crate::error::{ConfigError, Text};
@@ -17,8 +17,8 @@ const MOST_NESTING: usize = 80;
 const MOST_KEY: usize = 200;
 const MOST_TEXT: usize = 10_000;
 
-/// Reads a TOML file; tables keep the order of the text, dates become strings. Messages use `what` for what
-/// the file should be.
+/// Reads a TOML file; tables keep the order of the text, dates become strings. In messages, `what` is what the file
+/// should be.
 ///
 /// # Errors
 /// If it cannot be read, is larger than 1 MiB, nested more than 80 deep, has a key of more than 200

@@ -332,7 +332,7 @@ fn alternatives(texts: &[String]) -> String {
     }
 }
 
-/// Converts a value to JSON: quantities become strings with units, counts numbers.
+/// Converts a value to JSON: quantities become strings with units, counts become numbers.
 pub(crate) fn to_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Bool(flag) => (*flag).into(),

@@ -43,7 +43,7 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// Makes the account of a device that has everything on flash.
+    /// Makes the account of a device whose data is all on flash.
     ///
     /// # Errors
     /// A message, if something is missing.
@@ -59,7 +59,7 @@ impl Ledger {
         time_ns: u64,
         strict: bool,
     ) -> u64 {
-        // A request that the host has cut at block boundaries issues in parts.
+        // A request that the host has cut at block boundaries is issued in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
         let issued =
             |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns < time_ns);
@@ -118,7 +118,7 @@ impl Ledger {
     }
 }
 
-/// Returns what every page has.
+/// Returns the version that each page has on the media; `None`: no data.
 fn found(ftl: &Ftl, media: &Media) -> Result<Vec<Option<u64>>, String> {
     (0..ftl.logical_pages()).map(|lpn| ftl.version_on(lpn, media)).collect()
 }

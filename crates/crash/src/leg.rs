@@ -81,7 +81,7 @@ pub struct Passes<'a, 's> {
     /// The stamp from which this pass goes on, and the last one handed out, ns.
     from_ns: u64,
     last_ns: u64,
-    /// Whether the present pass has had requests, and writes.
+    /// Whether the present pass has had any requests, and any writes.
     any: bool,
     writes: bool,
 }

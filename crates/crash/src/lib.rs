@@ -28,25 +28,25 @@ use ledger::Ledger;
 use leg::Leg;
 pub use requests::Requests;
 
-/// The most cuts of one recovery.
+/// The most cuts during one recovery.
 const RECOVERY_CUTS: u32 = 3;
 
-/// The most requests that host or device hold, however deep their queues are: the workload repeats without
-/// end, and all of it may arrive at once.
+/// The most requests that the host or the device holds, however deep its queue is: the workload repeats without end,
+/// and all of it may arrive at once.
 const MOST_WAITING: u32 = 1 << 10;
 
 /// When power is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// This many times, after a random number of flash operations with this mean.
+    /// `count` times, each after a random number of flash operations whose mean is `mean`.
     Random {
         /// Number of cuts.
         count: u64,
         /// Mean number of operations between cuts.
         mean: u64,
     },
-    /// When these numbers of programs and erases have finished, in ascending order and counted from time 0; those
-    /// of recoveries do not count.
+    /// At each of these numbers of finished programs and erases, which ascend and are counted from time 0, without the
+    /// operations of recoveries.
     At(Vec<u64>),
 }
 
@@ -119,17 +119,17 @@ impl Recoveries {
 /// The outcome of a life.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Summary {
-    /// Number of cuts, without those in recoveries.
+    /// Number of cuts, not counting those during recoveries.
     pub cuts: u64,
-    /// Whether blocks wore out and the device turned read-only: that cut was the last.
+    /// Whether worn-out blocks made the device read-only; its cut was then the last.
     pub read_only: bool,
     /// Requests acknowledged.
     pub requests: u64,
     /// Programs and erases finished.
     pub operations: u64,
-    /// Programs torn, those of recoveries included.
+    /// Programs torn, including those of recoveries.
     pub torn_programs: u64,
-    /// Erases torn, those of recoveries included.
+    /// Erases torn, including those of recoveries.
     pub torn_erases: u64,
     /// Writes, over all cuts, that had to be there because a flush or FUA had made them durable since the
     /// previous cut.
@@ -168,8 +168,8 @@ struct Life<'a> {
     summary: Summary,
 }
 
-/// Cuts the power of one device again and again. `reopen` opens the requests, and opens them again when they
-/// have ended. `progress` is called at every cut, and now and then between cuts, and may stop the campaign.
+/// Cuts the power of one device again and again. `reopen` opens the workload at the start, and again whenever its
+/// requests have run out. `progress` is called at every cut, and now and then between cuts, and may stop the campaign.
 ///
 /// # Errors
 /// [`CrashError`].
@@ -295,7 +295,7 @@ impl Life<'_> {
         Ok(Prepared::recovered(self.settings, ftl, &self.power.tape))
     }
 
-    /// Recovers, with a number of cuts on the way, and finally without one.
+    /// Recovers: zero or more attempts that are cut, then one that is not.
     fn recover(&mut self) -> Result<Ftl, CrashError> {
         let mut cuts = if self.draw(4) == 0 { 1 + self.draw(u64::from(RECOVERY_CUTS)) } else { 0 };
         loop {

@@ -10,8 +10,8 @@ use ftlab_core::workload::{Op, Record, Source, SourceError};
 /// The most logical pages of a request.
 const LARGEST: u64 = 8;
 
-/// Writes, trims, reads and flushes without end, in shares of 65, 15, 12 and 8 percent. Two thirds go to a
-/// fifth of the space; they arrive in bursts or one by one.
+/// Writes, trims, reads and flushes without end, in shares of 65, 15, 12 and 8 percent. Two thirds of the requests go
+/// to a fifth of the space; requests arrive in bursts or one by one.
 #[derive(Clone, Debug)]
 pub struct Requests {
     random: Xoshiro256PlusPlus,

@@ -78,8 +78,8 @@ fn payload_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("(no message)")
 }
 
-/// Runs `work`. A panic inside becomes a bug in ftlab; an error that a part passed through the core by
-/// unwinding becomes that error again.
+/// Runs `work`. A panic inside it is reported as a bug in ftlab; an error that a part sent through the core by
+/// unwinding is returned as that error.
 ///
 /// # Errors
 /// What `work` returns, or [`Fault::Internal`] with the panic's message.

@@ -15,9 +15,9 @@ use ftlab_config::Resolved;
 use ftlab_core::Simulation;
 use ftlab_core::sim::{Observer, Prepared};
 
-/// Makes the device of a configuration at time 0, preconditioned or loaded from the file `load_state`, for
-/// submitted requests; with `ftl.power_safe` it can lose power. With `check`, every invariant is verified
-/// after every request.
+/// Makes the device of a configuration at time 0, preconditioned or loaded from the file `load_state`, for requests
+/// that the caller submits; with `ftl.power_safe` it can lose power. With `check`, every invariant is verified after
+/// every request.
 ///
 /// # Errors
 /// [`Fault`] if the state cannot be loaded, the FTL cannot lose power, or the observer stopped it.

@@ -105,7 +105,7 @@ fn docstring(text: &str) -> String {
 
 fn python_class(Struct { name, doc, fields }: &Struct, declared: &Declared) -> String {
     let mut text = format!("\n\nclass {name}(Section):\n{}\n", docstring(doc));
-    // Every mapping has a method `items`; a field of this name is read in brackets.
+    // Every mapping has a method `items`; a field with this name is read with brackets.
     for Field { name, doc, kind, sometimes } in fields.iter().filter(|field| field.name != "items") {
         let none = if *sometimes { " | None" } else { "" };
         writeln!(text, "    {name}: {}{none}", python_type(kind, declared)).unwrap();

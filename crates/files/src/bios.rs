@@ -15,13 +15,13 @@ use ftlab_core::workload::Op;
 pub(super) enum For {
     /// Write of a cached page.
     Page(u32),
-    /// Read of this many pages of a file, starting from this one.
+    /// Read of `pages` pages of a file, starting at page `index`.
     Read { inode: u32, index: u32, pages: u32 },
     /// A step of the current commit.
     Commit,
-    /// Write in place of a buffer's copy that this transaction holds.
+    /// In-place write of a buffer whose copy belongs to this transaction.
     InPlace(u32, Tid),
-    /// Discard of this many freed blocks, starting from this one.
+    /// Discard of freed blocks: the first block, and their number.
     Discard(u32, u32),
     /// Part of a direct request.
     Direct(u32),
@@ -164,7 +164,7 @@ impl FileHost {
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
     }
 
-    /// Queues the dirty pages of all files within a range of blocks now, in block order. Needs the tree over
+    /// Queues now, in block order, the dirty pages of all files whose blocks are in `first..end`. Needs the tree over
     /// logical pages.
     pub(super) fn flush_blocks(&mut self, first: u32, end: u32) {
         let mut found = std::mem::take(&mut self.scratch);
@@ -175,8 +175,8 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// Notes, in check mode, that a write has reached the device; `version` gives the version of an LPN
-    /// there. Must be called before [`ftlab_core::host::Arrivals::completed`].
+    /// Notes, in check mode, that a write has reached the device; `version` returns the version of an LPN there. Must
+    /// be called before [`ftlab_core::host::Arrivals::completed`].
     pub(super) fn follow(&mut self, request: &Request, version: VersionOf) {
         let Some(check) = self.check.as_mut().filter(|_| !request.failed) else { return };
         let mut id = request.tag;

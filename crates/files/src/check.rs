@@ -1,9 +1,9 @@
 //! Check mode above the device: what clients wrote, compared with what the device's pages resolve to.
 //!
-//! Every write of a page gives it a new token. A write brings to its block the token that the page had when
-//! it was submitted; when the write completes, block and logical page hold that token. After an fsync every
-//! page of the file that was not written meanwhile must be on the device with its newest token, and a read
-//! must deliver the newest.
+//! Every write of a page gives it a new token. A write carries the token that its page had when the write was
+//! submitted; when the write completes, the block and its logical page hold that token. After an fsync every page of
+//! the file that was not written meanwhile must be on the device with its newest token, and a read must deliver the
+//! newest.
 
 use super::bios::Bio;
 use crate::cache::PAGE;

@@ -1,9 +1,9 @@
 //! The host above the block layer: clients, their file system and its page cache.
 //!
-//! To the loop, [`FileHost`] is like a trace: it says when its next request arrives and hands it over. It
-//! also has timers (clients, the flusher, the journal's commit) and is told about completions. Its parts know
-//! nothing about each other: [`crate::clients`] decides what clients do, [`crate::fs`] where things are,
-//! [`crate::cache`] what is in memory, and this module when things happen.
+//! To the simulation's loop, [`FileHost`] is like a trace: it says when its next request arrives and hands it over. It
+//! also has timers (clients, the flusher, the journal's commit) and is told about completions. Its parts know nothing
+//! about each other: [`crate::clients`] decides what clients do, [`crate::fs`] where things are, [`crate::cache`] what
+//! is in memory, and this module when things happen.
 //!
 //! Interpretation: every client has a processor of its own, except for the time to move pages
 //! (`host.flash_cpu`), during which nothing else happens; a page that is being written is not submitted again
@@ -120,7 +120,7 @@ pub struct FileHost {
     fs: Fs,
     cache: PageCache,
     policy: Policy,
-    /// One slot for each client, then the flusher, the commit timer and the ends of the measured window.
+    /// The timers: one slot for each client, then the flusher, the commit timer and the ends of the measured window.
     clock: Clock,
     window_ns: Option<(u64, u64)>,
     /// The flusher writes data that became dirty at this time or before, if there is any to write.
@@ -152,8 +152,8 @@ pub struct FileHost {
 }
 
 impl FileHost {
-    /// Makes the host of these clients, above a device with flash blocks of this many bytes; with
-    /// `histograms`, the result shows them.
+    /// Makes the host of these clients, above a device with flash blocks of this many bytes; with `histograms`, the
+    /// result shows the bins of the latencies.
     pub fn new(
         settings: &Settings,
         clients: Clients,

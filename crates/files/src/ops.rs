@@ -111,7 +111,7 @@ impl FileHost {
             }
             Step::Start(op) => {
                 self.start_direct(client, op);
-                // Submitting it takes the host's time.
+                // Submitting the request takes host time.
                 self.pause(client, self.config.operation_ns)?;
             }
             Step::Await => {
@@ -249,8 +249,8 @@ impl FileHost {
         }
     }
 
-    /// Performs an fsync: first the data, in units of the flush policy, then a commit of the transaction that
-    /// holds the inode or, if no commit is needed, a flush of the device.
+    /// Performs an fsync: first writes the data, in units of the flush policy, then commits the transaction that holds
+    /// the inode or, if no commit is needed, flushes the device.
     fn fsync(&mut self, client: u32, inode: u32, stage: Stage) -> Blocked {
         let mut stage = stage;
         loop {

@@ -332,8 +332,8 @@ fn translation_blocks_must_hold_the_mapping() {
             ("ftl.translation_blocks", Value::Count(count)),
         ]
     };
-    // 243,793 entries of 8 B fill 477 pages of 4 KiB in units of 1 KiB, their directory 4 more: eight
-    // blocks of 64 pages, an open one and an erased one.
+    // 243,793 entries of 8 B fill 477 pages of 4 KiB in units of 1 KiB, and their directory fills 4 more: eight blocks
+    // of 64 pages, besides an open block and an erased one.
     let message = refused(&blocks(9));
     assert_eq!(
         message,

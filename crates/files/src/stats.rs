@@ -34,7 +34,7 @@ pub(super) struct Stats {
     name: &'static str,
     parameters: Vec<(&'static str, String)>,
     clients: u32,
-    /// Measured runs in progress (several clients may each have their own), and their results.
+    /// Number of measured runs in progress (each client may have its own), the current one and those that have ended.
     depth: u32,
     run: Run,
     runs: Vec<Run>,

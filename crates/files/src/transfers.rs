@@ -1,4 +1,4 @@
-//! Reads and writes of files, through the page cache and past it.
+//! Reads and writes of files, through the page cache and around it.
 
 use super::bios::{DirectRequest, For};
 use super::ops::Stage;
@@ -98,8 +98,8 @@ impl FileHost {
         ahead
     }
 
-    /// Reads the pages from `first` to `end` (excluded) that are not in the cache and have a block; returns
-    /// whether there were any.
+    /// Reads the pages in `first..end` that are not in the cache and have a block; returns whether there were any such
+    /// pages.
     fn read_pages(&mut self, inode: u32, first: u32, end: u32) -> bool {
         let mut any = false;
         let mut run: Option<(u32, u32, u32)> = None;
@@ -135,7 +135,7 @@ impl FileHost {
         self.submit(Op::Read, u64::from(block) * PAGE, u64::from(pages) * PAGE, purpose);
     }
 
-    /// Begins a read or write past the page cache.
+    /// Begins a read or write that bypasses the page cache.
     pub(super) fn start_direct(&mut self, client: u32, op: FileOp) {
         let (file, offset, size, operation) = match op {
             FileOp::Read { file, offset, size } => (file, offset, size, Op::Read),

@@ -1,10 +1,10 @@
 //! What the host writes on its own: pages that are too old or too many, and the journal.
 //!
-//! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The
-//! flusher wakes every `host.dirty_writeback` and writes all dirty pages of the files that have been dirty
-//! for `host.dirty_expire`, and metadata blocks of that age; above `host.dirty_background_ratio` it writes
-//! the files that have been dirty longest until it is below. It submits up to 1024 pages
-//! (MAX_WRITEBACK_PAGES) of a file at a time, and more once those have found room in the queue.
+//! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The flusher wakes
+//! every `host.dirty_writeback` and writes all dirty pages of the files that have been dirty for `host.dirty_expire`,
+//! and metadata blocks of that age; above `host.dirty_background_ratio` it writes the files that have been dirty
+//! longest until the dirty share is below that ratio. It submits up to 1024 pages (MAX_WRITEBACK_PAGES) of a file at a
+//! time, and more once those have found room in the queue.
 //!
 //! A commit writes the data of files with newly allocated blocks, descriptors and metadata blocks, a flush,
 //! the commit block, a flush; then freed blocks become free, and are discarded if `host.discard` is set. If
@@ -61,7 +61,7 @@ impl FileHost {
         }
     }
 
-    /// Writes metadata blocks in place that have been dirty for a long time.
+    /// Writes in place the metadata blocks that have been dirty for a long time.
     fn write_old_buffers(&mut self) {
         let old_ns = self.old_ns.expect("there is a limit");
         let mut found = std::mem::take(&mut self.scratch);
@@ -119,7 +119,7 @@ impl FileHost {
         None
     }
 
-    /// Submits a file's dirty pages, unit by unit, up to this number.
+    /// Submits up to `most` of a file's dirty pages, one unit at a time.
     pub(super) fn flush_file(&mut self, inode: u32, most: u32, reason: Reason) {
         let mut unit = std::mem::take(&mut self.scratch);
         let (mut pages, mut from) = (0, 0);

@@ -1,5 +1,5 @@
-//! The schedulers that work by flash blocks (irbw, padding, coop) through the whole stack: exact cases of
-//! Shim et al., TC 2014; whatever happens, no data is lost or stale.
+//! The schedulers that work on whole flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim
+//! et al., TC 2014; whatever happens, no data is lost or stale.
 
 mod clients;
 use ftlab_conformance as common;
@@ -15,7 +15,7 @@ use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Returns the schedulers that work by flash blocks, and one that does not.
+/// Returns the schedulers that work on whole flash blocks, and one that does not.
 fn policies() -> Vec<&'static str> {
     [vec!["noop"], common::schedulers(true)].concat()
 }
@@ -57,7 +57,8 @@ fn dispatched(mut log: Vec<Completion>) -> Vec<(Op, u64, u64)> {
 #[test]
 fn figure_6_in_the_queue() {
     let at = 2 * SECOND_NS;
-    // One after another, so that there are no block issues: nine of the ten pages of two RW log blocks.
+    // These writes come one after another, so that there are no block issues, and fill nine of the ten pages of two RW
+    // log blocks.
     let before = [6, 11, 7, 12, 8, 21, 22, 26, 27];
     let mut trace: Vec<Record> =
         (0..).zip(before).map(|(n, lpn)| write(SECOND_NS + n * 50_000_000, lpn, 1)).collect();
@@ -130,7 +131,8 @@ fn padding_makes_blocks_whole() {
         assert_eq!(busy, flash, "{kind}: reads, programs, erases of the old blocks");
         assert_eq!(report.merges.padded_switch.busy_ns, padded * 285_000 + 2 * 500_000, "{kind}");
         assert_eq!(log.len(), 3);
-        // Reads first: pages 16, 19 to 21 and 25 to 31; then page 16, and then the first request.
+        // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then those of the first
+        // request.
         assert_eq!(log[0].complete_ns, 11 * 45_000 + 3 * 240_000, "{kind}");
         // The second block is padded behind its one page; that does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
@@ -185,8 +187,8 @@ fn writes_over_several_blocks() {
     }
 }
 
-/// If the FTL merges nothing, the query returns the empty set: coop then serves a trace as irbw does, and a
-/// page cache above it flushes by erase blocks.
+/// If the FTL merges nothing, the query returns an empty set: coop then serves a trace as irbw does, and a page cache
+/// above it flushes one erase block at a time.
 #[test]
 fn an_ftl_without_merges() {
     for kind in ["page", "dftl"] {
@@ -334,7 +336,7 @@ proptest! {
         prop_assert_eq!(serde_json::to_string(&report).unwrap(), serde_json::to_string(&again).unwrap());
     }
 
-    /// Any trace: every request completes once, and the FTL's invariants hold after each.
+    /// With any trace, every request completes once, and the FTL's invariants hold after each request.
     #[test]
     fn traces_are_served_whole(
         settings in any_policy(),

@@ -94,7 +94,7 @@ fn settings() -> Settings {
     common::settings().into()
 }
 
-/// Returns the paper's phone, 64 MiB of flash: page-mapped, 45, 240, 500 us.
+/// Returns the paper's phone, 64 MiB of flash: page-mapped, reads of 45 us, programs of 240 us, erases of 500 us.
 fn phone(blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -189,8 +189,8 @@ fn an_fsync_after_an_overwrite_logs_the_inode() {
     assert!(all.iter().all(|request| request.0 != Op::Flush), "{all:?}");
 }
 
-/// Without an fsync the journal commits after 5 s, and data of newly allocated blocks goes first; data that
-/// only changed is written at the flusher's first look after it is 30 s old.
+/// Without an fsync the journal commits after 5 s, and data of newly allocated blocks goes first; data that overwrites
+/// existing blocks is written when the flusher first looks after that data is 30 s old.
 #[test]
 fn old_data_is_written_to_the_nanosecond() {
     let changed = 7 * SECOND_NS;
@@ -208,7 +208,7 @@ fn old_data_is_written_to_the_nanosecond() {
     };
     assert_eq!(all[0].2, 5 * SECOND_NS, "{all:?}");
     assert_eq!(at(5 * SECOND_NS), [(Op::Write, 4)]);
-    // The transaction of the change itself, begun at 7 s: only its inode.
+    // The transaction that the change began at 7 s contains only the inode.
     assert_eq!(at(12 * SECOND_NS), [(Op::Write, 2)]);
     // The data is 30 s old at 37 s, and seen at 40 s. Metadata committed at 5 s is seen at 40 s too.
     assert_eq!(at(35 * SECOND_NS), []);
@@ -218,8 +218,8 @@ fn old_data_is_written_to_the_nanosecond() {
     assert!(data_written >= 2, "metadata goes in place as well: {all:?}");
 }
 
-/// Runs on a device with a cache of 1 MiB and an existing file of 200 pages: 26 pages are more than 10 %, 52
-/// more than 20 %.
+/// Runs on a device with a cache of 1 MiB and an existing file of 200 pages: 26 dirty pages are more than 10 % of the
+/// cache, 52 more than 20 %.
 fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
     let mut settings = phone(256);
     settings.files.page_cache_bytes = 1 << 20;
@@ -305,7 +305,7 @@ fn reads_come_from_the_cache_or_the_device() {
     assert_eq!(ops, [Op::Read, Op::Write, Op::Write, Op::Flush, Op::Write, Op::Flush]);
 }
 
-/// Adjacent requests merge up to the limit and not across a boundary; those of a trace too.
+/// Adjacent requests merge up to the limit and not across a boundary; so do those of a trace.
 #[test]
 fn requests_merge_within_limit_and_boundary() {
     let sizes = |limit: Option<u64>, boundary: Option<u64>| -> Vec<u64> {
@@ -521,7 +521,7 @@ fn a_direct_job_keeps_its_depth() {
     assert!(report.page_cache.is_none() && report.file_system.is_none());
 }
 
-/// A rate is kept, a size is written once, and an fsync comes after the configured number of writes.
+/// A rate limit is kept, the size of a file is written once, and an fsync comes after the configured number of writes.
 #[test]
 fn rate_size_and_fsync() {
     let (report, log) =

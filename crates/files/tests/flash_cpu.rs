@@ -18,10 +18,10 @@ fn phone(page_cache_bytes: u64, flash_cpu_ns: u64) -> Settings {
     settings
 }
 
-/// Two writes, of two pages and one page, the second 10 us after the first; when the first has landed, a read
-/// of a page; when the next has landed, a write. Without processor time the writes land at 480 and 720 us.
-/// With 143 us per page the first lands at 480 + 286 = 766: the client submits the read, and the device
-/// begins the second write, which lands at 766 + 240 + 143 = 1149. The last request follows.
+/// Two writes, of two pages and of one page, the second 10 us after the first; once the first has landed, a read of
+/// one page; once the next has landed, a write. Without processor time the writes land at 480 and 720 us. With 143 us
+/// per page the first lands at 480 + 286 = 766: the client submits the read, and the device begins the second write,
+/// which lands at 766 + 240 + 143 = 1149. The last request follows.
 #[test]
 fn pages_move_one_request_after_another() {
     let write = |page, pages| Step::Start(FileOp::Write { file: 0, offset: page * PAGE, size: pages * PAGE });

@@ -1,5 +1,5 @@
-//! Laws of what the page cache writes: everything old is written at one time, whatever is counted as written
-//! is written once, benchmarks recreate what they delete.
+//! Laws about what the page cache writes: everything old is written at one time, whatever is counted as written is
+//! written once, and benchmarks recreate what they delete.
 
 mod clients;
 use ftlab_conformance as common;
@@ -74,7 +74,7 @@ fn what_is_counted_is_written() {
     }
 }
 
-/// PostMark's second run creates its pool of files again, using the numbers of those deleted.
+/// PostMark's second run recreates its pool of files, using the numbers of the deleted files.
 #[test]
 fn postmark_makes_its_files_again() {
     let mut settings = phone("page", "noop");

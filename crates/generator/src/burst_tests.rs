@@ -21,7 +21,7 @@ fn bursts_have_their_length_gap_and_rate() {
     let found = bursts(&records);
     let mean = records.len() as f64 / found.len() as f64;
     assert!((mean - 8.0).abs() < 0.2, "{mean}");
-    // A geometric length is 1 with probability 1/8.
+    // A geometrically distributed length is 1 with probability 1/8.
     let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
     assert!((ones - 0.125).abs() < 0.01, "{ones}");
     let pause: u64 = found.windows(2).map(|p| p[1][0].time_ns - p[0].last().unwrap().time_ns).sum();
@@ -57,7 +57,7 @@ fn operations_within_a_burst_are_correlated_and_keep_the_mix() {
         reads += f64::from(u8::from(pair[1].op == Op::Read));
         all += 1.0;
     }
-    // Kept, or drawn the same by chance: 0.8 + 0.2 x 0.3.
+    // The operation is kept, or the same one is drawn by chance: 0.8 + 0.2 x 0.3.
     assert!((reads / all - 0.86_f64).abs() < 0.01, "{}", reads / all);
     // The first request of a burst is drawn independently.
     let firsts = found.iter().filter(|burst| burst[0].op == Op::Read).count() as f64 / found.len() as f64;
@@ -70,7 +70,7 @@ fn some_bursts_are_one_request_alone() {
     let synthetic = Synthetic { isolated_ppm, ..in_bursts([9.0; 2], 1_000_000_000, BurstOps::Single) };
     let records = run(&synthetic);
     let found = bursts(&records);
-    // By chance, a ninth of the bursts of several requests have only one.
+    // By chance, a ninth of the other bursts, whose mean length is 9, have only one request.
     let ones = found.iter().filter(|burst| burst.len() == 1).count() as f64 / found.len() as f64;
     assert!((ones - (0.75 + 0.25 / 9.0)).abs() < 0.01, "{ones}");
     let mean = records.len() as f64 / found.len() as f64;
@@ -90,7 +90,7 @@ fn sizes_within_a_burst_are_correlated_and_keep_their_mix() {
     assert!((share - 0.6).abs() < 0.02, "{share}");
     let pairs: Vec<_> = reads.iter().flat_map(|burst| burst.windows(2)).collect();
     let same = pairs.iter().filter(|pair| pair[0].size == pair[1].size).count() as f64 / pairs.len() as f64;
-    // Kept, or drawn the same by chance: 0.7 + 0.3 x (0.6^2 + 0.4^2).
+    // The size is kept, or the same one is drawn by chance: 0.7 + 0.3 x (0.6^2 + 0.4^2).
     assert!((same - 0.856).abs() < 0.01, "{same}");
     // The first request of a burst is drawn independently.
     let firsts: Vec<_> =
@@ -105,7 +105,7 @@ fn some_bursts_begin_after_a_pause() {
     let bursts = in_bursts([5.0; 2], 100_000, BurstOps::Mixed);
     let records = run(&Synthetic { interarrival_ns: 100, pause_ppm, pause_ns, ..bursts });
     let gaps: Vec<_> = records.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns).collect();
-    // A tenth of 40,000 gaps between bursts are of a second on average, the others of 0.1 ms.
+    // A tenth of the 40,000 gaps between bursts last a second on average, the others 0.1 ms.
     let pauses: Vec<_> = gaps.iter().filter(|&&gap| gap > 2_000_000).collect();
     assert!((pauses.len() as f64 / 4000.0 - 1.0).abs() < 0.06, "{}", pauses.len());
     let mean = pauses.iter().map(|&&gap| gap as f64).sum::<f64>() / pauses.len() as f64;

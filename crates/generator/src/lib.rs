@@ -1,10 +1,10 @@
 //! The generator of `[workload.synthetic]`.
 //!
-//! Every draw uses one 64-bit number of xoshiro256++ and integer arithmetic, except in two distributions:
-//! exponential gaps (`rand_distr`'s ziggurat) and zipf ranks. Those use floats, whose four operations IEEE
-//! 754 fixes, and whose logarithms and powers come from the crate `libm` (`rand_distr` without its
-//! `std_math`), never from the platform; so the requests of a seed are the same on every machine. `golden`
-//! and the digests in the tests guard this. Nothing is allocated after [`Generator::new`].
+//! Every draw uses one 64-bit number of xoshiro256++ and integer arithmetic, except in two distributions: exponential
+//! gaps (`rand_distr`'s ziggurat) and zipf ranks. Those use floats, whose four basic operations IEEE 754 fixes, and
+//! whose logarithms and powers come from the crate `libm` (`rand_distr` without its `std_math`), never from the
+//! platform; so the requests of a seed are the same on every machine. `golden` and the digests in the tests guard
+//! this. Nothing is allocated after [`Generator::new`].
 
 mod arrivals;
 mod mix;
@@ -22,16 +22,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// One million: shares are in parts per million.
 const ALL: u64 = 1_000_000;
 
-/// Number of recent requests to whose ranges the near share returns.
+/// Number of recent requests in or after whose ranges the near share places new ones.
 const REMEMBERED: usize = 8;
 
 /// Draws requests: when (arrivals), which operation (mix), how large, where.
 ///
 /// A request begins where the one before it ended (with the sequential share), or in the range of one of the
-/// [`REMEMBERED`] requests before it (with the near share: at a uniform place, or where a run of them ended),
-/// or at an address of the pattern, a multiple of the alignment within the region. Addresses at the end of
-/// the region, where the largest request does not fit, are not drawn. The first request arrives at 0. The
-/// same settings and seed give the same requests.
+/// [`REMEMBERED`] requests before it (with the near share: at a uniformly drawn place, or where a run of them ended),
+/// or at an address of the pattern, a multiple of the alignment within the region. Addresses at the end of the region,
+/// where the largest request does not fit, are not drawn. The first request arrives at 0. The same settings and seed
+/// give the same requests.
 #[derive(Clone, Debug)]
 pub struct Generator {
     rng: Xoshiro256PlusPlus,
@@ -77,7 +77,7 @@ impl Generator {
 }
 
 impl Generator {
-    /// Whether the request has the operation of the one before it in its burst.
+    /// Draws whether the request has the same operation as the one before it in its burst.
     #[inline]
     fn keeps_operation(&mut self) -> bool {
         // Without correlation nothing is drawn for it.
@@ -278,8 +278,8 @@ impl Places {
         offset
     }
 
-    /// Draws whether to stay near (the near share) and then returns an address near a recent request; `None` if
-    /// not, or if nothing can begin there.
+    /// Draws, with the near share, whether to stay near, and if so returns an address near a recent request; `None` if
+    /// not, or if no request can begin there.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);

@@ -16,8 +16,8 @@ pub(super) fn settings(pattern: Pattern) -> Synthetic {
     }
 }
 
-/// Makes settings for bursts of these mean lengths, of reads and of all others, each burst of one operation or
-/// not.
+/// Makes settings for bursts with these mean lengths (of reads, and of all other operations); `burst_ops` says whether
+/// all requests of a burst have the same operation.
 pub(super) fn in_bursts(lengths: [f64; 2], burst_gap_ns: u64, burst_ops: BurstOps) -> Synthetic {
     let [read_burst_length, burst_length] = lengths;
     Synthetic {
@@ -181,7 +181,7 @@ fn sizes_come_by_their_weights_for_each_operation() {
         assert!((share(reads, size) - expected).abs() < 0.006, "{size}: {}", share(reads, size));
     }
     assert!(records.iter().all(|r| r.offset % 2048 == 0 && r.offset + r.size <= 1 << 30));
-    // Not all are multiples of the larger sizes: they are aligned to the smallest size, as in fio.
+    // Not all offsets are multiples of the larger sizes: they are aligned to the smallest size, as in fio.
     assert!(records.iter().any(|r| r.size == 65_536 && r.offset % 65_536 == 2048));
 }
 

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
 use std::time::{Duration, Instant};
 
-/// The most processors; with more, too many would have to be kept awake.
+/// The most processors that a machine may have; on one with more, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
 /// How long processors are kept awake after a message, and how soon the next message must come to count as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// Threads that keep processors awake, and how long they do.
+/// Threads that keep processors awake, and until when.
 pub struct Awake {
     start: Instant,
     /// When they go back to sleep, ns since `start`.
@@ -28,7 +28,7 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Makes the keeper, which keeps no processor awake yet.
+    /// Makes an object that keeps no processor awake yet.
     pub fn new() -> Awake {
         let (until_ns, ended) = (AtomicU64::new(0), AtomicBool::new(false));
         Awake { start: Instant::now(), until_ns, threads: OnceLock::new(), ended }

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 /// How long before the due time a thread stops sleeping and polls the clock instead: the duration of 99 % of
 /// wake-ups if a halted processor has to be woken.
 pub const SPIN: Duration = Duration::from_micros(150);
-/// The same if other processors are kept awake, so that polling takes no processor away from others.
+/// The same time if other processors are kept awake, so that polling takes no processor away from others.
 pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
 /// How much later than a connection the clock's thread wakes.
 const RESERVE: Duration = Duration::from_millis(2);

@@ -74,7 +74,7 @@ pub struct Connection {
     /// How many times in a row this client, the only one, has sent a single request as soon as it had the last
     /// reply.
     prompt: u32,
-    /// The moment it wakes for while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
+    /// The moment at which it wakes while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
     kept: Option<Instant>,
 }
 

@@ -33,7 +33,7 @@ const FOREVER: Duration = Duration::from_secs(3600);
 /// The most background requests (those that no process waits for) that the kernel sends at a time: as many as a
 /// loop device keeps in flight.
 const MOST_BACKGROUND: u16 = 128;
-/// Bytes of each of the requests that make up a longer fallocate.
+/// Bytes of each request into which a longer fallocate is split.
 const PART_BYTES: u64 = 1 << 30;
 /// How long the device waits for the unmount when it ends.
 const UNMOUNT: Duration = Duration::from_secs(1);
@@ -139,7 +139,7 @@ fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
 
 impl Filesystem for Files {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without these two, it works but is slower.
+        // Without these two capabilities the device works, but more slowly.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         let _ = config.set_max_background(MOST_BACKGROUND);
         Ok(())
@@ -161,7 +161,7 @@ impl Filesystem for Files {
         reply.attr(&FOREVER, &self.attributes(inode.0));
     }
 
-    /// Sets attributes: times may be set and are not stored; everything else stays as it is.
+    /// Accepts new attributes: times may be set but are not stored; everything else stays as it is.
     fn setattr(
         &self,
         _: &Request,
@@ -286,7 +286,7 @@ impl Filesystem for Files {
             flags if flags.is_empty() => return reply.error(Errno::ENOSPC),
             _ => return reply.error(Errno::EOPNOTSUPP),
         };
-        // A hole may extend beyond the end.
+        // A hole may extend beyond the end of the device.
         let length = length.min(self.shared.export.size.saturating_sub(offset));
         self.ask((Command::WriteZeroes, flags), (offset, length), &[], Answer::Done(reply));
     }

@@ -33,7 +33,8 @@ pub struct Scrape {
     pub report: Report,
     /// The figures that the simulation does not have.
     pub live: Live,
-    /// Simulated time from arrival to completion, ns, by operation; and how late replies were sent, wall time, ns.
+    /// The simulated time from arrival to completion for each operation, ns; and how late replies were sent, ns of
+    /// wall time.
     pub histograms: (Vec<Histogram>, Histogram),
     /// Clients connected now, and in all.
     pub connections: (u64, u64),

@@ -36,7 +36,7 @@ struct Waiting {
     open: usize,
     /// Bytes charged for these requests, and for replies that have not been sent.
     charged: usize,
-    /// Whether the socket took no more, and who waits for it.
+    /// Whether the socket takes no more, and who then sends the rest.
     full: Full,
     /// Whether somebody waits until everything is answered and sent.
     ending: bool,
@@ -46,7 +46,7 @@ struct Waiting {
     dead: bool,
 }
 
-/// The way out to one client.
+/// The replies to one client, and the socket that takes them.
 pub struct Outbox {
     stream: Arc<Stream>,
     waiting: Mutex<Waiting>,

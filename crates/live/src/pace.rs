@@ -15,7 +15,7 @@ pub enum Time {
     Free,
 }
 
-/// The start of both times, and their rate.
+/// The moment at which wall time and simulated time both started, and how they pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     time: Time,

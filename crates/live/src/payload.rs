@@ -27,7 +27,7 @@ impl Payload {
     pub fn new(slots: usize, page_bytes: u32) -> Payload {
         Payload {
             page_bytes: page_bytes as usize,
-            // The system supplies it zeroed; it takes no memory until it is touched.
+            // The system supplies these zeroed, and they take no memory until they are touched.
             slots: vec![0; slots],
             contents: vec![Box::default()],
             held: vec![0],

@@ -30,7 +30,7 @@ use crate::{Address, LiveError};
 pub struct Options {
     /// Where NBD clients connect.
     pub nbd: Vec<Address>,
-    /// Directory for the device as a file.
+    /// Directory in which the device appears as a file.
     pub fuse: Option<PathBuf>,
     /// The control socket.
     pub control: Option<PathBuf>,
@@ -61,8 +61,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve the device of checked settings, which was prepared for them or stored in a file.
-    /// `describe` makes the answers of the control socket.
+    /// Starts to serve a device with checked settings, which was prepared for them or stored in a file. `describe`
+    /// makes the answers of the control socket.
     ///
     /// # Errors
     /// [`LiveError::User`] if an address or the recording is at fault.

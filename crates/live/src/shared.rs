@@ -53,7 +53,7 @@ impl Shared {
         self.engine.lock().expect("no panic in the engine")
     }
 
-    /// Works with the engine, and collects the clients that then have replies to send; returns false if the engine
+    /// Runs `how` on the engine, and collects the clients that then have replies to send; returns false if the engine
     /// can no longer be used.
     pub fn with_engine(
         &self,

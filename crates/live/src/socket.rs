@@ -33,7 +33,7 @@ impl AsFd for Stream {
 }
 
 impl Stream {
-    /// Receives into a buffer; with `wait`, at least one byte, up to the socket's timeout.
+    /// Receives into a buffer; with `wait`, waits for at least one byte, up to the socket's timeout.
     pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         loop {
@@ -83,7 +83,7 @@ impl Stream {
         }
     }
 
-    /// Sends what the socket takes; with `wait`, at least one byte, up to the socket's timeout.
+    /// Sends what the socket takes; with `wait`, waits until it takes at least one byte, up to the socket's timeout.
     pub fn send(&self, bytes: &[u8], wait: bool) -> io::Result<usize> {
         let flags = SendFlags::NOSIGNAL | if wait { SendFlags::empty() } else { SendFlags::DONTWAIT };
         loop {
@@ -184,7 +184,7 @@ pub fn knock(address: &Address) {
 /// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
-/// [`LiveError::User`] if a process still does, or if something other than a socket has the name.
+/// [`LiveError::User`] if a process still listens on it, or if something other than a socket has the name.
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

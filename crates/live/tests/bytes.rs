@@ -47,7 +47,8 @@ fn draw(random: &mut Xoshiro256PlusPlus, model: &mut [u8], page: usize, area: (u
     Case { request, data, expected }
 }
 
-/// Random requests in batches, compared with a plain array; the device is overwritten several times.
+/// Sends random requests in batches, and compares what is read with a plain array; the device is overwritten several
+/// times.
 fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (resolved, prepared) = common::device(keys);
     let settings = &resolved.settings;

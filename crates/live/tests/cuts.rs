@@ -42,7 +42,8 @@ fn open(resolved: &Resolved, path: &Path, time: Time) -> Result<(Engine, Opened)
     Ok((Engine::new(settings, (prepared, Some(stored)), (time, false), None), opened))
 }
 
-/// What a sector may hold: a number that its bytes repeat, and whether it is certainly there.
+/// What a sector may hold: a version, which is a number that its bytes repeat, and whether that version is certain to
+/// be there.
 #[derive(Clone, Copy, Debug)]
 struct Content {
     version: u64,
@@ -82,7 +83,7 @@ impl Account {
         }
     }
 
-    /// Compares what the device holds with the account, and takes it as the known state.
+    /// Compares what the device holds with the account, and takes what was found as the known state.
     fn settle(&mut self, bytes: &[u8], what: &str) {
         for (sector, found) in bytes.chunks_exact(SECTOR).enumerate() {
             let version = u64::from_le_bytes(found[..8].try_into().unwrap());
@@ -206,7 +207,7 @@ fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("ftlab-cuts-{name}-{}.nand", std::process::id()))
 }
 
-/// Puts a load on the device, ends it by a cut, a kill or a clean stop, and checks it, again and again.
+/// Puts a load on the device, ends the load by a cut, a kill or a clean stop, and checks the device, again and again.
 fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     let keys = [keys, &[("ftl.power_safe", "true")]].concat();
     let (resolved, _) = common::device(&keys);

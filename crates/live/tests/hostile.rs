@@ -23,7 +23,7 @@ use messages::{OPTION, mutate, option, request, session, understand};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Feeds a session with bytes that arrive in pieces; returns what it did wrong, if anything.
+/// Feeds a session bytes that arrive in pieces; returns what it did wrong, if anything.
 fn judge(number: u64) -> Option<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
     let parts = session(&mut random);
@@ -68,7 +68,7 @@ fn serve(name: &str) -> (Server, PathBuf) {
     serve_in(Time::Free, name, &[])
 }
 
-/// Serves a device. In real time the thread of one client keeps the time for all.
+/// Serves a device. If time is real, the thread of one client keeps the time for all of them.
 fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) {
     let (resolved, prepared) = common::device(&[&[("ftl.kind", "page")], keys].concat());
     let path = std::env::temp_dir().join(format!("ftlab-{name}-{}.sock", std::process::id()));
@@ -229,10 +229,10 @@ fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPl
     end(&bad);
 }
 
-/// Regression: offset and length of a flush, which are reserved, were added up, and a server built with
-/// overflow checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum
-/// beyond 2^64 required two mutations in the two halves of one flush's offset, which happens in one of some
-/// sixty million sessions. Offsets and lengths at the edges are now drawn too.
+/// Regression: the offset and length of a flush, which are reserved, were added, and a server built with overflow
+/// checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum beyond 2^64
+/// required two mutations in the two halves of one flush's offset, which happens in one of some sixty million
+/// sessions. Offsets and lengths at the edges are now drawn too.
 #[test]
 fn a_flush_of_a_range_is_refused() {
     let (server, path) = serve("flush");

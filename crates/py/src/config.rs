@@ -86,7 +86,7 @@ pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<C
     Ok(guard(|| resolve_base(Base::Text { name, text }, overrides))?)
 }
 
-/// Returns a TOML file as JSON, tables in the order of the text; messages use `what` for what the file should
+/// Returns a TOML file as JSON, with its tables in the order of the text; in messages, `what` is what the file should
 /// be.
 #[pyfunction]
 pub fn read_toml(path: &str, what: &str) -> PyResult<String> {

@@ -102,7 +102,7 @@ pub fn end(fault: Fault) -> ! {
     resume_unwind(Box::new(fault))
 }
 
-/// Runs `work`; a panic inside becomes a bug in ftlab.
+/// Runs `work`; a panic inside it is reported as a bug in ftlab.
 ///
 /// # Errors
 /// What `work` returns, or [`Fault::Internal`] with the panic's message.

@@ -127,10 +127,10 @@ fn device(
 
 #[pymethods]
 impl LiveServer {
-    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory
-    /// for the device as a file; `media`: the file with its flash; `control`: the control socket; `metrics`:
-    /// a loopback address for Prometheus; `speed`: simulated time over wall time, `None` if requests complete
-    /// at once; `preconditioning` as in `run`.
+    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory in which
+    /// the device appears as a file; `media`: the file with its flash; `control`: the control socket; `metrics`: a
+    /// loopback address for Prometheus; `speed`: simulated time over wall time, `None` if requests complete at once;
+    /// `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
@@ -200,7 +200,8 @@ impl LiveServer {
         server.as_ref().and_then(Server::metrics).map(Address::to_string)
     }
 
-    /// Returns how the media file was found, as in the result under `live.media`, JSON; null without one.
+    /// Returns the state in which the media file was found, as in the result under `live.media`, in JSON; null without
+    /// a file.
     fn opened(&self) -> &str {
         &self.opened
     }

@@ -112,12 +112,12 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Has `callback(requests)` called about every 50 ms; `False` stops the run.
+    /// Makes the pulse of a run: it calls `callback(requests)` about every 50 ms; `False` stops the run.
     pub fn new(callback: Option<Py<PyAny>>) -> Pulse {
         Pulse { callback, preconditioning: None, last: Instant::now(), stopped: None }
     }
 
-    /// Has `callback(pages, rounds, waf)` called in the same way before time 0.
+    /// Also calls `callback(pages, rounds, waf)`, in the same way, before time 0.
     pub fn with_preconditioning(self, callback: Option<Py<PyAny>>) -> Pulse {
         Pulse { preconditioning: callback, ..self }
     }

@@ -26,13 +26,13 @@ pub struct RunResult {
     /// The result, JSON. Its engine's time includes the reading of the trace.
     #[pyo3(get)]
     json: String,
-    /// The part of that time before time 0, while the device was prepared, seconds.
+    /// The part of that time that passed before time 0, while the device was prepared, seconds.
     #[pyo3(get)]
     prepare_s: f64,
     /// Events in the timeline, and when it stopped because it reached its limit, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
-    /// The time in which a backlog made reads or writes wait for more than a second, and over how much time those
+    /// The time in which a backlog made reads or writes wait for more than a second, and the time over which those
     /// requests arrived, ns.
     #[pyo3(get)]
     behind: (u64, u64),
@@ -57,13 +57,12 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass
-/// over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which
-/// covers `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`:
-/// verify every invariant after every operation. `progress(requests)`: called about every 50 ms; `False`
-/// stops the run. `preconditioning(pages, rounds, waf)`: the same before time 0. `save_state`: the file for
-/// the device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same,
-/// from memory.
+/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass over the
+/// caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which covers
+/// `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`: verify every
+/// invariant after every operation. `progress(requests)`: called about every 50 ms; `False` stops the run.
+/// `preconditioning(pages, rounds, waf)`: called in the same way before time 0. `save_state`: the file for the
+/// device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same, from memory.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
@@ -129,7 +128,7 @@ pub fn run(
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Returns what a finished run leaves: its files closed, and its result.
+/// Closes the files of a finished run, and returns its result.
 fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) -> Result<RunResult, Fault> {
     let drawn = watch.timeline.take().map(Timeline::finish).transpose().map_err(no_timeline)?;
     watch.csv.take().map(RequestsCsv::finish).transpose().map_err(no_csv)?;
@@ -196,7 +195,7 @@ fn explain(error: RunError, watch: &mut Watch, raised: &Raised) -> Fault {
         Some(None) => return Fault::Interrupted,
         None => {}
     }
-    // Nobody asked for the end: a file could not be written.
+    // Nobody asked for the run to end: a file could not be written.
     if let Some(error) = watch.timeline.take().and_then(|timeline| timeline.finish().err()) {
         return no_timeline(error);
     }

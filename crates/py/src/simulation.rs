@@ -104,7 +104,7 @@ struct Driven {
     broken: Option<String>,
 }
 
-/// A device whose driver owns the time. Calls release the GIL; two concurrent calls are an error.
+/// A device whose driver decides when time moves on. Calls release the GIL; two concurrent calls are an error.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Simulation {
     config: Py<Config>,
@@ -236,9 +236,9 @@ impl Simulation {
         Ok(driven.object.submit(record).map_err(Fault::from)?)
     }
 
-    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns and
-    /// fua (uint8); returns the first and last number. If one is refused, the message names it, and those
-    /// before it have been submitted.
+    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns and fua
+    /// (uint8); returns the numbers of the first and the last request. If a row is refused, the message names it, and
+    /// the rows before it have been submitted.
     fn submit_columns(&self, py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
         let need = |name: &str| Fault::User(format!("no column {name}; op, offset and size are needed"));
         let op: Vec<u8> = column(columns, "op")?.ok_or_else(|| need("op"))?;

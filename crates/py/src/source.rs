@@ -56,7 +56,7 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
     Ok(Opened { source, raised })
 }
 
-/// Does the same for a workload other than the caller's rows; exceptions from Python go into `raised`.
+/// Opens a workload other than the caller's rows; exceptions from Python go into `raised`.
 ///
 /// # Errors
 /// As [`of_settings`].
@@ -97,8 +97,7 @@ pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
     Ok(Some(clients))
 }
 
-/// Opens the workload where there is no device: addresses have no limit, and a trace without times is
-/// allowed.
+/// Opens the workload for use without a device: addresses have no limit, and a trace without times is allowed.
 ///
 /// # Errors
 /// As [`of_settings`].
@@ -108,7 +107,7 @@ pub fn without_device(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// Returns the reader's options where there is no device.
+/// Returns the reader's options for use without a device.
 pub fn no_device(settings: &Settings, raised: &Raised) -> Options {
     Options { capacity_bytes: None, go_on: go_on(raised), ..Options::from_settings(settings) }
 }
@@ -142,7 +141,8 @@ fn open_raising(
     })
 }
 
-/// Returns a check for signals while a file is read, since much may be read without a request.
+/// Returns the check for signals that a reader calls while it reads a file, since much may be read before a request is
+/// found.
 fn go_on(raised: &Raised) -> GoOn {
     let (raised, last) = (raised.clone(), Mutex::new(Instant::now()));
     GoOn(Arc::new(move |signalled| {

@@ -92,7 +92,7 @@ fn summary_json(watched: &Watched) -> String {
 /// Columns of some requests: ts_ns, op, offset, size, flags.
 type Columns = (Column, Column, Column, Column, Column);
 
-/// A workload in chunks of columns; an iterator.
+/// An iterator over a workload, in chunks of columns.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct TraceChunks {
     source: Mutex<Watched>,

@@ -14,8 +14,8 @@ impl Default for Counted {
 }
 
 impl Counted {
-    /// Chooses by the actions at the beginning of a file: Q (queued) if it occurs; else I (inserted), unless fewer
-    /// were inserted than issued or completed; else D (issued); else C (completed).
+    /// Chooses the action according to those that occur at the beginning of a file: Q (queued) if it occurs; else I
+    /// (inserted), unless fewer were inserted than issued or completed; else D (issued); else C (completed).
     pub(crate) fn of(actions: impl Iterator<Item = u8>) -> Counted {
         let mut rows = [0; 4];
         for action in actions {

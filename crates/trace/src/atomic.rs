@@ -45,8 +45,8 @@ impl OutputError {
 }
 
 /// A buffered output file. Data is written to a file next to the target, which replaces the target in
-/// [`OutputFile::finish`] and is removed if that is never reached. A target that exists and is not a regular
-/// file (`/dev/full`, a pipe) is written in place.
+/// [`OutputFile::finish`] and is removed if that is never called. A target that exists and is not a regular file
+/// (`/dev/full`, a pipe) is written in place.
 #[derive(Debug)]
 pub struct OutputFile {
     /// The name that the user gave.

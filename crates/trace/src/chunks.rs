@@ -13,7 +13,7 @@ pub struct Chunk {
     pub ts_ns: Vec<i64>,
     /// Operations: the letters R, W, T, F in either case, or 0 to 3 in that order.
     pub op: Vec<u8>,
-    /// First bytes.
+    /// First byte of each request.
     pub offset: Vec<i64>,
     /// Bytes.
     pub size: Vec<i64>,
@@ -24,8 +24,8 @@ pub struct Chunk {
     pub outstanding: Vec<i64>,
 }
 
-/// The chunks of one pass. A call replaces the last chunk by the next and returns `false` after the last one.
-/// An error ends the pass.
+/// The chunks of one pass. A call replaces the last chunk with the next one and returns `false` after the last one. An
+/// error ends the pass.
 pub type Chunks = Box<dyn FnMut(&mut Chunk) -> Result<bool, SourceError> + Send>;
 
 /// Restarts the chunks, for another pass.

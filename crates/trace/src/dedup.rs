@@ -8,8 +8,8 @@ type Key = (Op, u64, u64);
 
 /// Remembers the requests kept within the window.
 ///
-/// A request is a repeat if the one kept last with the same op, offset and size has a recorded stamp within the
-/// window of its own (in either direction, inclusive). Requests are forgotten once the latest stamp seen is later
+/// A request is a repeat if the last kept request with the same op, offset and size has a recorded stamp that is at
+/// most the window away from its own, in either direction. Requests are forgotten once the latest stamp seen is later
 /// than theirs by more than the window.
 pub(crate) struct Dedup {
     window_ns: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Dedup {
 }
 
 impl Dedup {
-    /// Makes a memory of requests with a window of `window_ns`, not 0.
+    /// Makes a memory of requests with a window of `window_ns`, which must not be 0.
     pub(crate) fn new(window_ns: u64) -> Dedup {
         Dedup { window_ns, latest_ns: 0, kept: FxHashMap::default(), order: VecDeque::new(), serial: 0 }
     }
@@ -69,7 +69,8 @@ mod tests {
         let mut dedup = Dedup::new(50);
         let repeats: Vec<_> =
             [0, 30, 50, 51, 100, 101, 102].iter().map(|&t| dedup.is_repeat(&at(t, 0))).collect();
-        // 51 is 51 after the kept 0, so it is kept; 101 is within 50 of 51, 102 is not.
+        // The request at 51 is 51 after the kept one at 0, so it is kept; the one at 101 is within 50 of it, the one
+        // at 102 is not.
         assert_eq!(repeats, [false, true, true, false, true, true, false]);
     }
 

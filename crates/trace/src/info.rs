@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const SECOND_NS: u64 = 1_000_000_000;
 const BLOCK: u64 = 4096;
 
-/// Figures of a trace, after all of the reader's options except `out_of_range`.
+/// Figures of a trace, with all of the reader's options applied except `out_of_range`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Info {
     /// The file, or the caller's name for it.
@@ -43,14 +43,14 @@ pub struct Info {
     pub bytes_trimmed: u64,
     /// Time from the first arrival to the last, ns.
     pub span_ns: u64,
-    /// Requests over the span, per second; `None` if there is no span.
+    /// Mean number of requests per second over the span; `None` if there is no span.
     pub mean_rate_per_s: Option<f64>,
     /// Requests in the busiest second, counted in whole seconds from the first arrival; `None` if the trace
     /// has no times.
     pub peak_rate_per_s: Option<u64>,
-    /// First byte of the lowest request; `None` if none has a range.
+    /// Lowest first byte of any request; `None` if none has a range.
     pub min_offset: Option<u64>,
-    /// One past the last byte of the request that ends last.
+    /// One past the highest byte of any request.
     pub max_end: Option<u64>,
     /// Bytes of the pages touched.
     pub footprint_bytes: u64,
@@ -58,15 +58,15 @@ pub struct Info {
     pub page_bytes: u32,
     /// Largest power of two that divides every offset and size, bytes.
     pub alignment_bytes: Option<u64>,
-    /// Share of requests (those with a range) whose offset and size are multiples of 4 KiB.
+    /// Share of the requests with a range whose offset and size are multiples of 4 KiB.
     pub aligned_4kib: Option<f64>,
-    /// Share of requests (those with a range) that begin where the previous one ended.
+    /// Share of the requests with a range that begin where the previous one ended.
     pub sequential_ratio: Option<f64>,
     /// Mean size of the requests with a range, bytes.
     pub mean_size_bytes: Option<f64>,
     /// The most frequent sizes, most frequent first.
     pub sizes: Vec<SizeCount>,
-    /// Number of stamps smaller than an earlier one, to which they were raised.
+    /// Number of stamps that were smaller than an earlier one and were raised to it.
     pub out_of_order: u64,
     /// Rows dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
@@ -94,7 +94,7 @@ pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
     count(Pipeline::new(Input::file(path, &options)?, &options)?, &options)
 }
 
-/// Sums of a pass.
+/// What one pass over the trace counts.
 #[derive(Default)]
 struct Counts {
     /// Requests, by operation.

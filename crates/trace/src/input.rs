@@ -1,4 +1,4 @@
-//! A trace that can be read from its beginning again: a file, or the caller's chunks.
+//! A trace that can be read again from its beginning: a file, or the caller's chunks.
 
 use crate::chunks::{ChunkRows, MakeChunks};
 use crate::detect;

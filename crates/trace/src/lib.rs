@@ -8,18 +8,17 @@
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
 //! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
 //!    of the one kept last;
-//! 4. rows are put in order of their stamps, each among the 16,384 that are held; a stamp that is still
-//!    smaller than an earlier one is raised to that and counted (`out_of_order`); in a trace of whole
-//!    seconds, the requests of a second are spread evenly over it;
+//! 4. rows are sorted by stamp within a window of 16,384 rows; a stamp that is still smaller than an earlier one is
+//!    raised to that and counted (`out_of_order`); in a trace of whole seconds, the requests of a second are spread
+//!    evenly over it;
 //! 5. the first kept arrival becomes 0 (ftlab's own csv and parquet keep their stamps);
 //! 6. gaps between arrivals longer than `max_gap_ns` are shortened to it;
 //! 7. pass k of `repeat` starts k times (span + mean gap) later, so that the rate is kept;
 //! 8. times are divided by `speed` and rounded to the nearest nanosecond;
 //! 9. addresses beyond the capacity are refused, wrapped or packed (`out_of_range`).
 //!
-//! A trace of several devices (or files, in a fio log) gives each its own address range of
-//! [`DEVICE_STRIDE`] bytes, in order of first appearance; a trace of one device keeps its
-//! addresses.
+//! A trace of several devices (or files, in a fio log) gives each of them its own address range of [`DEVICE_STRIDE`]
+//! bytes, in order of first appearance; a trace of one device keeps its addresses.
 //!
 //! A trace streams: memory depends on the rows held, on the duplicate window, on the requests of one second
 //! (layouts in whole seconds) and, for `compact`, on the pages touched, never on the length of the file.
@@ -90,7 +89,8 @@ pub fn open_chunks(
     Ok(Box::new(Pipeline::new(input::Input::chunks(name, make, options)?, options)?))
 }
 
-/// Returns the first `n` requests of a trace, at their own addresses (no `out_of_range`, any replay).
+/// Returns the first `n` requests of a trace, at their recorded addresses (`out_of_range` and the kind of replay do
+/// not matter).
 ///
 /// # Errors
 /// As [`open`].

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// Bytes of the buffer; also the longest line.
 const BUFFER: usize = 256 << 10;
 
-/// Reads lines without their ends (LF or CR LF), counting from 1.
+/// Reads lines, without their line ends (LF or CR LF), and counts them from 1.
 pub(crate) struct Lines {
     path: String,
     input: Box<dyn Read + Send>,
@@ -95,8 +95,8 @@ impl Lines {
         Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), self.number)))
     }
 
-    /// Returns the next bytes, `count` of them (at most the buffer), or fewer at the end; `None` if none are
-    /// left.
+    /// Returns the next `count` bytes (at most as many as the buffer holds), or fewer at the end of the file; `None`
+    /// if none are left.
     pub(crate) fn take(&mut self, count: usize) -> Result<Option<&[u8]>, SourceError> {
         if self.end - self.start < count && !self.at_end {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -232,7 +232,7 @@ pub fn reason(error: &io::Error) -> String {
     text.lines().next().unwrap_or("unknown").to_owned()
 }
 
-/// Makes an error of a file.
+/// Makes an error about a file.
 pub(crate) fn input_error(place: &str, message: &str) -> SourceError {
     SourceError::Input(format!("{place}: {message}"))
 }

@@ -15,7 +15,7 @@ pub(crate) enum Fault {
     TooLarge,
 }
 
-/// Power of ten from a unit to nanoseconds.
+/// The powers of ten that convert units to nanoseconds.
 pub(crate) mod unit {
     /// Nanoseconds.
     pub(crate) const NS: u32 = 0;

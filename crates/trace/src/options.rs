@@ -8,9 +8,9 @@ use ftlab_core::settings::{OutOfRange, Replay, Settings};
 /// How a trace is read: the keys of `[workload]`, and what they need to know about the device.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Layout, a name of [`ftlab_core::workload::formats`]; `auto` recognises it.
+    /// Name of the layout, from [`ftlab_core::workload::formats`]; `auto`: it is recognised.
     pub format: String,
-    /// Lines that may fail to parse, in each pass.
+    /// Number of lines that may fail to parse in each pass.
     pub skip_bad: u64,
     /// Window in which a repeat of op, offset and size is dropped, ns; 0: off.
     pub dedup_ns: u64,
@@ -29,7 +29,7 @@ pub struct Options {
     pub page_bytes: u32,
     /// Closed replay: arrival times are not used, so the trace may lack them.
     pub closed: bool,
-    /// ns per unit of the times in a version 3 fio log.
+    /// Nanoseconds per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
     /// Whether to continue reading.
     pub go_on: GoOn,

@@ -20,7 +20,7 @@ pub(crate) struct Order {
     end: Option<Result<(), SourceError>>,
     /// Number of rows moved forward to their place.
     pub(crate) moved: u64,
-    /// The most by which the stamp of a moved row was earlier than the one before it, ns.
+    /// The most by which the stamp of a moved row was earlier than that of the row before it, ns.
     pub(crate) back_ns: u64,
 }
 
@@ -48,8 +48,8 @@ impl PartialEq for Late {
 impl Eq for Late {}
 
 impl Order {
-    /// Returns the next row; `rows` gives them in the order of the file. If it fails, the error comes after the
-    /// rows before it, but an interruption comes at once.
+    /// Returns the next row; `rows` returns them in the order of the file. Its error is passed on after the rows
+    /// before it, but an interruption is passed on at once.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -75,7 +75,7 @@ impl Order {
     fn hold(&mut self, record: Record) {
         match self.run.back() {
             Some(last) if record.time_ns < last.time_ns => {
-                // A row that is earlier than one already returned has no place any more.
+                // A row that is earlier than one already returned can no longer be put in its place.
                 if record.time_ns >= self.out_ns {
                     self.moved += 1;
                     self.back_ns = self.back_ns.max(last.time_ns - record.time_ns);

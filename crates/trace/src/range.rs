@@ -63,8 +63,8 @@ impl Range {
     }
 }
 
-/// Wraps a request. One that would cross the end ends there instead and keeps its place within its pages; one
-/// with more pages than the device covers the whole device.
+/// Wraps a request. One that would cross the end is shifted down by whole pages until it fits; one with more pages
+/// than the device covers the whole device.
 fn wrap(record: &mut Record, capacity_bytes: u64, page_bytes: u64) {
     let within = record.offset % page_bytes;
     let pages = pages_of(record, page_bytes);

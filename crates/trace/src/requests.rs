@@ -11,9 +11,9 @@ const HEADER: &[u8] = b"id,arrival_ns,dispatch_ns,complete_ns,op,offset,size,map
 
 /// Writes one row per request, in order of id, as requests complete.
 ///
-/// A request that completes before one with a smaller id is held back until that one has completed; nothing
-/// is allocated once the ring for these has grown to the number of outstanding requests. The file appears in
-/// [`RequestsCsv::finish`].
+/// A request that completes before one with a smaller id is held back until that one has completed; nothing is
+/// allocated once the ring for these has grown to the number of outstanding requests. The file appears when
+/// [`RequestsCsv::finish`] is called.
 #[derive(Debug)]
 pub struct RequestsCsv {
     path: PathBuf,
@@ -51,7 +51,7 @@ impl RequestsCsv {
     /// # Errors
     /// The first error of writing, in [`Observer::complete`] or now.
     pub fn finish(mut self) -> Result<u64, OutputError> {
-        // Requests that never completed leave gaps; later ones still belong here.
+        // Requests that never completed leave gaps; later requests still belong in the file.
         while let Some(slot) = self.held.pop_front() {
             if let Some(completion) = slot {
                 self.write_row(&completion);

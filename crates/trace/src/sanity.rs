@@ -1,5 +1,5 @@
-//! Whether a trace is what it seems to be: reports what a person would see at a glance, before anyone
-//! measures with it.
+//! Checks whether a trace is what it seems to be: reports what a person would see at a glance, before anyone measures
+//! with it.
 
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
@@ -18,8 +18,8 @@ const SLOWEST: f64 = 1e-3;
 const WIDEST: u64 = 32 << 30;
 /// Share of raised stamps above which the recorder cannot have written them in this order.
 const RAISED: f64 = 0.01;
-/// A request logged twice equals one of the `NEAR` before it, at most `NEAR_NS` earlier; above a share of
-/// `REPEATED`, logging twice is a habit of the recorder.
+/// A request counts as logged twice if it equals one of the `NEAR` requests before it, at most `NEAR_NS` earlier; if
+/// more than a share of `REPEATED` is, the recorder habitually logs twice.
 const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;

@@ -74,7 +74,7 @@ pub(crate) enum Stamps {
     Own,
     /// A clock of the trace's own: the first kept arrival becomes 0.
     Clock,
-    /// The same in whole seconds: the requests of a second are spread evenly over it.
+    /// A clock of the trace's own in whole seconds: the requests of a second are spread evenly over it.
     Seconds,
     /// There are no stamps.
     Absent,
@@ -112,7 +112,7 @@ pub(crate) trait Parser: Default + Send {
     /// Called with the beginning of the file before the first line.
     fn prepare(&mut self, _head: &[u8]) {}
 
-    /// Parses a line that is not blank; `devices` places a request of a device that the line names.
+    /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble>;
 
     /// Returns what a reader of the figures should know, besides the devices.
@@ -167,7 +167,7 @@ impl<P: Parser> TextRows<P> {
     }
 }
 
-/// Makes the error of bad line or row number `bad`, unless `skip_bad` allows that many.
+/// Fails at the `bad`-th bad line or row, unless `skip_bad` allows that many.
 pub(crate) fn bad_row(place: &str, message: &str, bad: u64, skip_bad: u64) -> Result<(), SourceError> {
     if bad <= skip_bad {
         return Ok(());

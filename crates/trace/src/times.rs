@@ -28,7 +28,7 @@ pub struct Paced<S> {
 }
 
 impl<S: Source> Paced<S> {
-    /// Makes a source with this speed, above 0.
+    /// Makes a source with this speed, which must be above 0.
     pub fn new(source: S, speed: f64) -> Paced<S> {
         Paced { source, speed }
     }

@@ -1,10 +1,9 @@
-//! A campaign of everything with everything: configurations drawn from the whole schema, so that a new key
-//! takes part automatically, each with a few hundred requests, on a build with debug assertions and overflow
-//! checks.
+//! A campaign that combines everything with everything: configurations drawn from the whole schema, so that a new key
+//! takes part automatically, each with a few hundred requests, on a build with debug assertions and overflow checks.
 //!
-//! None panics, none hangs, and no invariant breaks in check mode. Some things must make no difference: check
-//! mode, whether activity is reported (at any moment), a device that was saved and loaded, requests submitted
-//! from outside instead of replayed. The number of a case is its seed. `make soak` has the long form.
+//! No case panics or hangs, and no invariant breaks in check mode. Some things must make no difference: check mode,
+//! whether activity is reported (at any moment), a device that was saved and loaded, requests submitted from outside
+//! instead of replayed. The number of a case is its seed. `make soak` has the long form.
 
 mod common;
 
@@ -55,7 +54,7 @@ fn keys() -> Vec<Key> {
     found
 }
 
-/// Draws a number near the default, or any that is allowed.
+/// Draws a number near the default, or any allowed one.
 fn number(draw: &mut Draw, property: &Json) -> u64 {
     let min = property["minimum"].as_u64().unwrap_or(0);
     let max = property["maximum"].as_u64().unwrap_or(u64::MAX);
@@ -171,7 +170,7 @@ fn grown(draw: &mut Draw, keys: &[Key]) -> Grown {
         let mut grown = Grown::of_preset(names.choose(draw).unwrap());
         let parts: Vec<_> = keys.iter().filter(|(_, property)| property.get("enum").is_some()).collect();
         for _ in 0..draw.random_range(3..16) {
-            // Half of the changes exchange a part: a key with a list of choices.
+            // Half of the changes replace a part, that is, set a key that has a list of choices.
             let (path, property) =
                 if draw.random() { *parts.choose(draw).unwrap() } else { keys.choose(draw).unwrap() };
             let before = grown.set.len();
@@ -459,7 +458,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
     Ok(())
 }
 
-/// Cuts the power a few times, if the FTL can lose it.
+/// Cuts the power a few times, if the FTL can be cut.
 fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
     let options =
         Options { cuts: Cuts::Random { count: 3, mean: 100 }, seed: draw.random(), flaw: Default::default() };

@@ -319,7 +319,7 @@ fn per_request_rows_on_a_full_disk() {
 proptest::proptest! {
     #![proptest_config(common::cases(64))]
 
-    /// Completions in any order give the rows in the order of id.
+    /// Completions in any order produce rows in the order of their ids.
     #[test]
     fn per_request_rows_in_any_order(
         ids in proptest::strategy::Strategy::prop_shuffle(proptest::strategy::Just((1..60u64).collect::<Vec<_>>()))

@@ -1,8 +1,8 @@
 //! A campaign: mutated inputs for every reader written in Rust (traces, TOML, fio jobs, tables, saved states).
 //!
-//! None panics, each takes bounded memory and time, and an error has the proper form. The number of a case is
-//! its seed. Inputs that once failed are kept in `tests/corpus`, in a folder for each reader. `make fuzz` has
-//! the long form.
+//! No reader panics, each takes bounded memory and time, and every error has the proper form. The number of a case is
+//! its seed. Inputs that once failed are kept in `tests/corpus`, in a folder for each reader. `make fuzz` has the long
+//! form.
 
 mod common;
 
@@ -234,7 +234,7 @@ fn packed(draw: &mut Xoshiro256PlusPlus, text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Makes the case of this number.
+/// Makes the case with this number.
 fn case(number: u64, states: &States) -> (Reader, Vec<u8>) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(number);
     let draw = &mut draw;

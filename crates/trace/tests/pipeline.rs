@@ -1,4 +1,4 @@
-//! What happens to parsed rows: dropping, times, passes, addresses; chunks; csv and back.
+//! What happens to parsed rows: dropping, times, passes, addresses; also chunks, and conversion to csv and back.
 
 mod common;
 
@@ -19,7 +19,8 @@ fn csv(lines: &[(u64, char, u64, u64)]) -> String {
 
 #[test]
 fn everything_together_in_order() {
-    // A request of size 0 comes first: it must become neither the start nor the kept one of two duplicates.
+    // A request of size 0 comes first: it must become neither the start of the trace nor the kept one of two
+    // duplicates.
     let content = "0,0,0,r,0.5\n0,8,4096,r,1.0\n0,8,4096,r,1.04\n0,8,4096,w,1.05\n0,16,4096,r,0.9\n0,8,4096,r,1.08\n0,24,4096,r,9.0\n";
     let options = Options {
         dedup_ns: 50_000_000,
@@ -171,7 +172,7 @@ fn chunks_go_the_same_way() {
         let mut source = open_chunks("a.parquet", make(), &options).unwrap();
         let records = drain(&mut *source).unwrap();
         let first = [(7, 'W', 0, 512), (17, 'R', 2 * PAGE, 512), (27, 'F', 0, 0), (27, 'T', PAGE, PAGE)];
-        // Span 20 and mean gap 20 / 3.
+        // The span is 20, and the mean gap is 20 / 3.
         let second = first.map(|(time, op, offset, size)| (time + 27, op, offset, size));
         assert_eq!(short(&records), [first, second].concat());
         assert_eq!(source.summary().dropped["zero_size"], 2);
@@ -208,8 +209,8 @@ fn a_recording_of_clients_that_waited_is_doubted() {
     assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), false).is_empty());
 }
 
-/// FUA applies only to a write; a flush requested before a request precedes it, and is not a repeat if the request
-/// is not one.
+/// FUA applies only to a write; a flush requested before a request precedes that request, and is a repeat only if the
+/// request is one.
 #[test]
 fn flags_of_chunks() {
     let make = || -> ftlab_trace::MakeChunks {

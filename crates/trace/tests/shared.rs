@@ -36,9 +36,9 @@ fn telegram_without_repeats_and_gaps() {
     let options = Options { dedup_ns: 50_000_000, max_gap_ns: Some(60_000_000_000), ..Options::default() };
     let Some(info) = figures("pixel6a-telegram-exec.csv.gz", &options) else { return };
     assert_eq!(info.requests + info.dropped["duplicate"], 251_879);
-    // "Many requests logged twice": as many as a dictionary in another language drops.
+    // "Many requests logged twice": a dictionary in another language drops the same number.
     assert_eq!(info.dropped["duplicate"], 66_472);
-    // No gap in it is longer than `max_gap_ns`; one in the recording of another day is.
+    // No gap in this recording is longer than `max_gap_ns`; the recording of another day has such a gap.
     assert_eq!(info.span_ns, 7_474_114_590_000);
     let Some(info) = figures("pixel6a-pubg-exec.csv.gz", &options) else { return };
     assert!(info.span_ns < 527_750_210_109_000 / 20, "{}", info.span_ns);

@@ -9,9 +9,9 @@ use ftlab_core::util::Stat;
 /// The replacement policy.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// LPNs, starting at the hand.
+    /// LPNs of the entries, starting at the hand.
     round: VecDeque<u32>,
-    /// Whether each was accessed since the hand came by.
+    /// Whether each entry was accessed since the hand last came by.
     accessed: HashMap<u32, bool>,
     spared: u64,
 }

@@ -1,4 +1,4 @@
-//! Chooses the block that was closed first, among those whose collection gains a page.
+//! Chooses the block that was closed first among the blocks whose collection gains at least one page.
 
 use ftlab_core::ftl::gc::{Need, Own, Space, Victims, Xoshiro256PlusPlus};
 use ftlab_core::util::Stat;

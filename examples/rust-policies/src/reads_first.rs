@@ -1,5 +1,5 @@
-//! Reads first: while the LUNs are idle, a read issues before all waiting writes; reads, like writes, keep their
-//! order of arrival.
+//! Reads first: while the LUNs are idle, a read is issued before all waiting writes; reads keep their order of
+//! arrival, and so do writes.
 
 use ftlab_core::device::Array;
 use ftlab_core::device::sched::{Keys, Scheduler, Space};

@@ -1,4 +1,4 @@
-//! Shortest request first: the request with the fewest pages; of equals, the oldest.
+//! Shortest request first: chooses the request with the fewest pages; among equals, the oldest.
 
 use std::collections::BTreeSet;
 

@@ -31,7 +31,7 @@ fn the_replacement_is_one() {
 fn they_serve_under_every_check() {
     register();
     let mut settings = small("dftl", 2);
-    // Fewer entries than the device has pages, or no entry would ever have to leave.
+    // The cache has fewer entries than the device has pages; otherwise no entry would ever have to leave.
     settings.ftl.mapping_cache_bytes = Some(1 << 10);
     settings.host.scheduler = "shortest".into();
     settings.device.scheduler = "reads-first".into();

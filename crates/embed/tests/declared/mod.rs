@@ -41,7 +41,8 @@ pub struct Struct {
 /// The declarations of some files.
 #[derive(Default)]
 pub struct Declared {
-    /// The structs that were read, by their name in the source; a generic one in each form that is used.
+    /// The structs that were read, by their name in the source; a generic struct once for each form in which it is
+    /// used.
     pub structs: BTreeMap<String, Struct>,
     items: BTreeMap<String, Item>,
 }
@@ -61,7 +62,7 @@ fn doc(attributes: &[Attribute]) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the options of `#[serde(...)]`; one without a value has an empty one.
+/// Returns the options of `#[serde(...)]`; an option without a value has an empty string.
 fn serde(attributes: &[Attribute]) -> BTreeMap<String, String> {
     let mut said = BTreeMap::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
@@ -111,7 +112,7 @@ fn arguments(arguments: &PathArguments) -> Vec<&Type> {
 }
 
 impl Declared {
-    /// Reads the files of folders.
+    /// Reads all files in these folders.
     pub fn read(folders: &[PathBuf]) -> Declared {
         let mut declared = Declared::default();
         for file in folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap()) {
@@ -129,7 +130,8 @@ impl Declared {
         declared
     }
 
-    /// Returns a struct and all that its fields hold, each before the structs that it is the first to hold.
+    /// Returns a struct and all structs that its fields hold; each comes before the structs that it is the first to
+    /// hold.
     pub fn below(&mut self, name: &str) -> Vec<Struct> {
         self.enter(name, name, &[]);
         let (mut found, mut at) = (vec![name.to_owned()], 0);
@@ -228,7 +230,7 @@ impl Declared {
     }
 }
 
-/// Returns the struct in a kind.
+/// Returns the name of the struct that a kind contains, if there is one.
 fn held(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Struct(name) => Some(name.clone()),

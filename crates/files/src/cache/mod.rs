@@ -23,7 +23,7 @@ pub const PAGE: u64 = 4096;
 pub struct Page {
     /// The file.
     pub inode: u32,
-    /// Which page of the file.
+    /// Number of the page within the file.
     pub index: u32,
     /// Block of the device that it is in; [`NONE`] while it has none.
     pub block: u32,
@@ -123,14 +123,14 @@ impl PageCache {
         self.files.get(inode).map_or(0, |file| file.busy)
     }
 
-    /// Returns the dirty file after `inode`, or the one that has been dirty longest, and since when it has been
-    /// dirty.
+    /// Returns the dirty file that comes after `inode` (`None`: the one that has been dirty longest), and the time at
+    /// which it became dirty.
     pub fn dirty_file(&self, after: Option<u32>) -> Option<(u32, u64)> {
         let inode = after.map_or(self.dirty_files.head, |inode| self.files[inode].order.behind);
         (inode != NONE).then(|| (inode, self.files[inode].dirtied_ns))
     }
 
-    /// Returns the page of a file, or [`NONE`]; this counts as a use.
+    /// Returns the id of a file's page, or [`NONE`]; this counts as a use of the page.
     pub fn find(&mut self, inode: u32, index: u32) -> u32 {
         let Some(file) = self.files.get(inode) else { return NONE };
         let id = file.tree.get(index, &self.nodes);
@@ -284,8 +284,8 @@ impl PageCache {
         }
     }
 
-    /// Appends the dirty pages of all files that are in blocks `first` to `end` (excluded) and are not being
-    /// written, in block order; needs the tree over logical pages.
+    /// Appends, in block order, the dirty pages of all files whose blocks are in `first..end` and that are not being
+    /// written; needs the tree over logical pages.
     pub fn dirty_in(&self, first: u32, end: u32, found: &mut Vec<u32>) {
         let Some(global) = &self.global else { return };
         let mut from = first;

@@ -21,7 +21,7 @@ struct Known {
     writeback: bool,
 }
 
-/// A radix tree: its numbers, and its height, which falls only when the tree is empty.
+/// A radix tree: the numbers in it, and its height, which shrinks only when the tree becomes empty.
 #[derive(Clone, Debug, Default)]
 struct Radix {
     keys: BTreeSet<u32>,

@@ -24,9 +24,9 @@ choice! {
 pub enum Policy {
     /// Page by page in the order of the file: Linux 2.6.32, the paper's Baseline.
     Baseline,
-    /// Flash block by flash block, in the order of the file's first dirty page of each: block-level flush, Shim
-    /// et al., TC 2014, section 5.3.1. "To avoid frequent page flushes, the flush unit excludes the
-    /// other dirty pages of the same block from different inodes." Needs the tree over logical pages.
+    /// One flash block after another, in the order of the first dirty page that the file has in each: block-level
+    /// flush, Shim et al., TC 2014, section 5.3.1. "To avoid frequent page flushes, the flush unit excludes the other
+    /// dirty pages of the same block from different inodes." Needs the tree over logical pages.
     Block {
         /// Size of a flash block.
         bytes: u64,

@@ -30,7 +30,7 @@ pub struct Nodes {
 impl Nodes {
     fn make(&mut self) -> u32 {
         match self.free.pop() {
-            // It was freed empty.
+            // A freed node is empty.
             Some(id) => id,
             None => {
                 self.nodes.push(EMPTY);
@@ -45,7 +45,7 @@ impl Nodes {
     }
 }
 
-/// One tree from numbers to items. An item is any id but [`NONE`].
+/// A tree that maps numbers to items. An item is any id but [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     root: u32,
@@ -74,7 +74,7 @@ impl Tree {
         self.height > 0 && (self.height * BITS >= 32 || key >> (self.height * BITS) == 0)
     }
 
-    /// Returns the item of a number, or [`NONE`].
+    /// Returns the item stored under a number, or [`NONE`].
     #[inline]
     pub fn get(&self, key: u32, nodes: &Nodes) -> u32 {
         if !self.covers(key) {
@@ -194,7 +194,7 @@ impl Tree {
         self.search(self.root, self.height - 1, 0, from, false, nodes)
     }
 
-    /// Looks under node `at`, whose numbers begin at `base`.
+    /// Searches the subtree of node `at`, whose numbers begin at `base`.
     fn search(
         &self,
         at: u32,
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// 64 pages are one node; one page more adds a second leaf and a root; without pages there is no node.
+    /// 64 pages take one node; one page more adds a second leaf and a root; without pages there is no node.
     #[test]
     fn nodes_are_counted() {
         let (mut nodes, mut tree) = (Nodes::default(), Tree::default());

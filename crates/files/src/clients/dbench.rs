@@ -6,12 +6,12 @@
 //! 1.21, Rename 0.73, LockX and UnlockX 0.06 each. Writes: 64 KiB 32 %, 4 KiB 25 %, 1 B 19 %, 2 KiB 4 %, mean
 //! 25.7 KB; reads: 4 KiB 67 %, 60 KiB 13 %, mean 11.9 KB. Each client has 114 files, 23 MB.
 //!
-//! Interpretation: operations are drawn independently; file sizes are log-uniform from 4 KiB to 1.2 MiB,
-//! scaled to their sum; call sizes that the list leaves open are uniform with the mean that remains. A
-//! quarter of the files are temporary: Unlink deletes these, and the next NTCreateX makes the deleted one
-//! again. Writes stay with one file, the one just made or another at random, until it has been flushed: 64
-//! KiB writes continue where the last one ended, writes of 1 byte go to the end, others go to a random place.
-//! Reads go to files with data.
+//! Interpretation: operations are drawn independently; file sizes are log-uniform from 4 KiB to 1.2 MiB, scaled to
+//! their sum; call sizes that the list does not give are uniform, with the mean needed to meet the overall mean. A
+//! quarter of the files are temporary: Unlink deletes only these, and the next NTCreateX recreates the file deleted
+//! last. Writes go to one file, the one just created or a random other one, until it has been flushed: 64 KiB writes
+//! continue where the last one ended, writes of 1 byte go to the end, others go to a random place. Reads go to files
+//! with data.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -49,8 +49,8 @@ enum Call {
 }
 
 const KIB: u64 = 1024;
-/// Upper bounds of the read and write sizes that the list leaves open, chosen for the stated means (11.9 and 25.7
-/// KB).
+/// Upper bounds of the read and write sizes that the list does not give, chosen to meet the stated means (11.9 and
+/// 25.7 KB).
 const OPEN_READ: u64 = 11_700;
 const OPEN_WRITE: u64 = 36_200;
 
@@ -68,7 +68,7 @@ struct ClientFile {
 pub struct DBench {
     random: Xoshiro256PlusPlus,
     files: Vec<ClientFile>,
-    /// Files that are deleted or not made yet; the last one is made next.
+    /// Files that are deleted or not yet created; the last one in the list is created next.
     missing: Vec<FileId>,
     /// The file that is being written, and where its next 64 KiB go.
     current: FileId,

@@ -1,10 +1,10 @@
 //! Jobs in fio's own language: a subset of its options, read from a job file.
 //!
-//! Source: fio's HOWTO. A job is a closed loop with `iodepth` requests outstanding: past the page cache with
-//! `direct=1`, otherwise through it, one call at a time, as fio's buffered engines do in effect. Sizes
-//! without a unit are bytes, and units are fio's own (k is 1024; kb_base, which could change that, is not
-//! read here); times without a unit are seconds. Options that change nothing here (engine, names, reports)
-//! are skipped; any other unknown option is an error.
+//! Source: fio's HOWTO. A job is a closed loop with `iodepth` requests outstanding: with `direct=1` they bypass the
+//! page cache, otherwise they go through it, one call at a time, as fio's buffered engines do in effect. Sizes without
+//! a unit are bytes, and units are fio's own (k is 1024; kb_base, which could change that, is not read here); times
+//! without a unit are seconds. Options that change nothing here (engine, names, reports) are skipped; any other
+//! unknown option is an error.
 
 mod parse;
 mod passed;
@@ -64,6 +64,6 @@ pub struct Job {
     pub time_based: bool,
     /// Workers of this job, each with a file of its own.
     pub numjobs: u32,
-    /// Whether it goes past the page cache.
+    /// Whether it bypasses the page cache.
     pub direct: bool,
 }

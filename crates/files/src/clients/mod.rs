@@ -1,7 +1,7 @@
 //! Clients above the file system: benchmarks and fio-like jobs.
 //!
-//! A client is asked for its next [`Step`] when the one before it is done: a closed loop. It names files by
-//! its own numbers; the file system decides what they become.
+//! A client is asked for its next [`Step`] when the one before it is done: a closed loop. It refers to files by its
+//! own numbers, which the host maps to inodes.
 
 mod dbench;
 pub mod fio;
@@ -49,14 +49,14 @@ pub enum FileOp {
     Rename(FileId),
     /// Deletes a file.
     Unlink(FileId),
-    /// Gives a file space without writing to it, before the load and in no time.
+    /// Gives a file space without writing to it; done before the load, and takes no time.
     Allocate {
         /// The file, which is created.
         file: FileId,
         /// Bytes.
         size: u64,
     },
-    /// Drops a file's clean pages from the page cache, before the load and in no time.
+    /// Drops a file's clean pages from the page cache; done before the load, and takes no time.
     Forget(FileId),
 }
 
@@ -96,8 +96,8 @@ impl FileOp {
 pub enum Step {
     /// Performs an operation; the next step follows it.
     Do(FileOp),
-    /// Starts a read or write past the page cache (a write only to space that the file has). The next step
-    /// follows at once, so that a client can have several in flight.
+    /// Starts a read or write that bypasses the page cache (a write only to space that the file already has). The next
+    /// step follows at once, so that a client can have several in flight.
     Start(FileOp),
     /// Waits until one of the started operations has ended.
     Await,
@@ -113,7 +113,7 @@ pub enum Step {
     Done,
 }
 
-/// What a client may know when it is asked.
+/// What a client is told when it is asked for its next step.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Now, ns.

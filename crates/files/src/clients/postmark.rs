@@ -1,10 +1,10 @@
-//! PostMark: many files made, read, appended to, deleted.
+//! PostMark: many files are created, read, appended to and deleted.
 //!
-//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run creates its
-//! pool of files, performs its transactions, and deletes what is left. A transaction reads a whole file or
-//! appends to it, then makes or deletes one, each with a bias of 5 in 10. An append adds RND(high - size) + 1
-//! bytes and is skipped silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync follows
-//! each append, and the first of several runs ages the device.
+//! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run creates its pool of
+//! files, performs its transactions, and deletes what is left. A transaction reads a whole file or appends to it, then
+//! creates or deletes one, each with a bias of 5 in 10. An append adds RND(high - size) + 1 bytes and is skipped
+//! silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync follows each append, and the first of
+//! several runs ages the device.
 //!
 //! Interpretation: sizes run from PostMark's own minimum of 500 bytes to `file_size`; calls have `request`
 //! bytes.
@@ -21,9 +21,9 @@ const SMALLEST: u64 = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Start,
-    /// Files left to make.
+    /// Files still to be created.
     Make(u32),
-    /// Transactions left, and whether the first half of the current one is done.
+    /// Transactions still to be performed, and whether the first half of the current one is done.
     Transact(u64, bool),
     Delete,
     Ended,

@@ -13,7 +13,7 @@ use super::keys::Kind;
 use super::{FileOp, Moment, Parameters, Step};
 use ftlab_core::util::{below, stream};
 
-/// Bytes of a call while the file is made.
+/// Bytes of each call while the file is made.
 const PREPARE: u64 = 128 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct RandomWrite {
     of: Parameters,
     run: u64,
     phase: Phase,
-    /// Bytes since the last fsync.
+    /// Bytes written since the last fsync.
     unsynced: u64,
 }
 

@@ -118,7 +118,7 @@ impl Journal {
         }
     }
 
-    /// Returns the number of free blocks of the ring, and of all its blocks.
+    /// Returns the number of free blocks in the ring, and the number of all its blocks.
     pub fn room(&self) -> (u32, u32) {
         (self.free, self.len)
     }
@@ -171,7 +171,7 @@ impl Journal {
         block
     }
 
-    /// Ends a commit whose commit block has been written: the buffers may now go in place. Returns the
+    /// Ends a commit whose commit block has been written: the buffers may now be written in place. Returns the
     /// transaction.
     ///
     /// # Panics

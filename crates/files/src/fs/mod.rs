@@ -68,7 +68,7 @@ pub struct Fs {
     inodes: Vec<Inode>,
     free_inodes: Vec<u32>,
     directories: Vec<Directory>,
-    /// Metadata blocks; those before the journal are numbered like their blocks.
+    /// Metadata blocks in memory; those before the journal have the numbers of their blocks.
     pub buffers: Vec<Buffer>,
     /// The journal.
     pub journal: Journal,
@@ -119,7 +119,7 @@ impl Fs {
         self.meta
     }
 
-    /// Returns a file.
+    /// Returns the file with this number.
     pub fn inode(&self, inode: u32) -> &Inode {
         &self.inodes[inode as usize]
     }
@@ -139,7 +139,7 @@ impl Fs {
         (group * GROUP).max(self.layout.data)
     }
 
-    /// Returns the number of a free inode, in this group if it has one; there is one for every 16 KiB.
+    /// Returns the number of a free inode, in this group if possible; the file system has one inode for every 16 KiB.
     fn free_number(&self, group: u32) -> Option<u32> {
         let first = group * self.layout.inodes_per_group;
         let inside = self.inode_numbers.first_free(first, first + self.layout.inodes_per_group);
@@ -165,14 +165,14 @@ impl Fs {
         self.change(1 + group * 32 / BLOCK as u32, now_ns);
     }
 
-    /// Changes the inode bitmap for a number, and its group's descriptor.
+    /// Marks the bitmap that covers an inode number, and its group's descriptor, as changed.
     fn change_inode_bitmap(&mut self, number: u32, now_ns: u64) {
         let group = number / self.layout.inodes_per_group;
         self.change(self.layout.bitmaps + self.layout.groups + group, now_ns);
         self.change_descriptor(group, now_ns);
     }
 
-    /// Changes the bitmap for a block, and its group's descriptor.
+    /// Marks the bitmap that covers a block, and its group's descriptor, as changed.
     fn change_block_bitmap(&mut self, block: u32, now_ns: u64) {
         let group = block / GROUP;
         self.change(self.layout.bitmaps + group, now_ns);
@@ -278,12 +278,12 @@ impl Fs {
         self.journal.free(first, count);
     }
 
-    /// Frees the blocks that a committed transaction freed.
+    /// Makes blocks that a committed transaction has freed available.
     pub fn release(&mut self, first: u32, count: u32) {
         self.blocks.give(first, count);
     }
 
-    /// Gives a file's window back.
+    /// Frees what is left of a file's window.
     pub fn close(&mut self, inode: u32) {
         let file = &mut self.inodes[inode as usize];
         let (page, block, count) = std::mem::take(&mut file.window);
@@ -315,7 +315,7 @@ impl Fs {
         Ok(())
     }
 
-    /// Changes a file's inode: attributes, or its size and time by a write that ends at `end`.
+    /// Changes a file's inode: its attributes, or its size and time after a write that ends at `end`.
     pub fn touch(&mut self, inode: u32, end: u64, now_ns: u64) {
         let file = &mut self.inodes[inode as usize];
         file.size = file.size.max(end);

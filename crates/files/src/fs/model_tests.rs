@@ -1,5 +1,5 @@
-//! Random operations on the file system and on a plain model of it: every block, transaction, inode and free
-//! block has to be the same after each.
+//! Random operations on the file system and on a plain model of it: after each operation, every block, transaction,
+//! inode and free block has to be the same in both.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ enum Step {
     Create(usize),
     /// Creates this many files in one directory, so that it has to grow.
     CreateMany(usize, u32),
-    /// Writes this many pages, starting from this one, at once.
+    /// Writes pages of a file at once: the file, the first page and the number of pages.
     Write(usize, u32, u32),
     Append(usize, u32),
     Touch(usize),
@@ -56,7 +56,7 @@ struct Pair {
     files: Vec<u32>,
     /// Buffers that are being written in place, each with the commit whose copy is written.
     underway: Vec<(u32, u64)>,
-    /// Next block of the ring, from the journal's first.
+    /// Next block of the ring, counted from the journal's first block.
     head: u32,
 }
 

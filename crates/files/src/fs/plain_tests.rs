@@ -1,6 +1,6 @@
-//! What the file system has to do, with plain sets and maps; nothing is stored that follows from something else.
-//! Written from the module's own sources (ext4 and jbd2 of Linux 2.6.32, mke2fs's layout), so that random
-//! operations can compare the two implementations.
+//! A model of what the file system has to do, made of plain sets and maps; it stores nothing that follows from
+//! something else. Written from the module's own sources (ext4 and jbd2 of Linux 2.6.32, mke2fs's layout), so that
+//! random operations can compare the two implementations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -41,8 +41,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// Returns the number of blocks that it takes in the ring: a descriptor for every 508 blocks (at least one),
-    /// the blocks, the commit block.
+    /// Returns the number of blocks of the ring that it takes: a descriptor for every 508 blocks (at least one), the
+    /// blocks, the commit block.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.blocks.len() as u32;
         blocks.div_ceil(508).max(1) + blocks + 1
@@ -69,7 +69,7 @@ pub struct Model {
     /// Each commit that still occupies a part of the ring: its length, and the blocks that have not been
     /// written in place.
     ring: VecDeque<(u64, u32, BTreeSet<u32>)>,
-    /// For each logged block, since when it has been waiting to be written in place.
+    /// For each logged block, the time since which it has been waiting to be written in place.
     pub since_ns: BTreeMap<u32, u64>,
 }
 

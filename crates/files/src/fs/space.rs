@@ -25,7 +25,7 @@ impl Space {
         self.words[at as usize / 64] >> (at % 64) & 1 != 0
     }
 
-    /// Takes free numbers.
+    /// Marks `count` free numbers, from `first` on, as used.
     pub fn take(&mut self, first: u32, count: u32) {
         for at in first..first + count {
             debug_assert!(!self.used(at));
@@ -34,7 +34,7 @@ impl Space {
         self.free -= count;
     }
 
-    /// Frees numbers that are in use.
+    /// Frees `count` numbers in use, from `first` on.
     pub fn give(&mut self, first: u32, count: u32) {
         for at in first..first + count {
             debug_assert!(self.used(at));
@@ -43,7 +43,7 @@ impl Space {
         self.free += count;
     }
 
-    /// Returns the least free (or used) number in `from..end`.
+    /// Returns the least number in `from..end` that is in use or, if `used` is false, the least that is free.
     fn next(&self, from: u32, end: u32, used: bool) -> Option<u32> {
         let mut at = from;
         while at < end {

@@ -1,4 +1,4 @@
-//! Exact small cases; among them, no block has two owners.
+//! Exact small cases, among them that no block has two owners.
 
 use super::*;
 use proptest::prelude::*;
@@ -34,7 +34,8 @@ fn the_layout_of_the_papers_device() {
     assert_eq!(layout.data, 10 + 2048 + 4096);
 }
 
-/// Superblock 0, descriptors 1, block bitmap 2, inode bitmap 3, inode table from 4.
+/// The superblock is block 0, the group descriptors are block 1, the block bitmap is block 2 and the inode bitmap
+/// block 3; the inode table begins at block 4.
 #[test]
 fn operations_change_their_blocks() {
     let mut fs = fs(1);

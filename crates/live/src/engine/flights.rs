@@ -20,7 +20,7 @@ pub(super) struct Heard {
     pub answers: Vec<(u64, bool, u64)>,
     pub ended: Vec<u64>,
     pub ran: Vec<Ran>,
-    /// Simulated time from arrival to completion by operation, without failures.
+    /// Simulated time from arrival to completion for each operation, without failures.
     pub latency: Vec<Histogram>,
 }
 

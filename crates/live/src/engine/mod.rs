@@ -260,7 +260,7 @@ impl Engine {
         }
     }
 
-    /// Lets the requests taken so far arrive and, in free time, complete.
+    /// Lets the requests taken so far arrive and, if time is free, complete.
     ///
     /// # Errors
     /// As [`Engine::catch_up`].

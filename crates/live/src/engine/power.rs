@@ -23,7 +23,7 @@ use super::{Engine, Live};
 use crate::media::{Nand, Opened, Says, Stored, Stuff, is_data};
 use crate::payload::Payload;
 
-/// A stretch in which the cells of a program or an erase worked.
+/// A period in which cells were busy with a program or an erase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ran {
     number: u32,
@@ -296,7 +296,7 @@ impl Engine {
         supply.is_full()
     }
 
-    /// Returns the result as of the cut or, without one, so far; and the figures that the simulation does not
+    /// Returns the result up to the cut, or up to now if there was none, and the figures that the simulation does not
     /// have.
     pub fn report(&self) -> (Report, Live) {
         let live = Live::new(self);

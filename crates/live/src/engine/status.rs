@@ -1,4 +1,4 @@
-//! What a live device reports about itself: which parts are allocated, how late it answers.
+//! What a live device reports about itself: which parts are allocated, and how late it answers.
 
 use ftlab_core::metrics::{Histogram, Summary};
 
@@ -19,9 +19,9 @@ pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 pub struct Live {
     /// `real` or `free`.
     pub time: &'static str,
-    /// Simulated time over wall time; 1 in free time.
+    /// Simulated time over wall time; 1 if time is free.
     pub speed: f64,
-    /// How late replies were sent, wall time, ns; empty in free time.
+    /// How late replies were sent, ns of wall time; empty if time is free.
     pub lateness: Summary,
     /// Bytes of data stored.
     pub payload_bytes: u64,
@@ -57,8 +57,8 @@ impl Live {
 }
 
 impl Engine {
-    /// Returns the simulated time from arrival to completion, ns, by operation, without failures; and how
-    /// late replies were sent, wall time, ns.
+    /// Returns the simulated time from arrival to completion for each operation, ns, without failures; and how late
+    /// replies were sent, ns of wall time.
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
     }

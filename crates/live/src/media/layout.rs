@@ -1,4 +1,4 @@
-//! Where things are in a media file, and the form of its records. docs/live.md describes them.
+//! Where things are in a media file, and the form of its records. docs/live.md describes both.
 //!
 //! Every record is sealed with a checksum (XXH3, 64 bits) and is within one page of the system's cache, so a
 //! process that is killed leaves either the old or the new record.
@@ -14,11 +14,11 @@ pub const MAGIC: [u8; 8] = *b"ftlnnd\r\n";
 pub const VERSION: u32 = 1;
 /// Bytes of the head.
 pub const HEAD: u64 = 64 << 10;
-/// Bytes after the head for the record of how the file was left.
+/// Bytes after the head, for the record that says how the file was left.
 const LEFT: u64 = 4096;
 /// Bytes of a block's record.
 pub const BLOCK: usize = 32;
-/// Bytes before the slots in a page's record, and of each slot.
+/// Bytes of a page's record before its slots, and bytes of each slot.
 const SPARE: usize = 24;
 const SLOT: usize = 16;
 /// Every part of the file begins at a multiple of this.
@@ -62,7 +62,7 @@ impl Shape {
         u64::from(self.blocks) * u64::from(self.pages_per_block)
     }
 
-    /// Returns where the record of how the file was left begins.
+    /// Returns where the record begins that says how the file was left.
     pub fn left(&self) -> u64 {
         HEAD
     }

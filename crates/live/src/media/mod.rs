@@ -1,5 +1,5 @@
-//! The flash in a file: payload and spare area of every page, erase counts. It survives the process, however
-//! that ends.
+//! The flash in a file: the payload and spare area of every page, and the erase counts. It survives the process,
+//! however that ends.
 //!
 //! Each change of a page or a block is one record, written after the payload that it describes: a page counts as
 //! programmed once its record is complete. An erase is the record of its block, which voids everything programmed
@@ -81,7 +81,7 @@ pub struct Stored {
     pub payload: Payload,
     /// The keys of the device.
     pub identity: Identity,
-    /// How the file was found.
+    /// The state in which the file was found.
     pub opened: Opened,
 }
 
@@ -251,7 +251,7 @@ fn slots(settings: &Settings) -> usize {
     (settings.flash.raw_bytes() / u64::from(settings.ftl.logical_page_bytes)) as usize
 }
 
-/// Returns the name of a file that is being written.
+/// Returns the name that a file has while it is being written.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -309,7 +309,7 @@ fn write_anew(
 #[derive(Default)]
 pub struct Says(HashMap<(Kind, u32), Version>);
 
-/// A sequence number, and the content of that version.
+/// The sequence number of a version, and its content.
 type Version = (u64, Arc<[u32]>);
 
 impl Says {

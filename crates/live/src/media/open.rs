@@ -21,7 +21,7 @@ use crate::payload::Payload;
 
 /// Bytes of records read at a time.
 const CHUNK: u64 = 1 << 20;
-/// The most differing keys that a message names.
+/// The most keys with differing values that a message names.
 const MOST_NAMED: usize = 8;
 
 /// The state in which a file was found.
@@ -178,7 +178,7 @@ impl Found {
         media
     }
 
-    /// Reads what the pages hold: user data into `payload`; returns the contents of the other pages.
+    /// Reads the contents of all pages: puts user data into `payload`, and returns the contents of the other pages.
     fn contents(&self, settings: &Settings, payload: &mut Payload) -> io::Result<Words> {
         let shape = &self.nand.shape;
         let mut words = Words::default();
@@ -214,7 +214,7 @@ impl Found {
     }
 }
 
-/// The contents of pages that are not user data, by log, owner and sequence number.
+/// The contents of pages that are not user data, by kind, owner and sequence number.
 type Words = HashMap<(Kind, u32, u64), std::sync::Arc<[u32]>>;
 
 /// Whether a slot holds a logical page.

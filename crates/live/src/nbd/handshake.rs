@@ -61,9 +61,9 @@ impl Export {
 /// What to do next on a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing until at least this many bytes are there.
+    /// Wait until at least this many bytes are there.
     Wait(usize),
-    /// This many bytes are processed; what has to be sent is in the buffer.
+    /// Go on: this many bytes are processed, and what has to be sent is in the buffer.
     Go(usize),
     /// A request of this many bytes, header and data.
     Request(Request, usize),

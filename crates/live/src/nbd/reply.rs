@@ -42,7 +42,7 @@ pub fn read(cookie: u64, offset: u64, length: u32, structured: bool) -> (Vec<u8>
     (out, before)
 }
 
-/// Writes extents with their flags, for the context of this number.
+/// Writes extents with their flags, for the context with this number.
 pub fn block_status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u32, u32)]) {
     chunk(out, 5, cookie, 4 + 8 * extents.len() as u32);
     out.extend_from_slice(&context.to_be_bytes());

@@ -55,11 +55,11 @@ impl Flags {
         self.0 & 16 != 0
     }
 
-    /// Whether a flag is set that the command does not have.
+    /// Whether any flag is set that is not defined for the command.
     pub fn foreign(self, command: Command) -> bool {
         const FUA: u16 = 1;
         let known = match command {
-            // Several clients set it on every command.
+            // Several clients set FUA on every command.
             Command::Read => FUA | 4,
             Command::WriteZeroes => FUA | 2 | 16,
             Command::BlockStatus => FUA | 8,

@@ -42,7 +42,7 @@ impl Sink for Kept {
     fn lose(&self) {}
 }
 
-/// Makes a client, and returns it as the test sees it and as the engine does.
+/// Makes a client, and returns it in the form that the test uses and in the one that the engine uses.
 #[allow(dead_code)] // not every test has one
 pub fn client() -> (Arc<Kept>, Arc<dyn Sink>) {
     let kept = Arc::new(Kept::default());

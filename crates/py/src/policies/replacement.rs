@@ -54,7 +54,7 @@ impl dftl::Replacement for Replacement {
     }
 }
 
-/// Lets `ftl.cache_policy` name a class.
+/// Registers a class under a name for `ftl.cache_policy`.
 #[pyfunction]
 pub fn add_replacement(name: &str, class: Py<PyAny>) {
     let of = name.to_owned();

@@ -46,7 +46,7 @@ struct Scheduler {
 }
 
 impl Scheduler {
-    /// Removes the pending request of this number.
+    /// Removes and returns the pending request with this number.
     fn take(&mut self, number: u64) -> u32 {
         let id = self.pending.remove(&number);
         id.unwrap_or_else(|| self.object.wrong("choose", &format!("request {number} is not pending")))
@@ -166,7 +166,7 @@ impl AnyScheduler for Scheduler {
     }
 }
 
-/// Lets `host.scheduler` name a class.
+/// Registers a class under a name for `host.scheduler`.
 #[pyfunction]
 pub fn add_host_scheduler(name: &str, class: Py<PyAny>) {
     let needs = Needs { hits: true, translation_pages: true, deadline: true, ..Needs::NOTHING };

@@ -120,7 +120,7 @@ impl AnyVictims for Victims {
     }
 }
 
-/// Lets `ftl.gc` and `ftl.translation_gc` name a class.
+/// Registers a class under a name for `ftl.gc` and `ftl.translation_gc`.
 #[pyfunction]
 pub fn add_victim_policy(name: &str, class: Py<PyAny>) {
     let of = name.to_owned();

@@ -1,10 +1,10 @@
 //! BIOtracer (Zhou et al., IISWC 2015), Nexus 5: start sector, sectors, bytes, flags and four times
 //! in seconds (generated, process start, submitted, finished), separated by tabs.
 //!
-//! Flags: bit 0 write, bit 2 did not wait. The authors' notes say that a size should be a multiple of 8
-//! sectors, that the eMMC driver adds a sector to some requests, and that this has to be cleaned up; in
-//! recordings it is always one sector, on writes (the header of a packed command). So sizes are rounded down
-//! to multiples of 4 KiB, but not below 4 KiB.
+//! In the flags, bit 0 marks a write, and bit 2 a request that did not wait. The authors' notes say that a size should
+//! be a multiple of 8 sectors, that the eMMC driver adds a sector to some requests, and that this has to be cleaned
+//! up; in recordings it is always one sector, on writes (the header of a packed command). So sizes are rounded down to
+//! multiples of 4 KiB, but not below 4 KiB.
 
 use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};

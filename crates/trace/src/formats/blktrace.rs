@@ -57,8 +57,8 @@ impl Fields<'_> {
         if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
-    /// Returns what happened, as blkparse's letter, 0 for other actions: the lower half, without the flag of
-    /// control groups.
+    /// Returns the action as blkparse's letter, or 0 for an action without one: the lower half of the field, without
+    /// the flag of control groups.
     fn action(&self) -> u8 {
         let action = self.u32(28) as u8;
         LETTERS.iter().find(|(number, _)| *number == action).map_or(0, |&(_, letter)| letter)

@@ -26,8 +26,8 @@ impl Parser for Cloudphysics {
 
     fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
-        // The columns of the hypervisor's trace record. Their values are checked, since the columns of other
-        // traces would otherwise pass as these.
+        // The columns of the hypervisor's trace record. Their values are checked, since the columns of other traces
+        // would otherwise be taken for these.
         match fields.need("version")? {
             b"1" | b"2" => {}
             other => return Err(unexpected("version", other, "1 or 2")),
@@ -36,7 +36,7 @@ impl Parser for Cloudphysics {
         let code = fields.need("op")?;
         let size = whole(fields.need("size")?, "size")?;
         let offset = sectors(fields.need("lbn")?, "lbn")?;
-        // READ and WRITE of 6, 10, 12 and 16 bytes; SYNCHRONIZE CACHE.
+        // The READ and WRITE commands of 6, 10, 12 and 16 bytes, and SYNCHRONIZE CACHE.
         let op = match code.to_ascii_lowercase().as_slice() {
             b"28" | b"8" | b"08" | b"a8" | b"88" => Op::Read,
             b"2a" | b"a" | b"0a" | b"aa" | b"8a" => Op::Write,

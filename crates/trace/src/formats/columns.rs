@@ -14,7 +14,7 @@ pub(crate) trait Layout: Default + Send + 'static {
     fn arrival(text: &[u8]) -> Result<u64, Trouble>;
     /// Some lines of the layout.
     const SAMPLE: &'static str;
-    /// Bytes of the unit of address and size.
+    /// Bytes of the unit in which address and size are given.
     const BYTES: u64;
     /// Reads the operation, the last field.
     fn op(text: &[u8]) -> Result<Op, Trouble> {

@@ -1,8 +1,8 @@
 //! fio's I/O log, version 2 (`file action offset length`, waits in microseconds) and version 3
 //! (`time file action offset length`).
 //!
-//! Version 3 counts time in microseconds (older fio) or nanoseconds; nothing in the file shows which, so an
-//! option has to say it.
+//! Version 3 counts time in microseconds (older fio) or nanoseconds; nothing in the file shows which, so an option has
+//! to say which it is.
 
 use super::Recognised;
 use crate::devices::Devices;

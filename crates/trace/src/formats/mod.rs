@@ -111,7 +111,7 @@ fn added_header(line: &[u8], first_names: &[&str]) -> bool {
     first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Parses a letter or word for an operation: R, W (any case), read, write.
+/// Parses a letter or word that stands for an operation: R, W, read or write, in any case.
 #[inline]
 fn read_or_write(text: &[u8], name: &'static str) -> Result<ftlab_core::workload::Op, Trouble> {
     use ftlab_core::workload::Op;
@@ -124,7 +124,7 @@ fn read_or_write(text: &[u8], name: &'static str) -> Result<ftlab_core::workload
     }
 }
 
-/// Parses a digit for an operation; the two digits are given.
+/// Parses a digit that stands for an operation: `read` or `write`.
 #[inline]
 fn digit_op(
     text: &[u8],

@@ -7,7 +7,7 @@ use super::thrift::ENDS;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Parquet's numbers of encodings.
+/// Parquet's numbers for the encodings.
 const PLAIN: i64 = 0;
 const PLAIN_DICTIONARY: i64 = 2;
 const RLE: i64 = 3;

@@ -154,7 +154,7 @@ struct Element {
     name: String,
     children: u64,
     converted: Option<i64>,
-    /// Number of the logical type, and whether that has a sign.
+    /// Number of the logical type, and whether that type has a sign.
     logical: Option<(i64, bool)>,
 }
 

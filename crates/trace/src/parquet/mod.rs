@@ -1,9 +1,9 @@
 //! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags` and `outstanding`, found by
 //! name.
 //!
-//! A file is read a few rows at a time, and one page of each column, so that memory depends neither on its
-//! length nor on that of its row groups. Only the part of the format that columns of whole numbers need is
-//! read. No length in a file is trusted: what is allocated for it is bounded.
+//! A file is read a few rows at a time, with one page of each column in memory, so that the memory used depends
+//! neither on its length nor on that of its row groups. Only the part of the format that columns of whole numbers need
+//! is read. No length in a file is trusted: what is allocated for it is bounded.
 
 mod column;
 mod decode;

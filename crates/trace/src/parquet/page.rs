@@ -33,7 +33,7 @@ pub(super) struct Page {
     pub(super) values: usize,
     /// How they are encoded, by Parquet's number.
     pub(super) encoding: i64,
-    /// The same for the encoding of the levels in version 1.
+    /// How the levels are encoded in version 1, by Parquet's number.
     pub(super) level_encoding: i64,
     /// Its bytes, uncompressed.
     pub(super) length: usize,

@@ -1,4 +1,4 @@
-//! Thrift's compact protocol: what Parquet's footer and page headers are written in.
+//! Thrift's compact protocol: the form of Parquet's footer and page headers.
 
 /// How deeply a value that is skipped may be nested.
 const DEEPEST: u32 = 16;
@@ -113,7 +113,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Skips an element of a list, in which a boolean has a byte, so that each element takes at least one.
+    /// Skips an element of a list, in which even a boolean takes a byte, so that each element takes at least one.
     fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
         self.skip_at(if kind <= 2 { 3 } else { kind }, depth + 1)
     }

@@ -48,8 +48,8 @@ struct Open {
     slices: u32,
 }
 
-/// Writes a timeline during a run. Memory depends on the outstanding requests, never on the length of the
-/// run. The file appears in [`Timeline::finish`].
+/// Writes a timeline during a run. Memory depends on the outstanding requests, never on the length of the run. The
+/// file appears when [`Timeline::finish`] is called.
 #[derive(Debug)]
 pub struct Timeline {
     path: PathBuf,
@@ -285,7 +285,7 @@ impl Timeline {
         FIRST + u64::from(self.tracks.channels) + channel
     }
 
-    /// Returns the track of a LUN, or of its transfers, if those may overlap with the work of its cells.
+    /// Returns a LUN's track, or the track of its transfers if they may overlap with the work of its cells.
     fn lun_track(&self, lun: u64, stage: Stage) -> u64 {
         let data = self.tracks.overlap && stage != Stage::Cells;
         let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
@@ -324,7 +324,7 @@ fn describe(activity: &Activity, args: &mut Args) {
     }
 }
 
-/// Tracks for requests: requests that overlap in time are on different ones.
+/// Tracks for requests: requests that overlap in time are on different tracks.
 #[derive(Debug, Default)]
 struct Lanes {
     /// When each free lane became free.

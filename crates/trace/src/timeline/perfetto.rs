@@ -278,7 +278,7 @@ impl Args<'_> {
         self.add(Arg::Operation, annotation::TEXT, text::operation(operation));
     }
 
-    /// Connects the slice with the others of a request, in the order in which they begin.
+    /// Connects the slice with the request's other slices, in the order in which they begin.
     pub fn flow(&mut self, request: u64) {
         self.0.fixed(event::FLOW, request);
     }

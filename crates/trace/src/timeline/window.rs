@@ -2,7 +2,7 @@
 
 use ftlab_core::config::units::{NANOS, QuantityError};
 
-/// From `start_ns` (included) to `end_ns` (excluded), in simulated time.
+/// A stretch of simulated time: `start_ns..end_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Start, ns.
@@ -35,8 +35,8 @@ impl Window {
         Ok(window)
     }
 
-    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch is either inside
-    /// or not.
+    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch is either inside the
+    /// window or outside.
     pub fn clip(&self, begin_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
         let inside = begin_ns < self.end_ns && (end_ns > self.start_ns || begin_ns >= self.start_ns);
         inside.then(|| (begin_ns.max(self.start_ns), end_ns.min(self.end_ns)))

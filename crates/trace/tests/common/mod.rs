@@ -68,12 +68,12 @@ pub fn short(records: &[Record]) -> Vec<Short> {
     records.iter().map(|r| (r.time_ns, r.op.letter(), r.offset, r.size)).collect()
 }
 
-/// Returns what `read` gives, without the lines.
+/// Returns the records that `read` returns, without their line numbers.
 pub fn rows(content: impl AsRef<[u8]>, options: &Options) -> Vec<Short> {
     short(&read(content, options).unwrap_or_else(|error| panic!("{error}")).0)
 }
 
-/// Returns the error of reading; its form is checked.
+/// Reads content that must fail, checks the form of the error and returns it.
 pub fn failure(content: impl AsRef<[u8]>, options: &Options) -> String {
     match read(content, options) {
         Ok((records, _)) => panic!("no error, but {} records", records.len()),

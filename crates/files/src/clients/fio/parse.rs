@@ -89,7 +89,7 @@ impl Draft {
 /// Reads a job file's text; `file` names it in messages.
 ///
 /// # Errors
-/// [`JobError`] for the first line at fault, with all other unknown options.
+/// [`JobError`] for the first line at fault; its message also lists all other unknown options.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     // A line may be as long as the file, so messages quote only a part.
     let short = |message: String| message.chars().take(MOST_MESSAGE).collect();
@@ -151,8 +151,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     Ok(jobs)
 }
 
-/// Makes the error for the first refused line, with a message about all of them, so that a user can mend all in
-/// one go.
+/// Makes the error for the first refused line, with a message about all of them, so that a user can fix all of them at
+/// once.
 fn refusal(refused: &[(usize, String)], short: impl Fn(String) -> String) -> Option<(usize, String)> {
     let ((line, first), others) = refused.split_first()?;
     let others: String = others.iter().map(|(line, message)| format!("\n  line {line}: {message}")).collect();

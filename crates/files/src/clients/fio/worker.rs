@@ -9,7 +9,7 @@ use crate::clients::{Client, Clients, FileOp, Moment, Step};
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::Scatter;
 
-/// Bytes of a call while a file that will be read is laid out.
+/// Bytes of each call while a file that will be read is laid out.
 const LAY_OUT: u64 = 128 << 10;
 
 /// Where random requests go, in blocks.
@@ -20,7 +20,8 @@ enum Addresses {
     Zipf(Zipf<f64>, Scatter),
     /// The exponent of the power law, and the ranks scattered over the file.
     Pareto(f64, Scatter),
-    /// Accesses below this bound (of 1,000,000) go to this many blocks, starting from this one.
+    /// For each zone: the bound (out of 1,000,000) below which a draw selects it, its first block, and its number of
+    /// blocks.
     Zoned(Vec<(u64, u64, u64)>),
 }
 
@@ -214,8 +215,8 @@ impl Worker {
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
         }
-        // The operation is drawn only when it can go, so that waiting draws nothing; the limits of both
-        // halves are considered together.
+        // The operation is drawn only when it can be issued, so that waiting draws nothing; the limits of reads and of
+        // writes are considered together.
         let half = match self.job.read_percent {
             100 => 0,
             0 => 1,
