@@ -50,8 +50,8 @@ fn figure_3_batches_and_channel_batches() {
     }
 }
 
-/// Makes a device of one chip with blocks of one page each; from block 1 on, a program takes 180, 210 and 150 us,
-/// then twice a time between 180 and 210 us. Block 0 is the reserve.
+/// Makes a device of one chip with blocks of one page each. A program takes 180, 210 and 150 us in blocks 1, 2 and 3,
+/// and between 180 and 210 us in blocks 4 and 5. Block 0 is the reserve.
 fn figure_4(scheduler: &str) -> Settings {
     let mut settings = device(scheduler, 1, 1);
     settings.flash.blocks_per_plane = 6;
@@ -121,7 +121,8 @@ fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
     settings
 }
 
-/// Blocks of two pages; from block 1 on, a program takes 180, 210 and 150 us, then twice a time in between.
+/// Blocks of two pages; programs take 180, 210 and 150 us in blocks 1, 2 and 3, and a time in between in blocks 4 and
+/// 5.
 #[test]
 fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
@@ -156,7 +157,7 @@ struct Batch {
     waiting: usize,
 }
 
-/// The rules of `device/sched/batches.rs`, with sets.
+/// The rules of `device/sched/batches.rs`, implemented with sets.
 struct Oracle {
     chips: u64,
     channels: u64,
@@ -221,7 +222,7 @@ impl Oracle {
     }
 }
 
-/// Returns batch, channel batch and completion of every request, on chips that serve one page after another.
+/// Returns the batch, channel batch and completion time of every request, on chips that serve one page after another.
 fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
     let (chips, channels) = (u64::from(settings.flash.chips()), u64::from(settings.flash.channels));
     let mut oracle = Oracle {
@@ -380,7 +381,7 @@ fn three_schedulers_differ_on_what_may_pass_the_oldest() {
     let write = |us, first, count| (us, Op::Write, first, count);
     let trace = [write(0, 0, 1), write(10, 0, 2), write(20, 1, 1), write(30, 0, 1), write(40, 2, 1)];
     let times = |scheduler| completions(scheduler, &trace);
-    // All in order: the second at 200, the others at 400.
+    // All issue in order: the second at 200, the others at 400.
     assert_eq!(times("noop"), [200, 400, 600, 600, 600]);
     // The third and the fifth issue on arrival, so the second issues at 220, and the fourth behind it.
     assert_eq!(times("noop-busy"), [200, 420, 220, 620, 240]);

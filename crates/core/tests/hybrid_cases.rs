@@ -57,8 +57,8 @@ fn figure_4_without_cooperative_merges() {
 #[test]
 fn figure_4_with_cooperative_merges() {
     let mut driver = figure_4();
-    // The threshold is two of four pages: an issue of three is merged; one of two would be merged because the
-    // free pages are no more than that.
+    // The threshold is two of four pages: a block issue of three pages is merged; one of two pages would be merged
+    // because there are no more free pages than that.
     assert_eq!(driver.query(1, 3), [0]);
     assert_eq!(driver.query(1, 2), [0]);
     assert_eq!(driver.query(1, 1), []);
@@ -133,7 +133,7 @@ fn what_merges_cost_in_fast() {
     driver.verify_times();
 }
 
-/// FAST: a part that neither begins at offset 0 nor continues the SW log block counts as random, all of it.
+/// FAST: a part that neither begins at offset 0 nor continues the SW log block counts as random as a whole.
 #[test]
 fn what_fast_takes_for_sequential() {
     let mut driver = laid("fast", 3);

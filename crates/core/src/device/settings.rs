@@ -28,12 +28,12 @@ impl Settings {
         self.ftl.placement.as_deref().unwrap_or(auto)
     }
 
-    /// Whether writes choose their block by its speed: the placement does so, and blocks differ.
+    /// Whether writes choose their block by its speed: the placement does so, and blocks differ in speed.
     pub fn allocates_by_speed(&self) -> bool {
         self.flash.variation.is_some() && placement::needs(self.placement()).speeds
     }
 
-    /// Whether writes go where there is room: FTLs that map blocks use them in turn in any case.
+    /// Whether writes go where there is room. They do not in FTLs that map blocks, which use them in turn in any case.
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::maps_blocks(self)
     }

@@ -34,8 +34,8 @@ pub struct Host {
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
-    /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works by blocks needs the
-    /// order.
+    /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works on whole flash blocks
+    /// needs the order.
     ages: Ages,
     aged: bool,
     /// The rest of a chosen batch, or of the requests whose deadline had passed.
@@ -45,7 +45,7 @@ pub struct Host {
     merging: Option<Merging>,
     /// Whether requests may merge or be cut.
     reshapes: bool,
-    /// For a scheduler that works by flash blocks ([`Needs::blocks`]).
+    /// For a scheduler that works on whole flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
 }
 

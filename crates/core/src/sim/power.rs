@@ -129,7 +129,7 @@ impl Prepared {
         self.tape = Some(tape.clone());
     }
 
-    /// Makes the device of an FTL that was rebuilt from flash ([`Power::recover`]).
+    /// Makes a prepared device of an FTL that was rebuilt from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();
         let done = Preconditioning::new("none");
@@ -159,7 +159,7 @@ impl Simulation<'_> {
     /// Loses power now. Requests that have not completed never will.
     ///
     /// # Errors
-    /// [`RunError::Power`] if it was not allowed, or power is already off.
+    /// [`RunError::Power`] if cuts were not allowed, or power is already off.
     pub fn cut(&mut self, seed: u64) -> Result<Cut, RunError> {
         self.has_power()?;
         let Some(mut power) = self.power.take() else {
