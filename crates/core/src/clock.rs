@@ -13,8 +13,7 @@ const STEPS: usize = 12;
 /// LUNs that devices have a sorted array needs fewer operations than a heap or a tree.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// The due times, sorted, from `first` to `end` (excluded): each has the time in its upper half, the resource in
-    /// its lower half.
+    /// The due times, sorted, in `first..end`: each has the time in its upper half and the resource in its lower half.
     due: Vec<u128>,
     first: usize,
     end: usize,

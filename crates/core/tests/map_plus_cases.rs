@@ -18,7 +18,7 @@ fn latencies(done: &[Completion]) -> Vec<u64> {
     done.iter().map(|c| c.complete_ns - c.arrival_ns).collect()
 }
 
-/// Returns ids in the order of dispatch.
+/// Returns the ids of the requests, in the order of dispatch.
 fn order(done: &[Completion]) -> Vec<u64> {
     let mut by_dispatch: Vec<_> = done.iter().map(|c| (c.dispatch_ns, c.complete_ns, c.id)).collect();
     by_dispatch.sort_unstable();

@@ -4,7 +4,7 @@ use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
-/// Gives the version of a logical page's data on the device; `None` if it has no data.
+/// A function that returns the version of a logical page's data on the device; `None` if the page has no data.
 pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in order of arrival, until the host admits them.

@@ -53,9 +53,9 @@ fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
 }
 
 impl Merging {
-    /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from
-    /// a page cache; the default limit is then the block layer's own or, if the scheduler works by flash
-    /// blocks, `block`, the size of one in bytes (Shim et al., TC 2014, section 6.1).
+    /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from a page
+    /// cache; the default limit is then the block layer's own or, if the scheduler works on whole flash blocks,
+    /// `block`, the size of one in bytes (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
         let auto = block.unwrap_or(MERGE_LIMIT);

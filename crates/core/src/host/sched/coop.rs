@@ -21,7 +21,7 @@ pub(super) const DOC: &str =
     "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
 pub type Keys = ();
 
-/// COOP.
+/// The scheduler `coop`: block issues, preceded by those that [`Preferential`] adds.
 pub(super) type Coop = ByBlocks<Preferential>;
 
 /// Lets the blocks that the writes would cause the FTL to merge go first.
@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Fig. 6 (five-page blocks): Block0 is the victim. The query, for Page1 and two pages, returns Block1
-    /// and Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0, only the write-back pages go.
+    /// Fig. 6 (five-page blocks): Block0 is the victim. The query for two pages from Page1 on returns Block1 and
+    /// Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0, only the write-back pages go.
     #[test]
     fn figure_6() {
         let queue = [(Op::Write, 1, 2), (Op::Write, 6, 1), (Op::Read, 3, 1), (Op::Write, 12, 1)];

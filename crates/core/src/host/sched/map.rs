@@ -9,5 +9,5 @@ pub(super) const NAME: &str = "map";
 pub(super) const DOC: &str = "hp for hits, rb for misses (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// MAP.
+/// The scheduler `map`: hits first, then misses in the order of RB.
 pub(super) type Map = HitsOver<Rb>;

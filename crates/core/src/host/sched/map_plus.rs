@@ -19,7 +19,7 @@ pub(super) const NAME: &str = "map+";
 pub(super) const DOC: &str = "map with the densest batch first (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// MAP+.
+/// The scheduler `map+`: hits first, then the densest batch of misses.
 pub(super) type MapPlus = HitsOver<Densest>;
 
 /// A batch's density when it last changed; greater is denser or, at equal density, older.
