@@ -44,8 +44,8 @@ enum Next {
     Trim(u32),
 }
 
-/// Returns programs per host write to the filled device. The measurement covers 8 times as many requests as the user
-/// has pages, after 12 times as many to warm up.
+/// Returns programs per host write to the filled device. The measurement covers 8 times as many writes as the user has
+/// pages, after 12 times as many to warm up.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
