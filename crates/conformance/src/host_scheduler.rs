@@ -79,7 +79,7 @@ pub fn host_scheduler(name: &str) {
 /// A scheduler at work.
 struct Run {
     scheduler: Sched,
-    /// Whether requests leave by deadline.
+    /// Whether requests leave when their deadline has passed.
     expires: bool,
     pool: Pool,
     waiting: BTreeSet<u32>,

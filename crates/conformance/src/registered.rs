@@ -91,7 +91,7 @@ pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())
 }
 
-/// Makes a policy choose the victims among all blocks.
+/// Makes this policy choose the victims among data blocks and among translation blocks.
 pub fn set_gc(settings: &mut Settings, gc: &str) {
     (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), gc.into());
 }

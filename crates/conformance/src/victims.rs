@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::stack::settings;
 
-/// The blocks among which [`victims`] lets a policy choose: two LUNs.
+/// The blocks of two LUNs, among which [`victims`] lets a policy choose.
 pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
 
 /// What is known about a closed block.

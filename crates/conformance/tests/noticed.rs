@@ -11,7 +11,7 @@ use ftlab_core::request::{Pool, Queue};
 #[derive(Debug)]
 struct Fifo {
     queue: Queue,
-    /// Whether a request that leaves by deadline stays in the queue.
+    /// Whether a request that leaves because of its deadline stays in the queue.
     keeps: bool,
     /// Whether every other choice is empty.
     rests: bool,

@@ -163,7 +163,7 @@ pub struct HostSide {
     pub queued: bool,
     /// Whether it was dispatched ahead of others by choice.
     pub prioritized: bool,
-    /// Whether it was dispatched by deadline.
+    /// Whether it was dispatched because its deadline had passed.
     pub expired: bool,
     /// Whether it is the first of a batch: the device prefetches for it and for the requests linked behind it.
     pub prefetch: bool,
@@ -202,7 +202,7 @@ pub struct Request {
     pub size: u64,
     /// Operation.
     pub op: Op,
-    /// Logical pages (none for a flush, nor for a trim that covers no page whole).
+    /// Logical pages (none for a flush, nor for a trim that covers no whole page).
     pub pages: Pages,
     /// What else the host tells the device.
     pub mark: Mark,
@@ -358,8 +358,8 @@ impl<const KIND: usize> Links<KIND> {
         Some(id)
     }
 
-    /// Checks the links in both directions, and the order of arrival; `of` must hold for each request.
-    /// Returns the length.
+    /// Checks the links in both directions, and the order of arrival; `of` must return true for each request. Returns
+    /// the length.
     pub(crate) fn verify(&self, pool: &Pool, of: impl Fn(&Request) -> bool) -> Result<u32, String> {
         let (mut id, mut before, mut count) = (self.head, NONE, 0);
         while id != NONE && count <= self.len {

@@ -548,7 +548,7 @@ fn a_read_waits_for_the_unbound_write_of_its_page() {
         // goes to chip 1 at the same time.
         let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(100 * US, write(2))];
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, 2 * PROGRAM]);
-        // A read of a page that is bound waits for no other page: LPN 3 waits for a die when LPN 0 is read.
+        // A read of a page that is bound waits for no other page: LPN 3 still waits for a die when LPN 0 is read.
         let asks = [busy[0], busy[1], write(3), at(100 * US, read(0)), at(100 * US, read(3))];
         let read_at = PROGRAM + READ;
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, read_at, 2 * PROGRAM + READ]);

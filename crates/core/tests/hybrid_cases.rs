@@ -160,7 +160,7 @@ fn what_fast_takes_for_sequential() {
     assert_eq!(driver.merges(), [NONE; 5]);
 }
 
-/// A victim's block that owns the SW log block is merged with it: partially, or fully if a page of it
+/// A victim's block that owns the SW log block is merged with it: partially, or fully if one of the log block's pages
 /// has been superseded.
 #[test]
 fn a_victim_that_owns_the_sequential_block() {

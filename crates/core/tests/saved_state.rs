@@ -1,4 +1,4 @@
-//! Saved states: a run from one equals the run that preconditions itself, and nothing else is accepted.
+//! Saved states: a run from a saved state equals the run that preconditions itself, and nothing else is accepted.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]

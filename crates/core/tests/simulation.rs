@@ -25,7 +25,7 @@ use proptest::prelude::*;
 
 const PAGE: u64 = 512;
 
-/// Stores rows and answers.
+/// Stores every completion and every answer.
 #[derive(Default)]
 struct Both {
     rows: Vec<Completion>,

@@ -103,7 +103,7 @@ fn the_cache_is_counted_in_bytes_of_nodes_and_entries() {
     one.read(0, 1);
     one.read(8, 1);
     assert_eq!(one.cached(), [8]);
-    // 8 + 4 x 6 B, or two nodes with an entry each.
+    // 32 B hold one node with four entries (8 + 4 x 6 B), or two nodes with an entry each.
     let mut four = Device::new(&small(Some(32)));
     four.read(0, 4);
     assert_eq!((four.ftl.cache_capacity(), four.cached()), (Some(4), vec![0, 1, 2, 3]));

@@ -10,7 +10,7 @@ pub struct Unit {
     pub counted: &'static str,
     /// Accepted names, each with the number of steps in one such unit, smallest first.
     pub names: &'static [(&'static str, u64)],
-    /// Ambiguous names that people write, with the two meanings.
+    /// Ambiguous names that people write, with their two meanings.
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
     /// Units that a message suggests for a number without one: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],

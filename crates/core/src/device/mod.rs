@@ -30,7 +30,7 @@ pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
 
-/// The device.
+/// The device: its queue, its chips and buses, and what records its requests.
 #[derive(Debug)]
 pub struct Device {
     depth: u32,

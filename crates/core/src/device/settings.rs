@@ -65,7 +65,7 @@ pub enum PreconditionKind {
     Mapped,
     /// Every logical page was written once, in order.
     Fill,
-    /// Filled twice, then overwritten until write amplification is steady.
+    /// Twice the user capacity was written, then more until write amplification was steady.
     Steady,
     /// A share of the user capacity, ppm, was written at random, with replacement.
     Random(u64),

@@ -143,11 +143,11 @@ impl Blocks {
 
 /// What a scheduler that works on whole flash blocks can reach while it chooses.
 pub struct Surroundings<'a, A, D> {
-    /// What the host keeps.
+    /// What the host keeps for the scheduler.
     pub blocks: &'a mut Blocks,
     /// The page cache, if there is one.
     pub arrivals: &'a mut A,
-    /// The device's side.
+    /// The device, as the host sees it.
     pub device: &'a D,
     /// All pending requests; a request that joins becomes one of them at once.
     pub ages: &'a mut Ages,

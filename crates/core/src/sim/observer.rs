@@ -27,7 +27,7 @@ pub struct Completion {
     pub mapping_misses: u32,
     /// Whether it was dispatched ahead of others by choice (see the scheduler).
     pub prioritized: bool,
-    /// Whether it was dispatched by deadline.
+    /// Whether it was dispatched because its deadline had passed.
     pub expired: bool,
     /// Number of its batch, from 1; 0: none. Batches are the device's if its scheduler makes any, else the host's.
     pub batch: u64,

@@ -142,7 +142,7 @@ impl Simulation<'_> {
     /// to be in check mode and `ftl.power_safe`, and begins with everything on flash.
     ///
     /// # Errors
-    /// [`RunError::Power`] if the FTL cannot.
+    /// [`RunError::Power`] if the FTL cannot lose its power.
     pub fn allow_cuts(&mut self) -> Result<(), RunError> {
         if self.check.is_none() || !self.settings.ftl.power_safe {
             let why =

@@ -170,7 +170,7 @@ impl StackDistances {
             }
         }
         self.used = used as u32;
-        // A node of the tree covers as many slots as the lowest bit of its number.
+        // The lowest set bit of a node's number is the number of slots that the node covers.
         for node in 1..self.tree.len() {
             let from = node & (node - 1);
             self.tree[node] = (node.min(used).saturating_sub(from)) as u32;

@@ -47,7 +47,7 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
     )
 }
 
-/// Returns a geometry, from roomy down to the smallest accepted number of blocks, and a policy.
+/// Draws a geometry, from roomy down to the smallest accepted number of blocks, and policies.
 pub fn device() -> impl Strategy<Value = Settings> {
     let policy = (
         [prop::sample::select(victim_policies()), prop::sample::select(victim_policies())],

@@ -37,7 +37,7 @@ struct Chip {
     limit: usize,
 }
 
-/// The model.
+/// The model of BAST or FAST.
 pub struct Model {
     fast: bool,
     block_pages: u32,
@@ -270,8 +270,8 @@ impl Model {
         self.chips[chip].random.last_mut().unwrap().push(Some(page));
     }
 
-    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log block if
-    /// the request begins another.
+    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log block if the
+    /// request begins another one.
     fn begins_sequential(&mut self, first: u32) -> bool {
         let (block, offset) = (first / self.block_pages, first % self.block_pages);
         let chip = self.chip(block);

@@ -12,8 +12,8 @@
 //! stretch of time whatever its parts are; consecutive steps on a die then become one step ([`Array::folds`],
 //! [`crate::flash::Work::fold`]).
 //!
-//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs to a die, [`overlap`]
-//! decides what a die takes next.
+//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs per die, [`overlap`] decides
+//! what a die takes next.
 
 mod bus;
 mod choice;

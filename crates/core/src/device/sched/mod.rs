@@ -32,7 +32,7 @@ use crate::util::Stat;
 /// What a scheduler needs of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders requests by the chips that eq. (1) of VIOS gives, and so needs static allocation.
+    /// Whether it orders requests by the chips given by eq. (1) of VIOS, and so needs static allocation.
     pub chips: bool,
     /// Whether it hurries writes that others wait for; if so, blocks are chosen by speed, unless `ftl.placement` says
     /// otherwise.

@@ -121,7 +121,7 @@ mod tests {
         (sched, pool)
     }
 
-    /// Returns the pages of the next choice, with the begin and end of preferential block issues.
+    /// Returns the pages of the next choice, and whether each request begins or ends a preferential block issue.
     fn chosen(sched: &mut Sched, pool: &mut Pool, around: &mut Figure) -> Vec<(u32, u32, bool, bool)> {
         let show = |id: u32, pool: &Pool| {
             let Request { pages, mark, .. } = pool[id];

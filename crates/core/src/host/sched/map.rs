@@ -1,4 +1,4 @@
-//! MAP: mapping-cache-aware scheduling, HP for hits over RB for misses.
+//! MAP: mapping-cache-aware scheduling, which combines HP for the hits with RB for the misses.
 //!
 //! Source: Ji et al., TCAD 2018, section V-B and Algorithm 1.
 

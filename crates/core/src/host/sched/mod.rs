@@ -54,7 +54,7 @@ pub struct Needs {
     pub hits: bool,
     /// Whether it looks at `HostSide::translation_page`; if so, the host finds that page.
     pub translation_pages: bool,
-    /// Whether requests that have waited for `host.deadline` are dispatched before any choice.
+    /// Whether requests that have waited as long as `host.deadline` are dispatched before any choice.
     pub deadline: bool,
     /// Whether it works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,
@@ -108,7 +108,7 @@ dispatch! {
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
     /// Removes and returns what is to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
-    /// Removes a request that is dispatched by deadline; only called if [`Needs::deadline`] is set.
+    /// Removes a request that is dispatched because its deadline has passed; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
