@@ -38,7 +38,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Returns the closed blocks of a LUN, by number.
+    /// Returns the closed blocks of a LUN, in the order of their numbers.
     pub fn of(&self, lun: u32) -> impl Iterator<Item = (u32, Known)> {
         let blocks = lun * SPACE.blocks_per_lun..(lun + 1) * SPACE.blocks_per_lun;
         self.blocks.range(blocks).map(|(&block, &known)| (block, known))

@@ -20,7 +20,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes a clock for `resources` resources, none due.
+    /// Makes a clock for `resources` resources, none of which is due.
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
         // Room for twice as many, so that the due times need to be moved to the front only now and then.

@@ -102,7 +102,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let part = Record { size: 512, ..pages(PROGRAM, Op::Write, 4096, 2, 1) };
     let trace = vec![write(2), write(0), part];
     assert_eq!(completions(&two, trace), [PROGRAM, PROGRAM, PROGRAM + READ + PROGRAM]);
-    // Four logical pages to a NAND page: the first needs a free chip, those that fill its buffer do not.
+    // Four logical pages to a NAND page: the first needs a free chip, the others, which fill its buffer, do not.
     let mut four = two.clone();
     four.flash.page_bytes = 16_384;
     let both = vec![pages(0, Op::Write, 4096, 0, 8)];

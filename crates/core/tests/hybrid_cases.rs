@@ -83,8 +83,8 @@ fn figure_4_with_cooperative_merges() {
     driver.verify_times();
 }
 
-/// Reference figures: a switch merge copies nothing and erases once; a partial one copies b - n pages and
-/// erases once; a full one copies at most b pages and erases twice.
+/// Reference figures: a switch merge copies nothing and erases once; a partial merge copies b - n pages and erases
+/// once; a full merge copies at most b pages and erases twice.
 #[test]
 fn what_merges_cost_in_bast() {
     let mut driver = laid("bast", 1);
@@ -271,7 +271,8 @@ fn query_of_fast() {
     assert_eq!(driver.query(77, 2), []);
 }
 
-/// Block issues for the victim's blocks leave nothing to merge when it is reclaimed, and give back its log block.
+/// Block issues for the victim's blocks leave nothing to merge when the victim is reclaimed, and give back its log
+/// block.
 #[test]
 fn cooperative_merges_clear_a_victim() {
     let mut driver = laid("fast", 2);

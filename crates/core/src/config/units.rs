@@ -1,6 +1,6 @@
 //! Quantities as people write them: "16KiB", "1.5ms", "4.98%".
 //!
-//! Parsing is exact (decimals are never rounded) and never overflows; printing gives a text that parses to
+//! Parsing is exact (decimals are never rounded) and never overflows; printing produces a text that parses to
 //! the same number.
 
 /// A family of units: the size of one step of the stored integer, and the accepted names.

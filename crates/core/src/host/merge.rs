@@ -23,14 +23,14 @@ const MERGE_LIMIT: u64 = 512 << 10;
 pub struct Merging {
     limit: u64,
     boundary: Option<u64>,
-    /// Size of a flash block, bytes, if merged writes do not cross the end of one.
+    /// Size of a flash block, bytes, if merged writes must not cross the end of a block.
     block: Option<u64>,
     paging: Paging,
     /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
     /// of the maps, which are only used for lookups.
     starts: HashMap<(u8, u64), u32>,
     ends: HashMap<(u8, u64), u32>,
-    /// Requests that joined another.
+    /// Number of requests that joined another.
     pub merged: u64,
 }
 

@@ -23,7 +23,7 @@ use crate::util::stream;
 
 pub use super::operations::Cut;
 
-/// What survives a cut, and what is known about the operations since the last one.
+/// What survives a cut, and what is known about the operations since the last cut.
 pub struct Power {
     /// The flash.
     pub media: Media,

@@ -18,9 +18,9 @@ use crate::workload::Op;
 #[derive(Clone, Copy, Debug)]
 struct Page {
     request: u32,
-    /// Its index in the request.
+    /// The page's index in the request.
     at: u32,
-    /// Its neighbours in its list.
+    /// The page's neighbours in its list.
     order: Neighbours,
     /// The pages that wait for this one.
     readers: Chain,

@@ -74,7 +74,7 @@ mod tests {
     use crate::request::{Pool, Request};
     use crate::workload::Op;
 
-    /// An FTL that gives prepared answers, below a page cache with these dirty pages.
+    /// An FTL that returns prepared answers, below a page cache with these dirty pages.
     struct Figure {
         answer: Vec<u32>,
         dirty: Vec<u32>,
