@@ -1,8 +1,8 @@
 //! Closed forms of write amplification, which the simulator is tested against.
 //!
-//! Everywhere `a` is the ratio of physical to logical pages, `b` pages per block, and the result is programs per host
-//! write in the steady state of uniform random writes, for many blocks. For a device with reserve and frontier take
-//! `a` from [`effective_ratio`], or use [`shared_frontier`].
+//! Everywhere `a` is the ratio of physical to logical pages, `b` is the number of pages per block, and the result is
+//! the number of programs per host write in the steady state of uniform random writes, for many blocks. For a device
+//! with a reserve and a frontier, take `a` from [`effective_ratio`], or use [`shared_frontier`].
 //!
 //! Sources: Bux and Iliadis 2010 (greedy); Desnoyers, SYSTOR 2012, and Xiang and Kurkoski 2012
 //! (FIFO); Van Houdt, SIGMETRICS 2013 (d-choices).

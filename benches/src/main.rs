@@ -24,7 +24,7 @@ use ftlab_core::settings::Settings;
 use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
-/// A case: name, what it measures, and its keys over the preset map-plus.
+/// A case: its name, what it measures, and the keys that it sets on top of the preset map-plus.
 struct Case {
     name: &'static str,
     doc: &'static str,

@@ -107,7 +107,7 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// The stream of requests: numbers by xorshift; pages in use come first in `pages`.
+/// The stream of requests: random numbers come from xorshift; pages in use come first in `pages`.
 struct Host {
     state: u64,
     pages: Vec<u32>,

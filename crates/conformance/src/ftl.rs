@@ -151,7 +151,7 @@ impl<F: FlashTranslation> Suite<F> {
         settings
     }
 
-    /// A page with data that is covered in part is read before it is written if `ftl.partial_write` says so;
+    /// A page that has data and is covered only in part is read before it is written, if `ftl.partial_write` says so;
     /// no other page is.
     fn reads_what_is_covered_in_part(kind: &str) {
         let host_reads = |work: &Work| work.counts().reads[Cause::Host];

@@ -17,9 +17,9 @@ use crate::stack::{bursts, every_request_completes_once, small};
 const BLOCK: u32 = 8;
 const TRANSLATION_PAGE: u32 = 16;
 
-/// Tests a registered scheduler, alone and above every FTL: every request leaves exactly once, by choice or
-/// by deadline; the scheduler never rests while one waits; its counts agree with the requests; and a second
-/// run chooses the same order.
+/// Tests a registered scheduler, alone and above every FTL: every request leaves exactly once, by choice or by
+/// deadline; the scheduler never rests while a request waits; its counts agree with the requests; and a second run
+/// chooses the same order.
 ///
 /// ```
 /// use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
@@ -60,7 +60,7 @@ pub fn host_scheduler(name: &str) {
         let left = Run::of(name, seed);
         assert_eq!(left, Run::of(name, seed), "seed {seed}: other choices for the same requests");
     }
-    // Schedulers that work by flash blocks cut requests, which then complete in parts.
+    // Schedulers that work on whole flash blocks cut requests, which then complete in parts.
     if sched::needs(name).blocks {
         return;
     }
@@ -79,7 +79,7 @@ pub fn host_scheduler(name: &str) {
 /// A scheduler at work.
 struct Run {
     scheduler: Sched,
-    /// Whether requests leave by deadline.
+    /// Whether requests leave when their deadline has passed.
     expires: bool,
     pool: Pool,
     waiting: BTreeSet<u32>,

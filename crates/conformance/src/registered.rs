@@ -11,8 +11,8 @@ fn names(choices: Vec<Choice>) -> Vec<&'static str> {
     choices.iter().map(|choice| choice.name).collect()
 }
 
-/// Chooses an FTL by the name that tests use: the name in the registry, or, for one that can flush its
-/// mappings by amount and is told not to, `base-` and that name.
+/// Chooses an FTL by the name that tests use: the name in the registry or, for an FTL that could flush its mappings by
+/// amount but is told not to, `base-` followed by that name.
 pub fn set_ftl(settings: &mut Settings, kind: &str) {
     settings.ftl.kind = kind.trim_start_matches("base-").into();
     settings.ftl.flush_bytes = (kind.starts_with("base-") || gathers(settings)).then_some(64 << 10);
@@ -68,15 +68,15 @@ pub fn by_amount() -> Vec<&'static str> {
     })
 }
 
-/// Returns FTLs that map pages; those that can flush by amount but need not appear also as `base-` with their
-/// name.
+/// Returns FTLs that map pages; those that can flush by amount, but need not, also appear under `base-` followed by
+/// their name.
 pub fn page_mapped_both_ways() -> Vec<&'static str> {
     let by_amount = by_amount().into_iter().filter(|kind| !gathers(&with_ftl(kind)));
     let base = by_amount.map(|kind| &*format!("base-{kind}").leak());
     page_mapped().into_iter().chain(base).collect()
 }
 
-/// Returns host schedulers that work by flash blocks, or those that do not.
+/// Returns host schedulers that work on whole flash blocks, or those that do not.
 pub fn schedulers(by_blocks: bool) -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).blocks == by_blocks).collect()
 }
@@ -91,7 +91,7 @@ pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())
 }
 
-/// Makes a policy choose the victims among all blocks.
+/// Makes this policy choose the victims among data blocks and among translation blocks.
 pub fn set_gc(settings: &mut Settings, gc: &str) {
     (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), gc.into());
 }

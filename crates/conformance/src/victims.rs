@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::stack::settings;
 
-/// The blocks among which [`victims`] lets a policy choose: two LUNs.
+/// The blocks of two LUNs, among which [`victims`] lets a policy choose.
 pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
 
 /// What is known about a closed block.
@@ -38,7 +38,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Returns the closed blocks of a LUN, by number.
+    /// Returns the closed blocks of a LUN, in the order of their numbers.
     pub fn of(&self, lun: u32) -> impl Iterator<Item = (u32, Known)> {
         let blocks = lun * SPACE.blocks_per_lun..(lun + 1) * SPACE.blocks_per_lun;
         self.blocks.range(blocks).map(|(&block, &known)| (block, known))
@@ -54,7 +54,7 @@ impl Model {
         self.erases.get(&block).copied().unwrap_or(0)
     }
 
-    /// Returns the block of a LUN whose turn it is, for policies that go by number.
+    /// Returns the block of a LUN whose turn it is, for policies that take blocks in the order of their numbers.
     pub fn due(&self, lun: u32) -> Option<u32> {
         self.due[lun as usize]
     }
@@ -128,7 +128,7 @@ pub fn victims(name: &str) {
     victims_judged(name, &settings(), |_, _, _| ());
 }
 
-/// Does the same with these keys of the policies; `judge` also sees each victim, with what is known about the
+/// Does the same with the policies' keys in `settings`; `judge` also sees each victim, with what is known about the
 /// blocks.
 ///
 /// # Panics
@@ -245,8 +245,8 @@ impl Run {
         }
     }
 
-    /// Checks that a policy gets to the one block that gains something: a victim without gain is rewritten
-    /// completely, into another block.
+    /// Checks that a policy finally chooses the one block whose collection gains something, while each victim without
+    /// gain is rewritten completely, into another block.
     fn comes_to_a_gainful_block(&mut self) {
         let blocks: Vec<u32> = self.model.of(0).map(|(block, _)| block).collect();
         blocks.into_iter().for_each(|block| self.remove(block));

@@ -138,7 +138,7 @@ fn copy_crate(root: &Path, copied: &Path, folder: &str) {
     fs::write(copied.join(folder).join("Cargo.toml"), format!("{before}{rest}")).unwrap();
 }
 
-/// Does what the page says: its Rust is a new file or, where the file exists, the first line of its registry.
+/// Does what the page says: its Rust code is a new file or, where the file exists, the first line of its registry.
 fn follow(page: &str, copied: &Path) -> Vec<String> {
     let mut done = Vec::new();
     let mut rest = page;

@@ -7,11 +7,11 @@ use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
 use ftlab_core::host::sched::{self, Around, Decision, Keys, Needs, Scheduler};
 use ftlab_core::request::{Pool, Queue};
 
-/// Arrival order, with a fault.
+/// A scheduler in order of arrival, with a fault.
 #[derive(Debug)]
 struct Fifo {
     queue: Queue,
-    /// Whether a request that leaves by deadline stays in the queue.
+    /// Whether a request that leaves because of its deadline stays in the queue.
     keeps: bool,
     /// Whether every other choice is empty.
     rests: bool,
@@ -48,7 +48,7 @@ impl Scheduler for Fifo {
     }
 }
 
-/// Tests it under this name.
+/// Registers the scheduler under this name and tests it.
 fn fifo(name: &str, keeps: bool, rests: bool) {
     let make = move |keys: &Keys, pages| Fifo { keeps, rests, ..Fifo::new(keys, pages) };
     sched::register_made(name, Fifo::NEEDS, move |keys, pages| Box::new(make(keys, pages)));
@@ -108,7 +108,7 @@ impl Victims for Lowest {
     }
 }
 
-/// Tests it under this name.
+/// Registers the victim policy under this name and tests it.
 fn lowest(name: &str, gainful: bool, keeps: bool) {
     let make = move |_: &Own, _, _| Lowest { closed: Vec::new(), gainful, keeps };
     gc::register_made(name, move |keys, space, rng| Box::new(make(keys, space, rng)));
@@ -132,7 +132,7 @@ fn a_block_that_stays() {
     lowest("keeps", true, true);
 }
 
-/// New versions in turn to two fronts, copies to a third.
+/// Sends new versions to two fronts in turn, and copies to a third.
 #[derive(Clone, Debug)]
 struct Turns {
     writes: u64,
@@ -140,7 +140,7 @@ struct Turns {
     beyond: bool,
     /// Whether it forgets whose turn it is when the device is saved.
     forgets: bool,
-    /// It has more fronts for a real space than it says it has without one.
+    /// Number of fronts that it has for a real space, beyond those that it declares without one.
     grows: Option<u32>,
 }
 
@@ -171,7 +171,7 @@ impl Placement for Turns {
     }
 }
 
-/// Tests it under this name.
+/// Registers the placement under this name and tests it.
 fn turns(name: &str, beyond: bool, forgets: bool, grows: bool) {
     placement::register_made(name, Turns::NEEDS, move |keys, space| {
         let turns = Turns::new(keys, space);

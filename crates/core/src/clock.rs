@@ -13,15 +13,14 @@ const STEPS: usize = 12;
 /// LUNs that devices have a sorted array needs fewer operations than a heap or a tree.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// The due times, sorted, from `first` to `end` (excluded): each has the time in its upper half, the resource in
-    /// its lower half.
+    /// The due times, sorted, in `first..end`: each has the time in its upper half and the resource in its lower half.
     due: Vec<u128>,
     first: usize,
     end: usize,
 }
 
 impl Clock {
-    /// Makes a clock for `resources` resources, none due.
+    /// Makes a clock for `resources` resources, none of which is due.
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
         // Room for twice as many, so that the due times need to be moved to the front only now and then.

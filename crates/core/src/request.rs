@@ -1,4 +1,4 @@
-//! Requests on their way through the stack: one slab, ids instead of pointers.
+//! Requests on their way through the stack: all in one slab, and referred to by ids instead of pointers.
 
 use crate::util::{NONE, Slab};
 use crate::workload::Op;
@@ -24,7 +24,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the LUNs, of `chips` in all, in page order.
+    /// Returns the LUNs in page order, for a device of `chips` LUNs in all.
     #[inline]
     pub fn members(self, chips: u32) -> impl Iterator<Item = u32> {
         (0..self.width).map(move |at| self.member(at, chips))
@@ -75,15 +75,15 @@ impl Pages {
     }
 }
 
-/// What the host tells the device about a request besides its pages. Schedulers that do not work by flash
-/// blocks set only `fua`.
+/// What the host tells the device about a request besides its pages. Schedulers that do not work on whole flash blocks
+/// set only `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Part of a cooperative block issue: announced by COOP_Query, so nothing has to be guessed.
     pub coop: bool,
-    /// COOP_Issue of the logical block of its first page precedes it.
+    /// COOP_Issue for the logical block of the request's first page precedes the request.
     pub begin: bool,
-    /// COOP_Complete of that logical block follows it.
+    /// COOP_Complete for that logical block follows the request.
     pub end: bool,
     /// Padding: pages are read, or written back unchanged, to make a block whole.
     pub pad: bool,
@@ -103,8 +103,8 @@ impl Mark {
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
-    /// The exponent of the page size, if that is a power of two, or [`NONE`]: a division takes longer than
-    /// everything else on arrival.
+    /// The exponent of the page size if that is a power of two, else [`NONE`]. With it no division is needed, which
+    /// would take longer than everything else on arrival.
     shift: u32,
 }
 
@@ -163,17 +163,18 @@ pub struct HostSide {
     pub queued: bool,
     /// Whether it was dispatched ahead of others by choice.
     pub prioritized: bool,
-    /// Whether it was dispatched by deadline.
+    /// Whether it was dispatched because its deadline had passed.
     pub expired: bool,
-    /// Whether it is the first of a batch: the device prefetches for it and for those linked behind it.
+    /// Whether it is the first of a batch: the device prefetches for it and for the requests linked behind it.
     pub prefetch: bool,
     /// Number of its batch in the host's scheduler, from 1; 0: none.
     pub batch: u64,
     /// Where the scheduler stores that batch.
     pub batch_slot: u32,
-    /// If the host has cut a request: the whole one, stored in itself and in each of its parts; else [`NONE`].
+    /// If the host has cut a request: the id of the whole one, stored in itself and in each of its parts; else
+    /// [`NONE`].
     pub whole: u32,
-    /// Parts that have not completed, if the host has cut this request.
+    /// Number of this request's parts that have not completed, if the host has cut it.
     pub parts: u32,
 }
 
@@ -201,7 +202,7 @@ pub struct Request {
     pub size: u64,
     /// Operation.
     pub op: Op,
-    /// Logical pages (none for a flush, nor for a trim that covers no page whole).
+    /// Logical pages (none for a flush, nor for a trim that covers no whole page).
     pub pages: Pages,
     /// What else the host tells the device.
     pub mark: Mark,
@@ -211,8 +212,8 @@ pub struct Request {
     pub failed: bool,
     /// The device's own task that issued it, by number ([`crate::device::own`]); 0: it came from the host.
     pub task: u8,
-    /// For the feed of the host: of a replayed request, how many others became part of it; of one from the
-    /// file host, its first block I/O; of a submitted one, its last submission.
+    /// What it means depends on the feed of the host: for a replayed request, the number of others that became part of
+    /// it; for one from the file host, its first block I/O; for a submitted one, its last submission.
     pub tag: u32,
     /// The host's part.
     pub host: HostSide,
@@ -239,13 +240,13 @@ impl Pool {
 }
 
 impl Request {
-    /// Returns the half it belongs to.
+    /// Returns the half that the request belongs to.
     #[inline]
     pub fn half(&self) -> Half {
         if self.op == Op::Read { Half::Read } else { Half::Write }
     }
 
-    /// Makes a request as it arrives, in no queue.
+    /// Makes a request that has just arrived and is in no queue.
     #[inline(always)] // so that it is built in place
     pub fn new(id: u64, arrival_ns: u64, op: Op, offset: u64, size: u64, pages: Pages) -> Request {
         Request {
@@ -293,7 +294,7 @@ const AGE: usize = 1;
 
 /// The queue that a request is in for its scheduler.
 pub type Queue = Links<QUEUE>;
-/// A queue in order of arrival: of all pending requests, then of all that wait in the device.
+/// A queue in order of arrival, either of all pending requests or of all requests that wait in the device.
 pub type Ages = Links<AGE>;
 
 /// A first-in first-out queue linked through the requests of a [`Pool`].
@@ -357,8 +358,8 @@ impl<const KIND: usize> Links<KIND> {
         Some(id)
     }
 
-    /// Checks the links in both directions, and the order of arrival; `of` must hold for each request.
-    /// Returns the length.
+    /// Checks the links in both directions, and the order of arrival; `of` must return true for each request. Returns
+    /// the length.
     pub(crate) fn verify(&self, pool: &Pool, of: impl Fn(&Request) -> bool) -> Result<u32, String> {
         let (mut id, mut before, mut count) = (self.head, NONE, 0);
         while id != NONE && count <= self.len {

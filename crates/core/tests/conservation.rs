@@ -1,6 +1,6 @@
-//! No mapping operation is charged twice or not at all: the flash operations of every request, by cause, are
-//! those that a plain recomputation demands from what is observed (where each LPN's data is after each
-//! request, and which pages of data were programmed).
+//! No mapping operation is charged twice or not at all: the flash operations of every request, by cause, are those that
+//! a plain recomputation demands, given what is observed (where each LPN's data is after each request, and which pages
+//! of data were programmed).
 
 use ftlab_conformance as common;
 
@@ -27,8 +27,8 @@ struct Charged {
     gc_map_erases: u64,
 }
 
-/// Returns the operations of the last request, and the pages of data it programmed: user data, and moved
-/// pages.
+/// Returns the mapping operations of the last request, and the number of pages that it programmed with user data and
+/// with moved data.
 fn charged(work: &Work) -> (Charged, u64, u64) {
     let of = |operation, cause| {
         work.labels().iter().filter(|l| l.operation == operation && l.cause == cause).count() as u64
@@ -104,7 +104,7 @@ struct Blocks {
     blocks: BTreeMap<u64, Vec<Option<u32>>>,
     /// The newest place of each owner.
     newest: HashMap<u32, (u64, usize)>,
-    /// Valid slots of each block, and when it reached that number.
+    /// Number of valid slots of each block, and when the block reached that number.
     valid: HashMap<u64, (usize, u64)>,
     open: u64,
     next: u64,
@@ -244,7 +244,7 @@ impl Blocks {
     }
 }
 
-/// What an FTL that flushes by amount has to charge.
+/// What has to be charged by an FTL that flushes its mappings after a given amount of data.
 struct ByAmount {
     entries: u32,
     slots_per_page: u32,
@@ -354,7 +354,7 @@ fn device(unit: u32, channels: u32, slots: u32) -> Settings {
     settings.flash.blocks_per_plane = 48 / channels;
     settings.ftl.over_provisioning_ppm = 500_000;
     settings.ftl.flush_bytes = Some(u64::from(5 * settings.flash.page_bytes));
-    // As few as possible, so that collected blocks are not empty.
+    // As few translation blocks as possible, so that collected blocks are not empty.
     settings.ftl.translation_blocks = (1..48).find(|&blocks| {
         settings.ftl.translation_blocks = Some(blocks);
         ftlab_core::ftl::check(&settings).is_ok()
@@ -427,7 +427,7 @@ fn flushing_by_amount_charges_what_a_plain_recomputation_demands() {
 struct ByEviction {
     entries: u32,
     capacity: usize,
-    /// The entries, least recent first, each with whether flash lacks it.
+    /// The entries, least recent first; true marks an entry that is not yet on flash.
     cache: Vec<(u32, bool)>,
 }
 

@@ -1,5 +1,5 @@
-//! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries through the view, and begin
-//! and end of a block issue with the requests.
+//! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries go through the view, and the begin and
+//! end of a block issue travel with the requests.
 
 use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]

@@ -43,9 +43,9 @@ fn page_buffers_lose_only_what_no_flush_covers() {
     }
 }
 
-/// Idle chips collect garbage, a page or two at a time. This found: a collection that ended a victim with
-/// nothing left to copy padded the host's page buffer without programming it; one that did copy counted one page too
-/// few; and recovery undid only the collection of the log that was programmed last, although the other log's
+/// Idle chips collect garbage, a page or two at a time. This test found three faults: a collection that ended a victim
+/// with nothing left to copy padded the host's page buffer without programming it; one that did copy counted one page
+/// too few; and recovery undid only the collection of the log that was programmed last, although the other log's
 /// collection had been cut as well.
 #[test]
 fn garbage_collected_in_the_background() {
@@ -160,8 +160,8 @@ fn broken_recovery_is_noticed() {
     }
 }
 
-/// A write with FUA is durable once it has completed, without a flush. If logical pages are as large as NAND
-/// pages this is true of every write, so only smaller ones reveal a device that ignores FUA.
+/// A write with FUA is durable once it has completed, without a flush. If logical pages are as large as NAND pages this
+/// is true of every write, so only smaller logical pages reveal a device that ignores FUA.
 #[test]
 fn fua_that_does_nothing_is_noticed() {
     for kind in page_mapped_both_ways() {
@@ -237,7 +237,7 @@ fn found_before() {
     }
 }
 
-/// Draws how many erases blocks last and how many spare blocks each chip has, or no limit.
+/// Draws the number of erases that a block lasts and the number of spare blocks of each chip, or draws no limit.
 fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
     prop_oneof![Just(None), (5u32..40, 0u32..4).prop_map(Some)]
 }
@@ -311,8 +311,8 @@ impl Placement for Apart {
     }
 }
 
-/// A collection whose copies go to several open blocks, and to one of the reserve, is finished or undone like any
-/// other; so is one in the background.
+/// A collection whose copies go to several open blocks, and to a block of the reserve, is finished or undone like any
+/// other; so is a background collection.
 #[test]
 fn several_open_blocks_of_a_lun() {
     placement::register::<Apart>("apart");

@@ -50,8 +50,8 @@ fn figure_3_batches_and_channel_batches() {
     }
 }
 
-/// Makes a device of one chip with blocks of one page each; from block 1 on, a program takes 180, 210 and 150 us,
-/// then twice a time between 180 and 210 us. Block 0 is the reserve.
+/// Makes a device of one chip with blocks of one page each. A program takes 180, 210 and 150 us in blocks 1, 2 and 3,
+/// and between 180 and 210 us in blocks 4 and 5. Block 0 is the reserve.
 fn figure_4(scheduler: &str) -> Settings {
     let mut settings = device(scheduler, 1, 1);
     settings.flash.blocks_per_plane = 6;
@@ -109,7 +109,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         let done = checked(&settings, vec![write(0), write(1), write(2)]).1;
         assert_eq!(done.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), times, "{placement}");
     }
-    // If it is alone, a write takes the next block in order, or the slowest.
+    // A write that is alone takes the next block in order, or the slowest.
     for (unhurried, ns) in [(Unhurried::InOrder, 180_000), (Unhurried::Slowest, 210_000)] {
         let (_, done) = checked(&with_unhurried(figure_4("vios"), unhurried), vec![write(0)]);
         assert_eq!(done[0].complete_ns, ns, "{unhurried:?}");
@@ -121,16 +121,16 @@ fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
     settings
 }
 
-/// Blocks of two pages; from block 1 on, a program takes 180, 210 and 150 us, then twice a time in between.
+/// Blocks of two pages; programs take 180, 210 and 150 us in blocks 1 to 3, and a time in between in blocks 4 and 5.
 #[test]
 fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
     settings.flash.pages_per_block = 2;
     let write = |time_ns, lpn| pages(time_ns, Op::Write, 4096, lpn, 1);
     let at = |ms| ms * 1_000_000;
-    // Block 1 takes a page of a single write. Of the two writes that come together at 1 ms the first is
-    // hurried: block 3, 150 us; the second goes on with block 1, which is then full. A single later write
-    // takes block 2 twice, then block 3, which is already open, before block 4, which was erased after it.
+    // A single write takes a page of block 1. Of the two writes that come together at 1 ms, the first is hurried and
+    // takes block 3, 150 us; the second goes on with block 1, which is then full. Later single writes take block 2
+    // twice, then block 3, which is already open, before block 4, which was erased after it.
     let alone = [2, 3, 4].map(|ms| write(at(ms), ms));
     let trace: Vec<_> = [write(0, 0), write(at(1), 1), write(at(1), 5)].into_iter().chain(alone).collect();
     let (_, done) = checked(&settings, trace);
@@ -156,7 +156,7 @@ struct Batch {
     waiting: usize,
 }
 
-/// The rules of `device/sched/batches.rs`, with sets.
+/// The rules of `device/sched/batches.rs`, implemented with sets.
 struct Oracle {
     chips: u64,
     channels: u64,
@@ -221,7 +221,7 @@ impl Oracle {
     }
 }
 
-/// Returns batch, channel batch and completion of every request, on chips that serve one page after another.
+/// Returns the batch, channel batch and completion time of every request, on chips that serve one page after another.
 fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
     let (chips, channels) = (u64::from(settings.flash.chips()), u64::from(settings.flash.channels));
     let mut oracle = Oracle {
@@ -373,14 +373,14 @@ fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
     checked(&settings, trace).1.iter().map(|row| row.complete_ns / 1000).collect()
 }
 
-/// Worked out by hand. Chip 0 is busy until 200. The second write waits for chips 0 and 1, the fourth for
-/// chip 0; the third and the fifth find their chips idle.
+/// Worked out by hand. Chip 0 is busy until 200 us. The second write waits for chips 0 and 1, the fourth for chip 0;
+/// the third and the fifth find their chips idle.
 #[test]
 fn three_schedulers_differ_on_what_may_pass_the_oldest() {
     let write = |us, first, count| (us, Op::Write, first, count);
     let trace = [write(0, 0, 1), write(10, 0, 2), write(20, 1, 1), write(30, 0, 1), write(40, 2, 1)];
     let times = |scheduler| completions(scheduler, &trace);
-    // All in order: the second at 200, the others at 400.
+    // All issue in order: the second at 200, the others at 400.
     assert_eq!(times("noop"), [200, 400, 600, 600, 600]);
     // The third and the fifth issue on arrival, so the second issues at 220, and the fourth behind it.
     assert_eq!(times("noop-busy"), [200, 420, 220, 620, 240]);

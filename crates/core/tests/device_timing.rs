@@ -1,5 +1,5 @@
-//! Exact timing of the device: nothing is ready at t - 1, all is ready at t. Reads 35 us, programs 350 us,
-//! erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte.
+//! Exact timing of the device: at t - 1 nothing is ready yet, at t everything is. A read takes 35 us, a program 350 us,
+//! an erasure 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte.
 
 use ftlab_conformance as common;
 
@@ -81,7 +81,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let mut two = device(2, 1, 0);
     two.device.scheduler = "direct".into();
     two.ftl.allocation = Allocation::Dynamic;
-    // LPN 0 and 1 take the chips until 350 us, LPN 2 waits. Two pages of the read are on the chips and go at
+    // LPN 0 and 1 take the chips until 350 us, LPN 2 waits. Two pages of the read are on those chips and are read at
     // 350 us; the read then waits for LPN 2, which is bound at 385 us, and reads it after its program.
     let trace = vec![pages(0, Op::Write, 4096, 0, 3), pages(100_000, Op::Read, 4096, 0, 3)];
     let bound = PROGRAM + READ;
@@ -102,7 +102,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let part = Record { size: 512, ..pages(PROGRAM, Op::Write, 4096, 2, 1) };
     let trace = vec![write(2), write(0), part];
     assert_eq!(completions(&two, trace), [PROGRAM, PROGRAM, PROGRAM + READ + PROGRAM]);
-    // Four logical pages to a NAND page: the first needs a free chip, those that fill its buffer do not.
+    // Four logical pages to a NAND page: the first needs a free chip, the others, which fill its buffer, do not.
     let mut four = two.clone();
     four.flash.page_bytes = 16_384;
     let both = vec![pages(0, Op::Write, 4096, 0, 8)];
@@ -114,7 +114,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
 
 #[test]
 fn the_oldest_request_blocks_those_behind_it() {
-    // Requests of chips {0}, {0}, {1}: the third could run at once, but the second is older.
+    // Requests for chips {0}, {0}, {1}: the third could run at once, but the second is older.
     let two = device(2, 1, 0);
     assert_eq!(completions(&two, vec![read(0), read(2), read(1)]), [READ, 2 * READ, 2 * READ]);
 }
@@ -199,8 +199,8 @@ fn collection_delays_the_write_that_needs_a_block() {
     settings.flash.blocks_per_plane = 4;
     settings.flash.pages_per_block = 4;
     settings.ftl.over_provisioning_ppm = 500_000;
-    // Writing eight user pages in order fills two blocks; LPN 0, 1, 2, 4 again fill the third. The fourth is
-    // the reserve: the next write collects the block in which only LPN 3 is valid.
+    // Writing eight user pages in order fills two blocks; writing LPN 0, 1, 2 and 4 again fills the third. The fourth
+    // is the reserve: the next write collects the block in which only LPN 3 is valid.
     let order = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 4, 0];
     let done = completions(&settings, order.map(write).to_vec());
     assert_eq!(done[11], 12 * PROGRAM);
@@ -222,7 +222,7 @@ fn pages_of_a_batch_start_when_their_mapping_has_arrived() {
     assert_eq!(completions(&settings, vec![pages(0, Op::Read, 4096, 0, 2)]), [2 * READ]);
 }
 
-/// Regression: a request that hit an entry whose translation page was still being read read its data at once.
+/// Regression: a request that hit an entry whose translation page was still being read began to read its data at once.
 #[test]
 fn a_hit_waits_for_the_read_that_brings_its_entry_in() {
     // Translation page 0 is on chip 0; LPN 1 and 2 are on chips 1 and 2.

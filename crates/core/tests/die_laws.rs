@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// Returns settings with two dies of two planes whose mappings are evicted, filled up to the capacity.
+/// Returns settings of a device with two dies of two planes, which evicts mappings and is filled up to its capacity.
 fn filled(blocks_per_plane: u32, withheld_ppm: u64) -> Settings {
     let mut settings = common::settings();
     settings.flash.dies_per_chip = 2;

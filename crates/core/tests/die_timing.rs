@@ -1,5 +1,5 @@
-//! Exact timing of dies and planes that work in parallel: nothing is ready at t - 1, all is ready at t. Reads
-//! 35 us, programs 350 us, erases 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an
+//! Exact timing of dies and planes that work in parallel: at t - 1 nothing is ready yet, at t everything is. A read
+//! takes 35 us, a program 350 us, an erasure 1.5 ms; a page takes 40.96 us on a bus of 10 ns per byte. Suspending an
 //! operation takes 20 us, and so does resuming it.
 //!
 //! The device is driven without a host, so that every request reaches it at its own time; its scheduler is
@@ -124,7 +124,7 @@ fn ready(settings: &Settings, asks: &[Ask], expected: &[u64]) {
         times.dedup();
         let mut ids = Vec::new();
         for time_ns in times {
-            // What ends at the instant of an arrival ends first.
+            // Work that ends at the instant of an arrival ends before the request arrives.
             bench.run(time_ns.min(ready_ns - 1));
             if time_ns < ready_ns {
                 ids.extend(asks.iter().filter(|ask| ask.0 == time_ns).map(|&ask| bench.ask(ask)));
@@ -155,7 +155,7 @@ fn interleaved_dies_share_their_channels_bus() {
     let both = with_bus(&chip(2, 1, interleaved()));
     ready(&both, &[read(0), read(1)], &[READ + BUS, READ + 2 * BUS]);
     ready(&both, &[write(0), write(1)], &[BUS + PROGRAM, 2 * BUS + PROGRAM]);
-    // The second die's data wait for those that are going in.
+    // The read's data wait for the write's, which are going in.
     ready(&both, &[read(0), write(1)], &[2 * BUS, BUS + PROGRAM]);
     // The same with the dies of two chips on one channel: four dies, one bus.
     let mut four = with_bus(&chip(2, 1, interleaved()));
@@ -186,7 +186,7 @@ fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     (settings, asks, 100_000_000)
 }
 
-/// Checks when requests made after the writes of [`collecting`] end, relative to the start that it gives.
+/// Checks the end times of requests made after the writes of [`collecting`], relative to the start that it returns.
 fn ready_after(settings: &Settings, asks: &[Ask], expected: &[u64]) {
     let (settings, all, start_ns) = collecting(settings);
     let mut bench = Bench::new(&settings);
@@ -236,7 +236,7 @@ fn planes_work_at_once_on_operations_of_one_kind() {
     let free = chip(1, 2, planes(MultiPlane::Free));
     ready(&free, &[write(0), write(1), write(2)], &[PROGRAM, PROGRAM, 2 * PROGRAM]);
     ready(&free, &[read(0), read(1)], &[READ, READ]);
-    // A read and a write do not go together; the older one goes first.
+    // A read and a write cannot share an operation; the older one goes first.
     ready(&free, &[write(0), read(1)], &[PROGRAM, PROGRAM + READ]);
     let off = chip(1, 2, PLAIN());
     ready(&off, &[write(0), write(1)], &[PROGRAM, 2 * PROGRAM]);
@@ -258,7 +258,7 @@ fn the_same_offset_is_asked_for_unless_planes_are_free() {
     let same = chip(1, 2, planes(MultiPlane::SameOffset));
     ready(&same, &asks, &[PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
     ready(&chip(1, 2, planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
-    // From the start both are at the same page, in reading too.
+    // From the start, both planes are at the same page; reads go together too.
     ready(&same, &[write(0), write(1)], &[PROGRAM, PROGRAM]);
     let level = [write(0), write(1), at(PROGRAM, read(0)), at(PROGRAM, read(1))];
     ready(&same, &level, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
@@ -266,7 +266,7 @@ fn the_same_offset_is_asked_for_unless_planes_are_free() {
 
 #[test]
 fn planes_erase_at_once() {
-    // Both planes collect: a copy, an erasure and a program each, all of them together.
+    // Both planes collect garbage: each does a copy, an erasure and a program, at the same times as the other.
     let free = chip(1, 2, planes(MultiPlane::Free));
     ready_after(&free, &[write(0), write(1)], &[COLLECTION, COLLECTION]);
     let same = chip(1, 2, planes(MultiPlane::SameOffset));
@@ -277,7 +277,7 @@ fn planes_erase_at_once() {
 fn planes_of_different_dies_are_no_multi_plane_operation() {
     let apart = chip(2, 1, planes(MultiPlane::Free));
     ready(&apart, &[read(0), read(1)], &[READ, 2 * READ]);
-    // With interleaving they work at the same time anyway; with both options, all four planes do.
+    // With interleaving, the dies work at the same time anyway; with both options, all four planes do.
     let all = Parallel { interleave: true, ..planes(MultiPlane::Free) };
     ready(&chip(2, 1, all), &[read(0), read(1)], &[READ, READ]);
     ready(&chip(2, 2, all), &[write(0), write(1), write(2), write(3)], &[PROGRAM; 4]);
@@ -336,7 +336,7 @@ fn a_read_interrupts_a_program_at_its_cost() {
     for suspend in [Suspend::Off, Suspend::Erase] {
         ready(&chip(1, 1, suspending(suspend)), &asks, &[PROGRAM, PROGRAM + READ]);
     }
-    // The same at no cost.
+    // The same if suspending and resuming take no time.
     let free = Parallel { suspend_ns: 0, resume_ns: 0, ..suspending(Suspend::ProgramErase) };
     ready(&chip(1, 1, free), &asks, &[PROGRAM + READ, 100 * US + READ]);
 }
@@ -347,7 +347,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
     let first = 100 * US + 20 * US + READ;
     let two = [write(0), at(100 * US, read(1)), at(100 * US, read(2))];
     ready(&on, &two, &[PROGRAM + 40 * US + 2 * READ, first, first + READ]);
-    // The second arrives during the first read: the program is resumed, then interrupted again.
+    // The second read arrives during the first: the program is resumed, then interrupted again.
     let later = [write(0), at(100 * US, read(1)), at(140 * US, read(2))];
     ready(&on, &later, &[PROGRAM + 2 * (40 * US + READ), first, first + 20 * US + 20 * US + READ]);
     // With at most one suspension, the second read waits for the program.
@@ -391,14 +391,14 @@ fn reads_pass_what_waits_at_a_die() {
     ready(&in_order, &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     let passing = chip(1, 1, Parallel { out_of_order: true, ..PLAIN() });
     ready(&passing, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
-    // A read of a page whose program has ended, or of one that holds older data, waits for nothing else in
-    // the block (it once waited for all programs of it).
+    // A read of a page whose program has ended, or of one that holds older data, waits for nothing else in the block
+    // (once it waited for all programs of the block).
     let written = [write(0), write(1), write(2), at(US, read(0))];
     ready(&passing, &written, &[PROGRAM, 2 * PROGRAM + READ, 3 * PROGRAM + READ, PROGRAM + READ]);
     // A read overtakes neither the operation in service nor the program of its own page.
     let same = [write(0), write(1), at(US, read(1))];
     ready(&passing, &same, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
-    // If only one read may overtake it, the oldest write goes next.
+    // If only one read may overtake the oldest write, that write goes next.
     let one = chip(1, 1, Parallel { out_of_order: true, max_passed: 1, ..PLAIN() });
     let asks = [write(0), write(1), at(US, read(2)), at(US, read(3))];
     let passed = PROGRAM + READ;
@@ -474,7 +474,7 @@ fn static_allocation_follows_its_order() {
         settings
     };
     let asks = [read(0), read(1)];
-    // Two channels, two chips on each, two dies in each chip, then one die.
+    // Two channels, with two chips on each and two dies in each chip. The last order leaves both pages on one die.
     let full = Parallel { interleave: true, ..PLAIN() };
     ready(&device("cwdp", full), &asks, &[READ + BUS, READ + BUS]);
     ready(&device("wcdp", full), &asks, &[READ + BUS, READ + 2 * BUS]);
@@ -539,8 +539,8 @@ fn a_read_waits_for_the_unbound_write_of_its_page() {
         let mut two = two_dynamic();
         two.flash.parallel.out_of_order = out_of_order;
         let busy = [write(0), write(1)];
-        // LPN 2 waits until 350 us and goes to chip 0, its read behind it; LPN 9, which nobody wrote, is on
-        // chip 1 and is read once that is idle.
+        // LPN 2 waits until 350 us and goes to chip 0, followed by its read; LPN 9, which nobody wrote, is on chip 1
+        // and is read once that chip is idle.
         let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(200 * US, read(9))];
         let last = 2 * PROGRAM + READ;
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, PROGRAM + READ]);
@@ -548,7 +548,7 @@ fn a_read_waits_for_the_unbound_write_of_its_page() {
         // goes to chip 1 at the same time.
         let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(100 * US, write(2))];
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, 2 * PROGRAM]);
-        // A read of a page that is bound waits for no other page: LPN 3 waits for a die when LPN 0 is read.
+        // A read of a page that is bound waits for no other page: LPN 3 still waits for a die when LPN 0 is read.
         let asks = [busy[0], busy[1], write(3), at(100 * US, read(0)), at(100 * US, read(3))];
         let read_at = PROGRAM + READ;
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, read_at, 2 * PROGRAM + READ]);

@@ -38,7 +38,7 @@ const HEAD: usize = 12;
 /// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Returns a small device of the next FTL and policy, otherwise random, and its state.
+/// Returns a small device with the next FTL and policy, random in everything else, and its saved state.
 fn prepared(number: u64) -> (Settings, Vec<u8>) {
     let mut draw = Draw::seed_from_u64(number);
     let pick = |names: &[Choice], at: u64| names[at as usize % names.len()].name.to_owned();
@@ -147,7 +147,7 @@ fn change(section: &mut Vec<u8>, draw: &mut Draw) {
             6 => section.swap(at, other),
             7 => section[at] = section[other],
             8 => section.insert(at, draw.random()),
-            // Words of a map.
+            // Swaps two whole words, such as those of a map.
             9 | 10 => (0..4).for_each(|byte| swap(section, at / 4 * 4 + byte, other / 4 * 4 + byte)),
             _ => drop(section.remove(at)),
         }
@@ -320,7 +320,7 @@ fn a_count_that_would_overflow_is_refused() {
     assert_refused(revised("tpftl", CACHE + 1, |rest: &mut (u64, i32, bool)| rest.0 = 0), "touched after");
 }
 
-/// Data on a chip that cannot collect that much: collection went on for ever, or gained nothing.
+/// Regression: with data on a chip that cannot collect that much, collection went on for ever, or gained nothing.
 #[test]
 fn data_in_another_place_than_its_own_is_refused() {
     let words = |section: &[u8]| -> Vec<u32> {

@@ -57,8 +57,8 @@ fn figure_4_without_cooperative_merges() {
 #[test]
 fn figure_4_with_cooperative_merges() {
     let mut driver = figure_4();
-    // The threshold is two of four pages: an issue of three is merged; one of two would be merged because the
-    // free pages are no more than that.
+    // The threshold is two of four pages: a block issue of three pages is merged; one of two pages would be merged
+    // because there are no more free pages than that.
     assert_eq!(driver.query(1, 3), [0]);
     assert_eq!(driver.query(1, 2), [0]);
     assert_eq!(driver.query(1, 1), []);
@@ -83,8 +83,8 @@ fn figure_4_with_cooperative_merges() {
     driver.verify_times();
 }
 
-/// Reference figures: a switch merge copies nothing and erases once; a partial one copies b - n pages and
-/// erases once; a full one copies at most b pages and erases twice.
+/// Reference figures: a switch merge copies nothing and erases once; a partial merge copies b - n pages and erases
+/// once; a full merge copies at most b pages and erases twice.
 #[test]
 fn what_merges_cost_in_bast() {
     let mut driver = laid("bast", 1);
@@ -133,7 +133,7 @@ fn what_merges_cost_in_fast() {
     driver.verify_times();
 }
 
-/// FAST: a part that neither begins at offset 0 nor continues the SW log block counts as random, all of it.
+/// FAST: a part that neither begins at offset 0 nor continues the SW log block counts as random as a whole.
 #[test]
 fn what_fast_takes_for_sequential() {
     let mut driver = laid("fast", 3);
@@ -160,7 +160,7 @@ fn what_fast_takes_for_sequential() {
     assert_eq!(driver.merges(), [NONE; 5]);
 }
 
-/// A victim's block that owns the SW log block is merged with it: partially, or fully if a page of it
+/// A victim's block that owns the SW log block is merged with it: partially, or fully if one of the log block's pages
 /// has been superseded.
 #[test]
 fn a_victim_that_owns_the_sequential_block() {
@@ -271,7 +271,8 @@ fn query_of_fast() {
     assert_eq!(driver.query(77, 2), []);
 }
 
-/// Block issues for the victim's blocks leave nothing to merge when it is reclaimed, and give back its log block.
+/// Block issues for the victim's blocks leave nothing to merge when the victim is reclaimed, and give back its log
+/// block.
 #[test]
 fn cooperative_merges_clear_a_victim() {
     let mut driver = laid("fast", 2);

@@ -18,7 +18,7 @@ fn latencies(done: &[Completion]) -> Vec<u64> {
     done.iter().map(|c| c.complete_ns - c.arrival_ns).collect()
 }
 
-/// Returns ids in the order of dispatch.
+/// Returns the ids of the requests, in the order of dispatch.
 fn order(done: &[Completion]) -> Vec<u64> {
     let mut by_dispatch: Vec<_> = done.iter().map(|c| (c.dispatch_ns, c.complete_ns, c.id)).collect();
     by_dispatch.sort_unstable();
@@ -121,7 +121,7 @@ fn loads(settings: &Settings, trace: &[Record]) -> [(Report, Vec<Completion>); 2
     })
 }
 
-/// Returns reads, misses and prefetches of the mapping, and the hit ratio.
+/// Returns the numbers of reads, misses and prefetches of the mapping, and the hit ratio.
 fn mapping((report, _): &(Report, Vec<Completion>)) -> (u64, u64, u64, Option<f64>) {
     let mapping = &report.mapping;
     (mapping.translation_reads, mapping.misses, mapping.prefetches, mapping.hit_ratio)
@@ -178,8 +178,8 @@ fn gathered_units_are_loaded_as_the_key_says() {
     }
 }
 
-/// Requests of one page have nothing else to load. And a batch of one request brings in just what the
-/// request's own miss does: with nothing to reorder, plain DFTL takes as long as it does under rb.
+/// Requests of one page have nothing else to load. A batch of one request brings in just what the request's own miss
+/// does: with nothing to reorder, plain DFTL takes as long as it does under rb.
 #[test]
 fn the_load_of_a_request_is_that_of_a_batch_of_one() {
     let mut state = 7u64;

@@ -177,7 +177,7 @@ fn a_flush_reads_each_page_once_and_gathers_units() {
     assert_eq!(report.mapping.updated_ratio, Some(136.0 / (5.0 * 128.0)));
 }
 
-/// A read whose entry is not cached fetches its unit, and only that over the bus; one whose unit was never
+/// A read whose entry is not cached fetches its unit, and only that unit goes over the bus; one whose unit was never
 /// written misses and fetches nothing; writes, and reads of what they wrote, hit.
 #[test]
 fn reads_fetch_units_and_writes_nothing() {
@@ -220,7 +220,7 @@ fn a_flush_of_the_host() {
         records.push(FLUSH);
         let (report, _) = checked(&settings, records.clone());
         assert_eq!((report.mapping.flushes, report.mapping.translation_programs), (flushes, flushes));
-        // After it three more writes are too few, a fourth is enough.
+        // After that flush, three more writes are too few for the next one; a fourth is enough.
         records.extend([3, 4, 5, 6].map(|lpn| write(0, lpn)));
         let (report, _) = checked(&settings, records.clone());
         assert_eq!(report.mapping.flushes, after_six, "{mappings}");

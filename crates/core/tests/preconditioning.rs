@@ -259,7 +259,7 @@ fn random_writes_leave_the_shares_of_draws_with_replacement() {
     }
 }
 
-/// Larger requests write neighbours, starting at a multiple of their size; the last may be cut short.
+/// Larger requests write neighbouring pages, starting at a multiple of their size; the last may be cut short.
 #[test]
 fn random_writes_are_of_the_size_that_is_asked_for() {
     let mut settings = small("page");

@@ -151,7 +151,7 @@ fn a_log_block_in_order_stays_so() {
     let (ftl, _, work) = recover(&settings, &media, &tape);
     let mut driver = Driver { ftl, work };
     driver.verify();
-    // Data blocks, then one log block more than there are.
+    // These writes need data blocks, and then one log block more than there are.
     (0..6).for_each(|at| driver.write((1 + at / 2) * 6 + 1, 1));
     let [full, partial, ..] = driver.merges();
     assert_eq!((full, partial), ((0, 0), (1, 5)));

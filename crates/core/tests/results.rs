@@ -51,7 +51,7 @@ fn overwrites(settings: &Settings) -> Vec<Record> {
     (0..4 * pages_)
         .map(|number| {
             let op = if next() % 4 == 0 { Op::Read } else { Op::Write };
-            // Two thirds of them go to a quarter of the pages.
+            // Two thirds of the requests go to a quarter of the pages.
             let region = if next() % 3 == 0 { pages_ } else { pages_ / 4 };
             pages(number * 400_000, op, 4096, next() % region, 1)
         })
@@ -106,7 +106,7 @@ fn measured(settings: &Settings, trace: Vec<Record>) -> Report {
     run(settings, &mut trace.into_iter(), &mut (), false).expect("the trace has no faults")
 }
 
-/// A cache of single entries under LRU, of any size, has the misses that the curve of any run gives.
+/// A cache of single entries under LRU, of any size, has the number of misses that the curve of any run predicts.
 #[test]
 fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     let mut settings = settings();

@@ -1,4 +1,4 @@
-//! Saved states: a run from one equals the run that preconditions itself, and nothing else is accepted.
+//! Saved states: a run from a saved state equals the run that preconditions itself, and nothing else is accepted.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -55,8 +55,8 @@ fn run(settings: &Settings, prepared: Prepared, steps: &[(u8, u32, u64)]) -> Str
 proptest! {
     #![proptest_config(devices::cases(128, "tests/properties.regressions"))]
 
-    /// The saved bytes are the same with and without check mode. Loaded with and without it, the run equals
-    /// the one that preconditioned itself; saved again, the bytes are the same again.
+    /// The saved bytes are the same with and without check mode. In both modes a run of the loaded device equals the
+    /// run that preconditioned itself, and a loaded device that is saved again has the same bytes.
     #[test]
     fn a_loaded_device_is_the_saved_one(
         settings in device(), kind in 0usize..5, kept: bool, share_ppm in 1u64..=1_000_000, depth in 1u32..16,
@@ -259,9 +259,9 @@ const POLICIES: [(&str, u64); 7] = [
     ("windowed-greedy", 15500958033855533541),
 ];
 
-/// The bytes of the format. If this fails, either the state of an FTL is stored differently: raise `FORMAT`
-/// in `sim/state.rs`, so that older files are refused. Or preconditioning itself has changed. Record the new
-/// sums here.
+/// The bytes of the format. If this fails because the state of an FTL is stored differently, raise `FORMAT` in
+/// `sim/state.rs`, so that older files are refused; otherwise preconditioning itself has changed. In both cases record
+/// the new sums here.
 #[test]
 fn golden() {
     let sum = |settings: &Settings| {

@@ -25,7 +25,7 @@ use proptest::prelude::*;
 
 const PAGE: u64 = 512;
 
-/// Stores rows and answers.
+/// Stores every completion and every answer.
 #[derive(Default)]
 struct Both {
     rows: Vec<Completion>,
@@ -154,7 +154,7 @@ fn records(load: &[(u8, u64, u64, u64)], settings: &Settings) -> Vec<Record> {
     load.iter().map(record).collect()
 }
 
-/// Options of the host, and work of the device's own.
+/// Draws options of the host, and of the device's own work.
 fn options() -> impl Strategy<Value = (usize, u32, Option<u64>, Option<u64>, u8)> {
     let host = (0..sched::choices().len(), prop_oneof![Just(1u32), 2u32..40]);
     let times = (prop::option::of(0u64..2_000_000), prop::option::of(1u64..9));

@@ -44,8 +44,8 @@ enum Next {
     Trim(u32),
 }
 
-/// Returns programs per host write to the filled device, over 8 times the user's pages, after 12 times as
-/// many.
+/// Returns programs per host write to the filled device. The measurement covers 8 times as many writes as the user has
+/// pages, after 12 times as many to warm up.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
@@ -122,7 +122,7 @@ fn ten_choices() {
     policy_meets("d-choices", 10, |a, b| closed_forms::d_choices(a, b, 10));
 }
 
-/// A single choice is random: 1 / (1 - rho).
+/// A single block drawn at random is the victim: the closed form is 1 / (1 - rho).
 #[test]
 fn random() {
     for a in RATIOS {
@@ -132,7 +132,7 @@ fn random() {
     }
 }
 
-/// A window of one block is FIFO and a window of all is greedy, exactly.
+/// With a window of one block, windowed greedy is exactly FIFO; with a window of all blocks, it is exactly greedy.
 #[test]
 fn windowed_greedy_lies_between_fifo_and_greedy() {
     let windowed = |window| {

@@ -1,5 +1,5 @@
 //! Rules of the source, kept by a test: which module may use which, which files may name each other in a circle, how
-//! long things may get, and how comments and messages are written.
+//! long files and functions may get, and how comments and messages are written.
 
 mod house;
 
@@ -249,7 +249,7 @@ fn item_of(lines: &[&str], at: usize, is_python: bool) -> String {
     lines[head.unwrap_or(at)..at].join(" ").replace("def ", "fn ").replace("-> None:", "")
 }
 
-/// A field or type returns nothing; a function that returns something says so, or what it does.
+/// A field or type returns nothing; a function that returns something says so, or says what it does.
 #[test]
 fn first_lines_say_what_is_returned() {
     let mut odd = Vec::new();

@@ -180,7 +180,7 @@ fn every_operation_is_there_once_for_its_whole_time() {
             kept.activities.iter().filter(|a| of(a)).map(|a| a.end_ns - a.begin_ns).sum()
         };
         for (chip, &ns) in report.utilization.chip_busy_ns.iter().enumerate() {
-            // Where dies, planes or registers work in parallel, together they work for longer.
+            // Where dies, planes or registers work in parallel, the sum of their times may exceed the chip's.
             let sum = busy(&|a| a.chip as usize == chip);
             assert!(sum == ns || overlapping && sum > ns, "{name}: chip {chip}");
         }
@@ -198,7 +198,7 @@ fn nothing_overlaps_and_all_is_within_its_request() {
         let (_, kept) = observed(&settings, true);
         let channels = settings.flash.channels;
         let tracks = Tracks::new(&settings);
-        // For each LUN, when its cells are free, and its transfers if they are drawn separately.
+        // For each LUN, when its cells are free and, if transfers are drawn separately, when its transfers have ended.
         let mut free_at = vec![[0; 2]; settings.flash.luns() as usize];
         let mut bus_free = vec![0; channels as usize];
         let done: std::collections::HashMap<u64, &Completion> =

@@ -103,7 +103,7 @@ fn the_cache_is_counted_in_bytes_of_nodes_and_entries() {
     one.read(0, 1);
     one.read(8, 1);
     assert_eq!(one.cached(), [8]);
-    // 8 + 4 x 6 B, or two nodes with an entry each.
+    // 32 B hold one node with four entries (8 + 4 x 6 B), or two nodes with an entry each.
     let mut four = Device::new(&small(Some(32)));
     four.read(0, 4);
     assert_eq!((four.ftl.cache_capacity(), four.cached()), (Some(4), vec![0, 1, 2, 3]));
@@ -143,10 +143,10 @@ fn the_coldest_node_is_that_of_the_least_mean_recency() {
     for lpn in [0, 1, 8, 9, 10, 2] {
         device.read(lpn, 1);
     }
-    // Touched at 1, 2 and 6 against 3, 4 and 5: the mean is 3 against 4, though node 0 is the most recent.
+    // Node 0 was touched at 1, 2 and 6, node 1 at 3, 4 and 5: the means are 3 and 4, though node 0 is the most recent.
     device.read(11, 1);
     assert_eq!(device.cached(), [1, 2, 8, 9, 10, 11]);
-    // Now 2 and 6, against 3, 4, 5 and 7 (4.75): node 0 again.
+    // Now node 0 has 2 and 6 (mean 4), node 1 has 3, 4, 5 and 7 (mean 4.75): node 0 loses an entry again.
     device.read(12, 1);
     assert_eq!(device.cached(), [2, 8, 9, 10, 11, 12]);
 }
@@ -177,28 +177,29 @@ fn a_prefetch_takes_its_room_from_one_node() {
 #[test]
 fn selective_prefetching_goes_on_when_nodes_leave() {
     let mut device = Device::new(&small(Some(7 * 14)));
-    // Seven nodes enter: at +3 prefetching goes off, at the next +3 it would again, and +1 is left.
+    // Seven nodes enter: at +3 prefetching is switched off; at the next +3 it would be switched off again; +1 is left.
     for page in 0..7 {
         device.read(page * PAGE, 1);
     }
-    // Page 7 in order: nodes 0 to 3 leave for its eight entries, and it enters: +1 - 4 + 1 = -2.
+    // Page 7 is read in order: nodes 0 to 3 leave for its eight entries, and its own node enters: +1 - 4 + 1 = -2.
     for lpn in 56..64 {
         assert_eq!(device.read(lpn, 1), (1, 0, 1), "off at first: LPN {lpn}");
     }
     assert_eq!(device.cached(), [32, 40, 48, 56, 57, 58, 59, 60, 61, 62, 63]);
-    // Node 4 leaves: -3, on. Node 8 enters.
+    // Node 4 leaves: at -3 prefetching is switched on. Node 8 enters.
     assert_eq!(device.read(64, 1), (1, 0, 1));
-    // One entry is cached before it: 65 and 66 are loaded in place of node 5.
+    // One entry is cached before LPN 65: 65 and 66 are loaded in place of node 5.
     assert_eq!(device.read(65, 1), (1, 0, 1));
     assert_eq!(device.read(66, 1), (0, 0, 0));
-    // Three are cached before it, but node 6 has one entry: its 14 B and the 2 B left hold 67 and 68.
+    // Three entries are cached before LPN 67, but node 6 has one entry: its 14 B and the 2 B left hold 67 and 68.
     assert_eq!(device.read(67, 1), (1, 0, 1));
     assert_eq!(device.read(68, 1), (0, 0, 0));
-    // Five are cached before it, but the page ends: three entries of node 7 make room.
+    // Five entries are cached before LPN 69, but the page ends: three entries of node 7 make room.
     assert_eq!(device.read(69, 1), (1, 0, 1));
     assert_eq!(device.cached(), [59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71]);
-    // Since then node 8 entered, 5 and 6 left: -1. Node 7 makes room for 10, then 11, and leaves for 12; 8 makes
-    // room for 13 and 14: +3, off, so that 80 before it brings nothing along with 81.
+    // Since then node 8 has entered, and nodes 5 and 6 have left: -1. Node 7 makes room for nodes 10 and 11, and leaves
+    // for 12; node 8 makes room for 13 and 14. At +3 prefetching is switched off, so that 81 brings nothing along
+    // although 80 is cached before it.
     for lpn in [80, 88, 96, 104, 112] {
         assert_eq!(device.read(lpn, 1), (1, 0, 1));
     }
@@ -315,8 +316,8 @@ impl Model {
     }
 }
 
-/// Requests that read several pages, or write one page and make garbage collection move data: mapping
-/// operations and cache contents after each.
+/// Requests that read several pages, or write one page and make garbage collection move data: mapping operations and
+/// cache contents are compared after each request.
 #[test]
 fn every_request_does_what_a_plain_recomputation_demands() {
     let mut moves = 0;
@@ -331,7 +332,7 @@ fn every_request_does_what_a_plain_recomputation_demands() {
         for step in 0..6000 {
             let write = random.random_bool(0.5);
             let pages = if write { 1 } else { random.random_range(1..12) };
-            // Half of them continue where the last one ended.
+            // Half of the requests continue where the last one ended.
             let at = if random.random_bool(0.5) { next } else { random.random_range(0..lpns) };
             let first = at.min(lpns - pages);
             next = (first + pages) % lpns;

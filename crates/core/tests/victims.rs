@@ -10,7 +10,7 @@ fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
         .map(|(block, _)| block)
 }
 
-/// Returns the value for cost-benefit, times two; a block without valid slots is worth most.
+/// Returns twice the cost-benefit value of a block; a block without valid slots is worth most.
 fn worth(block: u32, known: Known, now: u64) -> f64 {
     if known.valid == 0 {
         return f64::INFINITY;

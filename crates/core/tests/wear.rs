@@ -38,8 +38,9 @@ fn device(kind: &str, gc: &str, threshold: Option<u32>) -> Settings {
     settings
 }
 
-/// By how much the spread may exceed the threshold: a block past the threshold is moved when it is next erased,
-/// unless it is used and erased again within the same host write, as a randomly chosen one may be twice as often.
+/// By how much the spread may exceed the threshold: a block past the threshold is moved when it is next erased, unless
+/// it is used and erased again within the same host write. Where victims are drawn at random, the excess may be twice
+/// as large.
 const SLACK: u32 = 16;
 
 fn spread(report: &Report) -> u32 {
@@ -73,7 +74,7 @@ fn it_bounds_the_spread_and_is_charged() {
                     assert!(programs[Cause::Wear] > 0 && with.flash.erases[Cause::Wear] > 0, "{what}");
                 }
             }
-            // Without it the spread is far beyond the bound.
+            // Without wear levelling the spread is far beyond the bound.
             assert!(gc == "random" || gc == "d-choices" || spread(&without) > 60, "{gc}: {:?}", without.wear);
         }
     }

@@ -275,7 +275,7 @@ fn mortal() -> impl Strategy<Value = Settings> {
         settings.ftl.spare_blocks = spare;
         if ecc {
             settings.flash.endurance = Endurance::Ecc;
-            // The mean block is beyond the limit after 1096 cycles, one of fifty after 780.
+            // The mean block is beyond the limit after 1096 cycles, one block in fifty after 780.
             settings.flash.pe_cycles = 780;
         }
         if above > 0 {
@@ -298,7 +298,8 @@ fn mortal() -> impl Strategy<Value = Settings> {
 proptest! {
     #![proptest_config(devices::cases(96, "tests/properties.regressions"))]
 
-    /// To read-only and beyond, verified throughout: all FTLs, policies, wear levelling, speeds.
+    /// Devices are driven to read-only mode and beyond, and verified throughout: all FTLs, policies, wear levelling,
+    /// speeds.
     #[test]
     fn devices_die_in_order(
         settings in mortal(),

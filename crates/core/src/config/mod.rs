@@ -26,7 +26,7 @@ pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
 pub struct Key {
     /// Dotted name, e.g. `host.queue_depth`.
     pub path: &'static str,
-    /// What it holds.
+    /// What the key holds.
     pub kind: Kind,
     /// Default, written as in a file without quotes: `16KiB`, `128`, `none`, `7%`.
     /// An empty text means the key has no default and may be absent.
@@ -35,7 +35,7 @@ pub struct Key {
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
-    /// Whether the state of the flash at time 0 depends on it, for a key of FTL or flash.
+    /// For a key of the FTL or the flash: whether the state of the flash at time 0 depends on it.
     pub in_state: bool,
 }
 
@@ -83,7 +83,7 @@ pub enum Kind {
     },
     /// A number, e.g. a speed factor.
     Number {
-        /// Smallest value (excluded if 0).
+        /// Smallest value; if this is 0, values must be above it.
         min: f64,
         /// Largest value.
         max: f64,
@@ -132,8 +132,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Returns the part before `SHARE` of a name that ends in it: the name represents every name with a share
-    /// of at most 100% in that place (`random:25%`).
+    /// Returns the part before `SHARE`, if the name ends in that word: such a name represents every name with a share
+    /// of at most 100% in its place (`random:25%`).
     pub fn before_share(&self) -> Option<&'static str> {
         self.name.strip_suffix("SHARE")
     }

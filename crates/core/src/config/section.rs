@@ -44,7 +44,7 @@ impl Section for () {
 
 /// A section that a key switches on: `Option<Self>` is a [`Section`] too.
 pub trait Switched: Sized {
-    /// Appends its key, and the keys that it switches on.
+    /// Appends the key that switches the section on, and the section's own keys.
     fn declare_with_switch(keys: &mut Vec<Key>);
 
     /// Reads the values, if the section is on.
@@ -78,7 +78,7 @@ pub fn defaults<T: Section>() -> Values {
 
 /// The type of a field that a key fills.
 pub trait Field: Sized {
-    /// Returns the field that holds a value; `None` if the value is of another kind.
+    /// Returns the value as this type; `None` if the value is of another kind.
     fn of(value: Option<&Value>) -> Option<Self>;
 }
 
@@ -197,7 +197,7 @@ pub const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
     Kind::Choice(list)
 }
 
-/// Makes a [`Section`] of a struct; see the module.
+/// Makes a struct that is a [`Section`] from a list of keys; see the module.
 #[macro_export]
 macro_rules! section {
     (
@@ -311,7 +311,7 @@ macro_rules! named {
             /// All variants, in order.
             pub const ALL: [$name; [$($text),+].len()] = [$($name::$variant),+];
 
-            /// Returns the name as configured, and in results.
+            /// Returns the name that configurations and results use.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }

@@ -1,6 +1,6 @@
 //! Quantities as people write them: "16KiB", "1.5ms", "4.98%".
 //!
-//! Parsing is exact (decimals are never rounded) and never overflows; printing gives a text that parses to
+//! Parsing is exact (decimals are never rounded) and never overflows; printing produces a text that parses to
 //! the same number.
 
 /// A family of units: the size of one step of the stored integer, and the accepted names.
@@ -10,7 +10,7 @@ pub struct Unit {
     pub counted: &'static str,
     /// Accepted names, each with the number of steps in one such unit, smallest first.
     pub names: &'static [(&'static str, u64)],
-    /// Ambiguous names that people write, with the two meanings.
+    /// Ambiguous names that people write, with their two meanings.
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
     /// Units that a message suggests for a number without one: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],

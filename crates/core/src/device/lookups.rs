@@ -4,7 +4,7 @@ use crate::ftl::{Ftl, Inspect, LookUp};
 use crate::request::Pages;
 use crate::util::StackDistances;
 
-/// Up to this number of entries, or units, all are followed; of more, only a sample is.
+/// Up to this number of entries, or units, all are followed; if there are more, only a sample is.
 const EXACT: u32 = 1 << 20;
 
 /// The run's lookups: one for each logical page of a request, in the order in which requests issue.

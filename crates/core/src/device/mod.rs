@@ -30,7 +30,7 @@ pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
 
-/// The device.
+/// The device: its queue, its chips and buses, and what records its requests.
 #[derive(Debug)]
 pub struct Device {
     depth: u32,
@@ -40,18 +40,18 @@ pub struct Device {
     occupied: u32,
     /// Number of requests of its own that have not ended.
     pub own: u32,
-    /// Requests held that have not issued.
+    /// Requests that it holds and that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
     array: Array,
-    /// Its own tasks.
+    /// The device's own tasks.
     pub tasks: own::Tasks,
     /// When the device turned read-only, and how many requests the FTL had refused when last checked.
     read_only_ns: Option<u64>,
     refused: u64,
     /// Records every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
-    /// Receives these requests too, and where reads find their data, if the bytes are followed.
+    /// Also receives these requests, and where reads find their data, if the bytes are followed.
     moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
@@ -81,18 +81,18 @@ impl Device {
         }
     }
 
-    /// Whether the queue can take another request; not while work of the device's own keeps requests out.
+    /// Whether the queue can take another request; it cannot while work of the device's own keeps requests out.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.held < self.depth && self.occupied == 0
     }
 
-    /// Returns the number of requests held, including those of its own that keep others out.
+    /// Returns the number of requests held, including the device's own requests that keep the host's out.
     pub fn held(&self) -> u32 {
         self.held + self.occupied
     }
 
-    /// Whether nothing is held.
+    /// Whether no request is held.
     pub fn is_idle(&self) -> bool {
         self.held() == 0
     }
@@ -128,7 +128,7 @@ impl Device {
         self.waiting.sched.stats()
     }
 
-    /// Returns batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].
+    /// Returns the batch and channel batch of a request that has issued: see [`sched::Scheduler::batch_of`].
     #[inline]
     pub fn batch_of(&self, id: u32) -> Option<(u64, u32)> {
         self.waiting.sched.batch_of(id)
@@ -145,7 +145,7 @@ impl Device {
         self.attended = true;
     }
 
-    /// Reports requests that issue, and where their reads find data.
+    /// From now on, reports to `moves` the requests that issue and where reads find their data.
     pub fn follow(&mut self, moves: &Moves) {
         self.moves = Some(moves.clone());
         self.attended = true;
@@ -162,7 +162,7 @@ impl Device {
         self.lookups.as_deref()
     }
 
-    /// Hands out what chips and buses have done since the last call, each span with its request (`None`: the
+    /// Hands out what chips and buses have done since the last call, each span with its request (`None` for work of the
     /// device's own). Must be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
@@ -178,7 +178,7 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-    /// Issues what may issue; ids of requests that complete at once go to `done`.
+    /// Issues the requests that may issue; ids of those that complete at once go to `done`.
     #[inline(always)] // called in one place, for every request
     pub fn issue(
         &mut self,
@@ -366,7 +366,7 @@ fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work
     ftl.prefetch(translation_page, &mut needs, work);
 }
 
-/// Runs a request that the host has marked through the FTL, between the cooperation commands that go with it.
+/// Passes a request that the host has marked to the FTL, between the cooperation commands that go with it.
 #[cold]
 fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
     let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);

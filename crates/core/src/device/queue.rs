@@ -21,13 +21,13 @@ pub struct Conflicts {
 enum Touch {
     /// They are consecutive.
     Window,
-    /// Page by page.
+    /// They are found page by page.
     Each,
     /// Under dynamic allocation, writes go where there is room: only the place of existing data is known.
     Unknown,
 }
 
-/// The queue.
+/// The device's queue: its scheduler, and counts of what waits.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub sched: Sched,

@@ -28,12 +28,12 @@ impl Settings {
         self.ftl.placement.as_deref().unwrap_or(auto)
     }
 
-    /// Whether writes choose their block by its speed: the placement does so, and blocks differ.
+    /// Whether writes choose their block by its speed: the placement does so, and blocks differ in speed.
     pub fn allocates_by_speed(&self) -> bool {
         self.flash.variation.is_some() && placement::needs(self.placement()).speeds
     }
 
-    /// Whether writes go where there is room: FTLs that map blocks use them in turn in any case.
+    /// Whether writes go where there is room. They do not in FTLs that map blocks, which use them in turn in any case.
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::maps_blocks(self)
     }
@@ -65,7 +65,7 @@ pub enum PreconditionKind {
     Mapped,
     /// Every logical page was written once, in order.
     Fill,
-    /// Filled twice, then overwritten until write amplification is steady.
+    /// Twice the user capacity was written, then more until write amplification was steady.
     Steady,
     /// A share of the user capacity, ppm, was written at random, with replacement.
     Random(u64),

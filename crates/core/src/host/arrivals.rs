@@ -4,7 +4,7 @@ use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
 use crate::workload::{SourceError, SourceSummary};
 
-/// Gives the version of a logical page's data on the device; `None` if it has no data.
+/// A function that returns the version of a logical page's data on the device; `None` if the page has no data.
 pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
 /// A feed of requests. They wait in it, in order of arrival, until the host admits them.
@@ -29,7 +29,8 @@ pub trait Arrivals {
     /// The workload's error.
     fn take(&mut self, arrival_ns: u64, pool: &mut Pool) -> Result<u32, SourceError>;
 
-    /// Appends writes of the dirty pages that a page cache above holds between two bytes of the device.
+    /// Appends writes of the dirty pages that a page cache above the block layer holds for a range of the device's
+    /// bytes.
     fn join(&mut self, _from: u64, _to: u64, _joined: &mut Vec<Request>) {}
 
     /// Notes that a request just taken became part of a pending one, and completes together with it.
@@ -55,7 +56,7 @@ pub trait Above: Arrivals + Account {
     /// The workload's error.
     fn tick(&mut self, now_ns: u64) -> Result<(), SourceError>;
 
-    /// Whether it was waiting for its requests to be taken, and can go on now that they have been.
+    /// Whether the feed was waiting for its requests to be taken, and can go on now that they have been.
     fn goes_on(&self) -> bool;
 }
 

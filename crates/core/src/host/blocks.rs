@@ -1,5 +1,5 @@
-//! The host's part in scheduling by flash blocks: the schedulers' access to device and page cache, and the
-//! requests that the workload did not send: parts of writes cut at the ends of blocks, and padding.
+//! What the host does for schedulers that work on whole flash blocks: it gives them access to device and page cache,
+//! and handles the requests that the workload did not send (parts of writes cut at the ends of blocks, and padding).
 //!
 //! Source: Shim et al., TC 2014, sections 5.1 and 5.3 (COOP_Query, the issue range extension), Kim and Ahn,
 //! FAST 2008 (padding). A part is issued like any request; the write completes with its last part.
@@ -18,14 +18,14 @@ use crate::request::{Ages, HostSide, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// Returns the number of logical pages in a flash block, as COOP_GetSize gives them, or of an erase block if the FTL
+/// Returns the number of logical pages in a flash block, as COOP_GetSize returns it, or in an erase block if the FTL
 /// does not map by blocks.
 pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     let per_page = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
     device.block_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
 }
 
-/// What the host keeps for a scheduler that works by flash blocks.
+/// What the host keeps for a scheduler that works on whole flash blocks.
 pub struct Blocks {
     /// Number of logical pages in a block.
     pub pages: u32,
@@ -42,7 +42,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Makes what is kept, for the blocks of this device.
+    /// Makes an empty record for the blocks of this device.
     pub fn new(settings: &Settings, device: &impl DeviceView) -> Blocks {
         Blocks {
             pages: block_pages(settings, device),
@@ -141,13 +141,13 @@ impl Blocks {
     }
 }
 
-/// What a scheduler that works by flash blocks can reach while it chooses.
+/// What a scheduler that works on whole flash blocks can reach while it chooses.
 pub struct Surroundings<'a, A, D> {
-    /// What the host keeps.
+    /// What the host keeps for the scheduler.
     pub blocks: &'a mut Blocks,
     /// The page cache, if there is one.
     pub arrivals: &'a mut A,
-    /// The device's side.
+    /// The device, as the host sees it.
     pub device: &'a D,
     /// All pending requests; a request that joins becomes one of them at once.
     pub ages: &'a mut Ages,

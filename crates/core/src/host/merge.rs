@@ -23,14 +23,14 @@ const MERGE_LIMIT: u64 = 512 << 10;
 pub struct Merging {
     limit: u64,
     boundary: Option<u64>,
-    /// Size of a flash block, bytes, if merged writes do not cross the end of one.
+    /// Size of a flash block, bytes, if merged writes must not cross the end of a block.
     block: Option<u64>,
     paging: Paging,
     /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
     /// of the maps, which are only used for lookups.
     starts: HashMap<(u8, u64), u32>,
     ends: HashMap<(u8, u64), u32>,
-    /// Requests that joined another.
+    /// Number of requests that joined another.
     pub merged: u64,
 }
 
@@ -53,9 +53,9 @@ fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
 }
 
 impl Merging {
-    /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from
-    /// a page cache; the default limit is then the block layer's own or, if the scheduler works by flash
-    /// blocks, `block`, the size of one in bytes (Shim et al., TC 2014, section 6.1).
+    /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from a page
+    /// cache; the default limit is then the block layer's own or, if the scheduler works on whole flash blocks,
+    /// `block`, the size of one in bytes (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
         let auto = block.unwrap_or(MERGE_LIMIT);

@@ -34,8 +34,8 @@ pub struct Host {
     depth: u32,
     deadline_ns: Option<u64>,
     pending: u32,
-    /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works by blocks needs the
-    /// order.
+    /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works on whole flash blocks
+    /// needs the order.
     ages: Ages,
     aged: bool,
     /// The rest of a chosen batch, or of the requests whose deadline had passed.
@@ -45,7 +45,7 @@ pub struct Host {
     merging: Option<Merging>,
     /// Whether requests may merge or be cut.
     reshapes: bool,
-    /// For a scheduler that works by flash blocks ([`Needs::blocks`]).
+    /// For a scheduler that works on whole flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
 }
 
@@ -171,8 +171,8 @@ impl Host {
         arrivals: &mut impl Arrivals,
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
-        // A request that joins a pending one needs no place of its own, but that is known only after it has
-        // been let in: as with a full request queue, the rest waits outside.
+        // A request that joins a pending one needs no place of its own, but whether it joins one is known only after it
+        // has been admitted; so, as with a full request queue, the rest waits outside.
         while self.pending < self.depth && arrivals.next_ns() <= now_ns {
             let id = arrivals.take(arrivals.next_ns(), &mut self.pool)?;
             if !(self.reshapes && self.reshape(id, arrivals)) {
@@ -253,7 +253,7 @@ impl Host {
         self.chosen.pop(&mut self.pool)
     }
 
-    /// Makes a regular decision.
+    /// Lets the scheduler decide what goes next; returns the first request, if there is one.
     #[inline]
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { sched, pool, blocks, ages, pending, .. } = self;

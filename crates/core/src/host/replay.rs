@@ -48,12 +48,12 @@ impl Intake {
 pub struct Replayed<'a> {
     source: &'a mut (dyn Source + Send),
     next: Record,
-    /// Whether there is no next one: the source has ended or failed.
+    /// Whether there is no next record: the source has ended or failed.
     ended: bool,
-    /// When the next one arrives, ns.
+    /// When the next request arrives, ns.
     due_ns: u64,
     arrived: u64,
-    /// Requests that became part of another.
+    /// Number of requests that became part of another.
     merged: u64,
     /// In closed replay: the number of requests that may still arrive at time 0 after the next one, and the times of
     /// completions, each of which lets another one arrive. `None` in open replay.

@@ -16,7 +16,7 @@ impl Simulation<'_> {
         moves
     }
 
-    /// Returns the slot of the user data that a logical page resolves to, `u32::MAX` without data.
+    /// Returns the slot of the user data that a logical page resolves to, or `u32::MAX` if it has no data.
     pub fn slot(&self, lpn: u32) -> u32 {
         self.ftl.slot(lpn)
     }

@@ -1,4 +1,4 @@
-//! The one loop, as an object: clock, host, device.
+//! The simulation's one loop, as an object that holds the clock, the host and the device.
 //!
 //! A [`Simulation`] is a device at time 0 and what feeds it: requests submitted from outside
 //! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), or something above the block layer
@@ -355,7 +355,7 @@ impl<'a> Simulation<'a> {
                 self.begin_own();
                 next_ns = self.due_ns();
             }
-            // Tasks that go by the clock do not keep a run alive: they are due only while requests are left and
+            // Tasks that begin at set times do not keep a run alive: they are due only while requests are left and
             // something else will happen, or time is limited.
             if !over && (next_ns != NEVER || until_ns != NEVER) {
                 next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));

@@ -27,9 +27,9 @@ pub struct Completion {
     pub mapping_misses: u32,
     /// Whether it was dispatched ahead of others by choice (see the scheduler).
     pub prioritized: bool,
-    /// Whether it was dispatched by deadline.
+    /// Whether it was dispatched because its deadline had passed.
     pub expired: bool,
-    /// Batch, from 1; 0: none. The device's if its scheduler has batches, else the host's.
+    /// Number of its batch, from 1; 0: none. Batches are the device's if its scheduler makes any, else the host's.
     pub batch: u64,
     /// Channel batch within its chip batch, from 1; 0: none.
     pub channel_batch: u64,
@@ -50,8 +50,8 @@ pub trait Observer {
         true
     }
 
-    /// Returns how many answers it has room for; asked each time before time moves on. The simulation stops
-    /// after the instant that uses up the room, which may bring more answers than that.
+    /// Returns the number of answers that the observer has room for; asked each time before time moves on. The
+    /// simulation stops after the instant that uses up the room, which may bring more answers than that.
     fn room(&self) -> u64 {
         u64::MAX
     }

@@ -17,7 +17,7 @@ struct Ran {
     end_ns: u64,
 }
 
-/// The programs and erases of a leg, by number, and the order in which they finished.
+/// The programs and erases of a stretch without power cuts, by number, and the order in which they finished.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
     ran: Vec<Option<Ran>>,

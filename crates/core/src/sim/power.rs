@@ -23,7 +23,7 @@ use crate::util::stream;
 
 pub use super::operations::Cut;
 
-/// What survives a cut, and what is known about the operations since the last one.
+/// What survives a cut, and what is known about the operations since the last cut.
 pub struct Power {
     /// The flash.
     pub media: Media,
@@ -129,7 +129,7 @@ impl Prepared {
         self.tape = Some(tape.clone());
     }
 
-    /// Makes the device of an FTL that was rebuilt from flash ([`Power::recover`]).
+    /// Makes a prepared device of an FTL that was rebuilt from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();
         let done = Preconditioning::new("none");
@@ -142,7 +142,7 @@ impl Simulation<'_> {
     /// to be in check mode and `ftl.power_safe`, and begins with everything on flash.
     ///
     /// # Errors
-    /// [`RunError::Power`] if the FTL cannot.
+    /// [`RunError::Power`] if the FTL cannot lose its power.
     pub fn allow_cuts(&mut self) -> Result<(), RunError> {
         if self.check.is_none() || !self.settings.ftl.power_safe {
             let why =
@@ -159,7 +159,7 @@ impl Simulation<'_> {
     /// Loses power now. Requests that have not completed never will.
     ///
     /// # Errors
-    /// [`RunError::Power`] if it was not allowed, or power is already off.
+    /// [`RunError::Power`] if cuts were not allowed, or power is already off.
     pub fn cut(&mut self, seed: u64) -> Result<Cut, RunError> {
         self.has_power()?;
         let Some(mut power) = self.power.take() else {

@@ -45,7 +45,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the size of a flash block in bytes, as the host is told.
+    /// Returns the size of a flash block in bytes, as the host sees it.
     pub fn block_bytes(&self, settings: &Settings) -> u64 {
         u64::from(block_pages(settings, &self.ftl)) * u64::from(settings.ftl.logical_page_bytes)
     }
@@ -71,7 +71,8 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Makes the device of an FTL that has done nothing in this run, on flash that is as worn as the FTL knows.
+    /// Makes a prepared device of an FTL that has done nothing in this run; its flash is as worn as the FTL has
+    /// recorded.
     pub(super) fn with(settings: &Settings, ftl: Ftl, done: Preconditioning, check: bool) -> Prepared {
         let (mut work, mut erases) = (settings.work(), Vec::new());
         ftl.erases(&mut |count| erases.push(count));

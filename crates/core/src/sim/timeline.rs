@@ -69,7 +69,7 @@ pub struct Activity {
     /// Logical page for which it is done, if one is known: a copy of garbage collection, for example, is done
     /// for the page whose write needed the room.
     pub lpn: Option<u32>,
-    /// The request for which it is done; `None`: it is the device's own.
+    /// The request for which it is done; `None` for work of the device's own.
     pub request: Option<Dispatch>,
     /// Beginning, ns.
     pub begin_ns: u64,

@@ -121,7 +121,7 @@ impl Bits {
     }
 }
 
-/// Returns the words that hold `from..end`, and which bits of each.
+/// Returns the indices of the words that hold `from..end`, each with a mask of its bits in that range.
 #[inline]
 fn masks(from: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
     let (first, last) = (from as usize / 64, end.saturating_sub(1) as usize / 64);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use twox_hash::XxHash3_64;
 
-/// Bytes passed on at a time.
+/// Number of bytes passed on at a time.
 const CHUNK: usize = 64 << 10;
 
 /// The largest total size of the strings in one value, bytes.
@@ -308,7 +308,7 @@ mod tests {
             prop_assert!(again == words);
         }
 
-        /// Any changed bit, any missing and any additional byte is an error.
+        /// Any changed bit, missing byte or additional byte is an error.
         #[test]
         fn damage_is_found(at: prop::sample::Index, bit in 0u32..8, more in 1usize..20) {
             let (value, words) = sample();

@@ -91,7 +91,7 @@ impl<T: Copy + Default> Lru<T> {
         self.len
     }
 
-    /// Whether nothing is held.
+    /// Whether no entry is held.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -20,7 +20,7 @@ pub fn fetch<T>(array: &[T], index: usize) {
     let _ = (array, index);
 }
 
-/// Returns a copy, in huge pages if it is large.
+/// Returns a copy of an array, in huge pages if the array is large.
 pub fn copied(of: &[u32]) -> Vec<u32> {
     let mut array = vec![0; of.len()];
     prepare(&mut array, false);

@@ -1,4 +1,4 @@
-//! Items under small numbers, and lists of them.
+//! Items stored under small numbers, and lists of such items.
 
 use std::mem::replace;
 use std::ops::{Index, IndexMut};

@@ -36,7 +36,7 @@ pub struct StackDistances {
     /// Items are sampled at the rate 2^-shift.
     shift: u32,
     references: u64,
-    /// References by distance, and first references, each with the weight 2^shift.
+    /// The number of references by distance, and of first references, each weighted with 2^shift.
     counts: Vec<u64>,
     first: u64,
 }
@@ -46,7 +46,7 @@ pub struct StackDistances {
 pub struct Curve {
     /// Capacities in items, ascending; from the last one on only first references miss.
     pub capacity: Vec<u64>,
-    /// Misses of an LRU cache of that capacity that starts empty / references.
+    /// For each capacity, the misses of an LRU cache of that size that starts empty, divided by the references.
     pub miss_ratio: Vec<f64>,
     /// Number of items referenced; an estimate if they were sampled.
     pub items: u64,
@@ -67,7 +67,7 @@ fn upper_of(bin: usize) -> u64 {
     if bin < SUB { bin as u64 } else { (((SUB + bin % SUB + 1) as u64) << (bin / SUB - 1)) - 1 }
 }
 
-/// Returns SplitMix64's finalizer of a number.
+/// Returns a hash of a number: SplitMix64's finalizer.
 fn hash(item: u32) -> u64 {
     let mixed = u64::from(item).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -170,7 +170,7 @@ impl StackDistances {
             }
         }
         self.used = used as u32;
-        // A node of the tree covers as many slots as the lowest bit of its number.
+        // The lowest set bit of a node's number is the number of slots that the node covers.
         for node in 1..self.tree.len() {
             let from = node & (node - 1);
             self.tree[node] = (node.min(used).saturating_sub(from)) as u32;

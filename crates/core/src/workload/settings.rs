@@ -143,7 +143,7 @@ impl Switched for Synthetic {
 }
 
 impl Synthetic {
-    /// Makes a generator of this many requests, the one key without a default.
+    /// Makes a generator of this many requests; their number is the only key without a default.
     pub fn new(requests: u64) -> Synthetic {
         let mut values = defaults::<Synthetic>();
         values.insert("workload.synthetic.requests", Value::Count(requests));
@@ -156,7 +156,7 @@ impl Synthetic {
         (reads.0.min(writes.0), reads.1.max(writes.1))
     }
 
-    /// Returns what drawn addresses are multiples of, bytes.
+    /// Returns the alignment of the addresses drawn, bytes.
     pub fn align_bytes(&self) -> u64 {
         self.align.unwrap_or(self.size_range().0)
     }

@@ -12,19 +12,20 @@ use proptest::test_runner::FileFailurePersistence;
 
 use crate::common::{AGEING, page_mapped_both_ways, set_ftl, settings, victim_policies};
 
-/// Draws `cases` cases, and again those that failed before, from their file.
+/// Returns a configuration that draws `cases` cases and repeats those that failed before, which it keeps in the file
+/// `failed`.
 pub fn cases(cases: u32, failed: &'static str) -> ProptestConfig {
     let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(failed)) as _);
     ProptestConfig { cases, failure_persistence, ..ProptestConfig::default() }
 }
 
-/// Orders of static allocation, and dynamic allocation.
+/// Draws an order of static allocation, or dynamic allocation.
 pub fn allocations() -> impl Strategy<Value = Allocation> {
     let orders = Just([Level::Channel, Level::Way, Level::Die, Level::Plane]).prop_shuffle();
     prop_oneof![2 => Just(Allocation::CHANNEL_FIRST), 2 => orders.prop_map(Allocation::Static), 1 => Just(Allocation::Dynamic)]
 }
 
-/// Every option of parallel operation.
+/// Draws the options of parallel operation.
 pub fn parallel() -> impl Strategy<Value = Parallel> {
     let options = (any::<bool>(), 0u8..3, any::<bool>(), any::<bool>(), any::<bool>());
     (options, (0u8..3, 0u64..3, 0u64..3, 1u32..4, 0u32..5)).prop_map(
@@ -46,7 +47,7 @@ pub fn parallel() -> impl Strategy<Value = Parallel> {
     )
 }
 
-/// Returns a geometry, from roomy down to the smallest accepted number of blocks, and a policy.
+/// Draws a geometry, from roomy down to the smallest accepted number of blocks, and policies.
 pub fn device() -> impl Strategy<Value = Settings> {
     let policy = (
         [prop::sample::select(victim_policies()), prop::sample::select(victim_policies())],
@@ -69,7 +70,7 @@ pub fn device() -> impl Strategy<Value = Settings> {
     )
 }
 
-/// Mappings are flushed after a few pages, in units from a few entries to a page.
+/// Sets mappings to be flushed after a few pages, in units of a few entries up to a page.
 fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, host_flush: bool) {
     if settings.ftl.kind == "minipage" {
         settings.flash.page_bytes = 4096 * slots.min(2);

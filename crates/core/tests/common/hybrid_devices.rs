@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::common::{AGEING, hybrids, settings};
 
-/// Returns a geometry, from roomy down to the smallest accepted number of blocks and log blocks.
+/// Draws a geometry, from roomy down to the smallest accepted number of blocks and log blocks.
 pub fn device() -> impl Strategy<Value = Settings> {
     let geometry = (prop::sample::select(hybrids()), 1u32..4, 1u32..3, 1u32..9, 1u32..24, 0u64..40);
     (geometry, 0u64..30, 0u64..100, any::<bool>(), 1u32..3).prop_filter_map(

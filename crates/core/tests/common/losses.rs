@@ -5,7 +5,7 @@ use ftlab_core::ftl::recovery::Flaw;
 use ftlab_core::settings::Settings;
 use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 
-/// Cuts the power `count` times, in random operations.
+/// Cuts the power `count` times, each time during a random operation.
 pub fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)

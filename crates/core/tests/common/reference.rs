@@ -37,7 +37,7 @@ struct Chip {
     limit: usize,
 }
 
-/// The model.
+/// The model of BAST or FAST.
 pub struct Model {
     fast: bool,
     block_pages: u32,
@@ -45,7 +45,7 @@ pub struct Model {
     threshold: u32,
     chips: Vec<Chip>,
     data: BTreeMap<u32, Block>,
-    /// Newest version of each page that has data, and how often each was changed.
+    /// Newest version of each page that has data, and the number of times that each page was changed.
     newest: BTreeMap<u32, u32>,
     changes: BTreeMap<u32, u32>,
     /// The cooperative merge in progress.
@@ -113,7 +113,7 @@ impl Model {
         }
     }
 
-    /// Extends a list of pages to the end of the block with copies; returns how many. A copied page is dead
+    /// Extends a list of pages to the end of the block with copies; returns the number of copies. A copied page is dead
     /// in its old place: it gets version 0.
     fn fill(&mut self, block: u32, pages: &mut Block, end: u32) -> u64 {
         let mut copies = 0;
@@ -149,7 +149,7 @@ impl Model {
         self.count(FULL, copies);
     }
 
-    /// Makes a log block written in order the data block.
+    /// Turns a log block that was written in order into the data block.
     fn keep_log(&mut self, block: u32, mut log: Block) {
         let whole = log.len() as u32 == self.block_pages;
         let copies = self.fill(block, &mut log, self.block_pages);
@@ -270,8 +270,8 @@ impl Model {
         self.chips[chip].random.last_mut().unwrap().push(Some(page));
     }
 
-    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log block if
-    /// the request begins another.
+    /// FAST: returns whether a request within a block that begins here is sequential; reclaims the SW log block if the
+    /// request begins another one.
     fn begins_sequential(&mut self, first: u32) -> bool {
         let (block, offset) = (first / self.block_pages, first % self.block_pages);
         let chip = self.chip(block);

@@ -18,7 +18,7 @@ pub struct House {
     files: BTreeMap<Names, PathBuf>,
     /// Modules without a file: folders, and those inside a file.
     others: BTreeSet<Names>,
-    /// What each module calls by another name or brings in.
+    /// The names that each module brings in, and what they stand for.
     brought: BTreeMap<Names, BTreeMap<String, Names>>,
     /// For each module, what it names.
     named: Vec<(Names, Names)>,

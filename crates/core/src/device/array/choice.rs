@@ -37,8 +37,8 @@ struct Wanted {
 }
 
 impl Overlap {
-    /// Returns criteria that any reads, or any other steps, meet. `before` is given while an operation is suspended:
-    /// then only reads with smaller numbers are wanted.
+    /// Returns criteria that every read meets or, if `reads` is false, every other step. `before` is given while an
+    /// operation is suspended: then only reads with smaller numbers are wanted.
     fn wanted(&self, reads: bool, before: Option<u64>) -> Wanted {
         let passing = self.options.out_of_order || before.is_some();
         let before = before.unwrap_or(u64::MAX);

@@ -54,7 +54,7 @@ impl Busy {
         }
     }
 
-    /// Returns the time up to now.
+    /// Returns the busy time up to now, ns.
     pub fn up_to(&self, now_ns: u64) -> u64 {
         self.ns + if self.things == 0 { 0 } else { now_ns - self.since_ns }
     }

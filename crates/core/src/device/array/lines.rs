@@ -27,7 +27,8 @@ impl<const KIND: usize> Linked<KIND> for Extra {
     }
 }
 
-/// Puts a step into a list where its number belongs, which is near one of the ends; takes it out unless it `waits`.
+/// Puts a step that `waits` into a list where its number belongs, which is near one of the ends; takes any other step
+/// out.
 fn set<const KIND: usize>(list: &mut Chain<KIND>, extras: &mut [Extra], slot: u32, waits: bool) {
     if !waits {
         return list.unlink(slot, extras);
@@ -55,7 +56,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Whether nothing waits.
+    /// Whether no step waits.
     pub fn are_empty(&self) -> bool {
         self.all.iter().all(|line| line.head == NONE)
     }
@@ -100,7 +101,7 @@ impl Overlap {
         (self.extras[slot as usize].aside, self.extras[slot as usize].next) = (true, next);
     }
 
-    /// Lists the reads again that were put aside until this step had finished.
+    /// Lists again the reads that were put aside until this step had finished.
     pub(super) fn take_up(&mut self, frame: &Frame, awaited: u32) {
         let mut slot = std::mem::replace(&mut self.extras[awaited as usize].waiting, NONE);
         while slot != NONE {

@@ -9,11 +9,11 @@
 //! serves its dies first come, first served, or commands first (`flash.bus`).
 //!
 //! **Folded steps.** If, moreover, each channel has only one die, no other die can want its bus, and a step is one
-//! stretch of time whatever its parts are; consecutive steps on a die then become one ([`Array::folds`],
+//! stretch of time whatever its parts are; consecutive steps on a die then become one step ([`Array::folds`],
 //! [`crate::flash::Work::fold`]).
 //!
-//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs to a die, [`overlap`]
-//! decides what a die takes next.
+//! **Overlap.** With cache operations, suspensions, reads out of order, or several LUNs per die, [`overlap`] decides
+//! what a die takes next.
 
 mod bus;
 mod choice;
@@ -171,7 +171,7 @@ impl Array {
         self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
     }
 
-    /// Does the same as [`Array::begin`], with the step's fields at hand: most steps wait for nothing.
+    /// Does what [`Array::begin`] does, given the step's fields: most steps wait for nothing.
     #[inline(always)] // for every step
     fn begin_step(&mut self, lun: u32, waits: bool, [in_ns, cell_ns, out_ns]: [u64; 3], now_ns: u64) {
         if waits && self.stalls(lun) {
@@ -349,11 +349,11 @@ impl Array {
         owner
     }
 
-    /// Begins what waited for a step.
+    /// Begins the steps that wait for one that has just finished.
     #[inline(never)] // keeps the path of all other steps short
     fn wake(&mut self, now_ns: u64) {
         for _ in 0..self.frame.stalled.len() {
-            // Those that still wait stall again, at the end.
+            // LUNs that still have to wait stall again, at the end of the queue.
             let waiting = self.frame.stalled.pop_front().expect("counted");
             self.begin(waiting, now_ns);
         }

@@ -14,7 +14,7 @@
 //! `flash.cache_read` the next page is sensed while the data of the previous one go out, and waits in the
 //! page register until they are out.
 //!
-//! **Suspension** of an operation for reads is in [`super::suspension`].
+//! **Suspension** of an operation for reads is implemented in [`super::suspension`].
 //!
 //! **The order** in which a die takes steps is in [`super::choice`]. A step only ever waits for steps that
 //! were emitted before it, so the oldest unfinished one can always go on.
@@ -37,13 +37,13 @@ pub(super) struct Overlap {
     /// Whether reads may overtake waiting programs and erasures.
     pub passing: bool,
     pub luns: Vec<Lun>,
-    /// LUNs, die by die.
+    /// The LUNs, die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
     /// What is stored about each step in addition to [`Queued`], by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
-    /// Reads of each LUN by page number in their block, where reads may overtake and those with the same number go
+    /// Reads of each LUN by page number in their block, where reads may overtake and reads of the same page number go
     /// together.
     pub alike: Vec<Chain<ALIKE>>,
     /// The last program or erasure of each block, if reads may overtake.
@@ -132,8 +132,8 @@ impl Overlap {
         }
     }
 
-    /// Returns what a read out of order waits for: the program of its page, or an erasure, searched backwards from
-    /// `last`, the last program or erasure of its block. A LUN finishes these in the order of their numbers.
+    /// Returns what a read out of order waits for: the program of its page, or an erasure of its block. The search goes
+    /// backwards from `last`, the block's last program or erasure. A LUN finishes these in the order of their numbers.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
@@ -155,7 +155,7 @@ impl Overlap {
         self.touched.clear();
     }
 
-    /// Lets a die take up what it can.
+    /// Lets a die take up the steps that it can begin.
     fn serve(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let Die { groups, front, suspended, .. } = &self.dies[die as usize];
         let (front, suspended) = (*front, *suspended);
@@ -278,7 +278,7 @@ impl Overlap {
         self.serve(frame, die, now_ns);
         if std::mem::take(&mut self.awaited) {
             for _ in 0..frame.stalled.len() {
-                // Those that still wait stall again, at the end.
+                // Dies that still have to wait stall again, at the end of the queue.
                 let waiting = frame.stalled.pop_front().expect("counted");
                 self.dies[waiting as usize].stalled = false;
                 self.serve(frame, waiting, now_ns);

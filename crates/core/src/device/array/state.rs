@@ -98,7 +98,7 @@ pub(super) const NO_GROUP: Group = Group {
 pub(super) struct Suspended {
     pub group: Group,
     pub left_ns: u64,
-    /// Only reads with smaller numbers go first.
+    /// Only reads with numbers below this go first.
     pub before: u64,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct Die {
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
-    /// Its LUNs' range in `Overlap::order`: the first, and the end.
+    /// The range of its LUNs in `Overlap::order`: the first index, and the end.
     pub luns: (u32, u32),
     pub groups: [Group; 2],
     /// Which of the two operations is older.

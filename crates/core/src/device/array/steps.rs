@@ -1,4 +1,4 @@
-//! The steps in the device, by slot, and what waits for what.
+//! The steps in the device, by slot, and which of them wait for which.
 
 use crate::flash::{Label, Step};
 use crate::util::NONE;
@@ -15,10 +15,10 @@ pub(super) struct Queued {
     pub step: Step,
     pub owner: u32,
     pub behind: u32,
-    /// The slot's version, which grows when the slot is freed, so that an old reference is seen to be to a finished
-    /// step.
+    /// The slot's version, which grows when the slot is freed: an old reference can thus be recognized as one to a
+    /// finished step.
     version: u32,
-    /// The step to wait for.
+    /// The step that this one waits for.
     pub after: Reference,
     /// The step that loads what this one needs.
     pub needs: Reference,
@@ -53,9 +53,9 @@ impl Steps {
         self.started.clear();
     }
 
-    /// Stores the next step of the work, with its times for bus, cells and bus; returns its slot. The times come
-    /// separately because the fields have just been written one by one: reading two of them at once would have to
-    /// wait for the stores.
+    /// Stores the next step of the work, with its times on the bus, in the cells and on the bus again; returns its
+    /// slot. The times come separately because the fields have just been written one by one: reading two of them at
+    /// once would have to wait for the stores.
     #[inline(always)] // called in two places, for every step
     pub fn store(&mut self, step: &Step, [in_ns, cell_ns, out_ns]: [u64; 3], owner: u32) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.grow(step));
@@ -162,7 +162,7 @@ pub struct Span {
     pub lun: u32,
     /// The meaning of the step.
     pub label: Label,
-    /// Its owner.
+    /// The step's owner.
     pub(in crate::device) owner: u32,
     /// The stage worked on.
     pub stage: Stage,

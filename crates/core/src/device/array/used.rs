@@ -72,9 +72,9 @@ impl Array {
         self.frame.clock.due_ns(resource).map_or(0, |due_ns| due_ns - now_ns)
     }
 
-    /// Returns the time that a bus is still needed. When, within its time, a folded step uses the bus is not known; a
-    /// report in the middle of requests assumes that it does so first. Steps that outlast all requests are not
-    /// folded.
+    /// Returns the time for which a bus is still needed. It is not known when, within its time, a folded step uses the
+    /// bus; a report made while requests are under way assumes that it does so at the beginning. Steps that outlast all
+    /// requests are not folded.
     fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
         if !self.frame.channels[channel as usize].is_free() {
             let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));

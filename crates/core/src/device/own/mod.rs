@@ -31,7 +31,7 @@ trait Task: Debug + Send {
         false
     }
 
-    /// Begins what there is to do now; returns when to call again even if nothing else happens, or [`NEVER`].
+    /// Begins the work that there is to do now; returns when to call again even if nothing else happens, or [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
 
     /// Called when a request of its own has ended.
@@ -94,7 +94,7 @@ impl Tasks {
         if self.alarm_ns > now_ns { self.alarm_ns } else { NEVER }
     }
 
-    /// Returns figures of their own, by name.
+    /// Returns the tasks' own figures, with the name of each task.
     pub fn stats(&self) -> impl Iterator<Item = (&'static str, Vec<Stat>)> {
         self.list.iter().map(|(name, task)| (*name, task.stats()))
     }

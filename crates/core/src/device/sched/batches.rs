@@ -1,14 +1,15 @@
 //! The queue that PIQ and VIOS share: batches of requests without a chip conflict.
 //!
-//! Source: Cui et al., NPC 2016, section 3.3 and eq. (3); Gao et al., MSST 2014. Chips and channels are bit
-//! sets, a conflict is an intersection. Reads and writes (with trims and flushes) are batched separately;
-//! batches of both are numbered from 1 by one counter, channel batches from 1 within their chip batch.
+//! Source: Cui et al., NPC 2016, section 3.3 and eq. (3); Gao et al., MSST 2014. Chips and channels are kept as bit
+//! sets; two requests conflict if their sets intersect. Reads and writes (with trims and flushes) are batched
+//! separately; batches of both kinds are numbered from 1 by one counter, channel batches from 1 within their chip
+//! batch.
 //!
 //! Interpretation:
 //! - A batch keeps the chips of members that have issued until all members have issued, so that its sets only grow.
 //!   Then the batch is gone. A request that fits no batch opens a new one.
-//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, one of the oldest read batch
-//!   issues; within that batch, one of its first channel batch (VIOS); and among those, the oldest. A write issues
+//! - No chip idles for the sake of order: of all waiting requests whose chips are idle, one from the oldest read batch
+//!   issues; within that batch, one from its first channel batch (VIOS); and among those, the oldest. A write issues
 //!   only when no read can.
 //! - Starvation is bounded: when `device.max_passed` requests have issued since the oldest waiting request,
 //!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So the
@@ -17,11 +18,11 @@
 //! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can be behind
 //!   it: when all chips are idle, any older write issues first.
 //!
-//! **Cost.** Neither arrival nor choice looks at all requests. Requests with the same window of chips share
-//! one queue ([`super::windows`]), in which both batch numbers and arrivals ascend. On arrival: since sets only grow,
-//! the first batch that may have room for a window only moves forward; while something waits in the window, a hint
-//! keeps the search from starting over. On choice: only windows that begin at an idle chip with something waiting are
-//! considered. Memory is linear in chips and in requests held.
+//! **Cost.** Neither an arrival nor a choice looks at all requests. Requests with the same window of chips share one
+//! queue ([`super::windows`]), in which both batch numbers and arrivals ascend. On arrival: since sets only grow, the
+//! first batch that may have room for a window only moves forward; while a request waits in the window, a hint keeps
+//! the search from starting over. On choice: only windows that begin at an idle chip and have a waiting request are
+//! considered. Memory is linear in the number of chips and in the number of requests held.
 
 use super::channels::ChannelBatches;
 use super::sets::{fill, join, meet};
@@ -54,7 +55,7 @@ struct Waiter {
 
 #[derive(Clone, Copy, Debug)]
 struct ChipBatch {
-    /// Its number, from 1, with one counter for both halves.
+    /// The batch's number, from 1; both halves share one counter.
     number: u64,
     /// Number of members that have not issued.
     waiting: u32,
@@ -75,7 +76,7 @@ struct HalfQueue {
     first: u64,
 }
 
-/// The waiting requests of both halves: with channel batches and blocks by speed (VIOS), or without both (PIQ).
+/// The waiting requests of both halves: with channel batches and blocks chosen by speed (VIOS), or with neither (PIQ).
 #[derive(Clone, Debug)]
 pub(super) struct ChipBatches<const CHANNELS: bool> {
     chips: u32,

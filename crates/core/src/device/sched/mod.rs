@@ -32,9 +32,10 @@ use crate::util::Stat;
 /// What a scheduler needs of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders requests by the chips that eq. (1) of VIOS gives, and so needs static allocation.
+    /// Whether it orders requests by the chips given by eq. (1) of VIOS, and so needs static allocation.
     pub chips: bool,
-    /// Whether it hurries writes that others wait for: unless `ftl.placement` says otherwise, blocks are chosen by speed.
+    /// Whether it hurries writes that others wait for; if so, blocks are chosen by speed, unless `ftl.placement` says
+    /// otherwise.
     pub speeds: bool,
 }
 
@@ -50,7 +51,7 @@ pub enum Part {
     Begin,
     /// Some of its logical pages.
     Pages {
-        /// The first, counted within the request.
+        /// The index of the first one within the request.
         at: u32,
         /// How many there are.
         count: u32,
@@ -116,7 +117,7 @@ dispatch! {
     /// Whether requests may issue in parts.
     fn divides(self: &Self) -> bool = { false };
     /// Returns which part of the request last returned by `next` issues; `None`: all of it. If the scheduler has
-    /// checked which dies are taken, it tells the work.
+    /// checked which dies are taken, it passes them to `work`.
     fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
     /// Returns the batch, from 1, and the channel batch within it (0: none) of a request that has issued; `None` if
     /// the scheduler makes no batches.

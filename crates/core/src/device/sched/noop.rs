@@ -20,7 +20,7 @@ pub(super) const NAME: &str = "noop";
 pub(super) const DOC: &str = "the oldest request issues once the chips it touches are idle";
 pub type Keys = ();
 
-/// The queue.
+/// The scheduler: a queue in order of arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
     pub(super) waiting: Ages,

@@ -18,9 +18,9 @@ use crate::workload::Op;
 #[derive(Clone, Copy, Debug)]
 struct Page {
     request: u32,
-    /// Its index in the request.
+    /// The page's index in the request.
     at: u32,
-    /// Its neighbours in its list.
+    /// The page's neighbours in its list.
     order: Neighbours,
     /// The pages that wait for this one.
     readers: Chain,
@@ -65,8 +65,8 @@ impl Unbound {
         }
     }
 
-    /// Returns which part of the request returned by `next` issues; `None`: all of it. Tells the work which dies are
-    /// taken.
+    /// Returns which part of the request returned by `next` issues; `None`: all of it. Passes the dies that are taken
+    /// to `work`.
     pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
         work.set_busy(&self.taken);
         self.part

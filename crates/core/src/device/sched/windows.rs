@@ -108,7 +108,7 @@ impl Windows {
         }
     }
 
-    /// Calls back with the first request of each window none of whose chips is taken.
+    /// Calls `found` with the first request of each window none of whose chips is taken.
     #[inline]
     pub fn each_free(&mut self, taken: &Bits, mut found: impl FnMut(u32)) {
         let chips = self.chips();
@@ -119,7 +119,7 @@ impl Windows {
         while let Some(start) = self.hopeful.next_clear_of(taken, from, chips) {
             from = start + 1;
             let mut any = false;
-            // Chips from `start` on that are known not to be taken.
+            // Number of chips from `start` on that are known not to be taken.
             let mut reach = 1;
             let mut slot = self.rows[start as usize].head;
             while let Some(same) = self.slots.get(slot) {

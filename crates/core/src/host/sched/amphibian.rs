@@ -19,7 +19,7 @@ pub(super) const NAME: &str = "amphibian";
 pub(super) const DOC: &str = "as row, smallest request first (Mao and Wu, ICCD 2015)";
 pub type Keys = ();
 
-/// Pages, number of the request, slot.
+/// The key that orders waiting requests, greatest first: pages, number and slot of a request, reversed.
 type Size = Reverse<(u32, u64, u32)>;
 
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 
-/// Ids of waiting things, looked up by a small number, which stands for a translation page and a half, or for a flash
-/// block. The table is dense, since hashing would cost more than everything else that a batch needs; it grows to the
-/// largest number seen.
+/// Ids of waiting batches or bundles, looked up by a small number, which stands for a translation page and a half, or
+/// for a flash block. The table is dense, since hashing would cost more than everything else that a batch needs; it
+/// grows to the largest number seen.
 #[derive(Clone, Debug)]
 pub(super) struct Index(Vec<u32>);
 
@@ -37,11 +37,11 @@ impl Index {
 /// A waiting batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch {
-    /// Its number, from 1 in order of creation, with one counter for both halves.
+    /// The batch's number, from 1 in order of creation; both halves share one counter.
     pub number: u64,
     /// The requests in order of arrival.
     pub queue: Queue,
-    /// Pages of all its requests.
+    /// Number of pages of all its requests.
     pub pages: u64,
     half: Half,
     key: Option<u32>,
@@ -60,7 +60,7 @@ pub(super) struct Batches {
     slots: Slab<Batch>,
     /// The waiting batch by translation page and half, or [`NONE`].
     index: Index,
-    /// By half, from the oldest to the youngest.
+    /// The waiting batches of each half, from the oldest to the youngest.
     order: [Chain; 2],
     /// Number of batches created.
     pub created: u64,

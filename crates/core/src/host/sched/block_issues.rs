@@ -1,5 +1,4 @@
-//! The frame of schedulers that work by flash blocks: requests in the order of arrival, writes as block
-//! issues.
+//! The frame of schedulers that work on whole flash blocks: requests in the order of arrival, writes as block issues.
 //!
 //! The oldest request goes next. A read, trim or flush goes alone; a write takes along all queued writes of
 //! its logical block ([`super::bundles`]), and whatever a [`BlockIssue`] adds to them.
@@ -36,7 +35,7 @@ pub(super) struct Issue<'a> {
 /// What all these schedulers need of the host.
 pub(super) const BY_BLOCKS: Needs = Needs { blocks: true, ..Needs::NOTHING };
 
-/// A scheduler that works by flash blocks.
+/// A scheduler that works on whole flash blocks.
 #[derive(Clone, Debug)]
 pub(super) struct ByBlocks<I> {
     bundles: Bundles,

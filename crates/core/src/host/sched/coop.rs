@@ -21,7 +21,7 @@ pub(super) const DOC: &str =
     "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
 pub type Keys = ();
 
-/// COOP.
+/// The scheduler `coop`: block issues, preceded by those that [`Preferential`] adds.
 pub(super) type Coop = ByBlocks<Preferential>;
 
 /// Lets the blocks that the writes would cause the FTL to merge go first.
@@ -74,7 +74,7 @@ mod tests {
     use crate::request::{Pool, Request};
     use crate::workload::Op;
 
-    /// An FTL that gives prepared answers, below a page cache with these dirty pages.
+    /// An FTL that returns prepared answers, below a page cache with these dirty pages.
     struct Figure {
         answer: Vec<u32>,
         dirty: Vec<u32>,
@@ -121,7 +121,7 @@ mod tests {
         (sched, pool)
     }
 
-    /// Returns the pages of the next choice, with the begin and end of preferential block issues.
+    /// Returns the pages of the next choice, and whether each request begins or ends a preferential block issue.
     fn chosen(sched: &mut Sched, pool: &mut Pool, around: &mut Figure) -> Vec<(u32, u32, bool, bool)> {
         let show = |id: u32, pool: &Pool| {
             let Request { pages, mark, .. } = pool[id];
@@ -136,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Fig. 6 (five-page blocks): Block0 is the victim. The query, for Page1 and two pages, returns Block1
-    /// and Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0, only the write-back pages go.
+    /// Fig. 6 (five-page blocks): Block0 is the victim. The query for two pages from Page1 on returns Block1 and
+    /// Block2; their dirty Page8, Page9, Page10 and Page14 go with them; of Block0, only the write-back pages go.
     #[test]
     fn figure_6() {
         let queue = [(Op::Write, 1, 2), (Op::Write, 6, 1), (Op::Read, 3, 1), (Op::Write, 12, 1)];

@@ -16,7 +16,7 @@ pub(super) const NAME: &str = "hp";
 pub(super) const DOC: &str = "requests whose mappings are cached first (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// HP.
+/// The scheduler `hp`: hits first, then misses, and reads before writes in both.
 pub(super) type Hp = HitsOver<ReadsFirst<false>>;
 
 /// The hit queue of HP, MAP and MAP+, on top of a scheduler for the misses. A request from the hit queue

@@ -12,7 +12,7 @@ pub(super) const DOC: &str =
     "arrival order, with a write all queued ones of its flash block (Kim et al., EMSOFT 2009)";
 pub type Keys = ();
 
-/// IRBW.
+/// The scheduler `irbw`: block issues of the queued writes alone.
 pub(super) type Irbw = ByBlocks<Alone>;
 
 /// Adds nothing to a block's writes.

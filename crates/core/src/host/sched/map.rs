@@ -1,4 +1,4 @@
-//! MAP: mapping-cache-aware scheduling, HP for hits over RB for misses.
+//! MAP: mapping-cache-aware scheduling, which combines HP for the hits with RB for the misses.
 //!
 //! Source: Ji et al., TCAD 2018, section V-B and Algorithm 1.
 
@@ -9,5 +9,5 @@ pub(super) const NAME: &str = "map";
 pub(super) const DOC: &str = "hp for hits, rb for misses (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// MAP.
+/// The scheduler `map`: hits first, then misses in the order of RB.
 pub(super) type Map = HitsOver<Rb>;

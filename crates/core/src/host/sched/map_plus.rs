@@ -3,8 +3,8 @@
 //! Source: Ji et al., TCAD 2018, section V-C (BS), eq. (9): density = requests / pages; the densest
 //! waiting batch goes first, read batches before write batches.
 //!
-//! Interpretation: ties go to the older batch; a request that leaves by deadline changes its batch's density,
-//! and so does one that grows by merging; a batch with a single flush, which has no pages, has density 0.
+//! Interpretation: ties go to the older batch; a request that leaves because of its deadline changes its batch's
+//! density, and so does one that grows by merging; a batch with a single flush, which has no pages, has density 0.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ pub(super) const NAME: &str = "map+";
 pub(super) const DOC: &str = "map with the densest batch first (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
-/// MAP+.
+/// The scheduler `map+`: hits first, then the densest batch of misses.
 pub(super) type MapPlus = HitsOver<Densest>;
 
 /// A batch's density when it last changed; greater is denser or, at equal density, older.

@@ -29,16 +29,16 @@ pub enum Decision {
     Batch(Queue),
 }
 
-/// What a scheduler can reach while it chooses: the cooperation interface of the device below it (Shim et
-/// al., TC 2014, Table 1) and the page cache above. Everything except the time is meant for schedulers by
-/// flash blocks.
+/// What a scheduler can reach while it chooses: the cooperation interface of the device below it (Shim et al., TC 2014,
+/// Table 1) and the page cache above. Everything except the time is meant for schedulers that work on whole flash
+/// blocks.
 pub trait Around {
     /// Returns the LPNs of a logical block.
     fn pages_of(&self, block: u32) -> Range<u32>;
     /// COOP_Query: stores in `set` the logical blocks that a block issue of this many pages, starting at an
     /// LPN, would cause the FTL to merge, fully or partially.
     fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>);
-    /// Appends writes of a logical block's dirty pages in the page cache; these become pending but enter no
+    /// Appends to `found` writes of a logical block's dirty pages in the page cache; these become pending but enter no
     /// scheduler's queue, and are to be issued with this choice.
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
     /// Returns the simulated time, ns.
@@ -54,13 +54,13 @@ pub struct Needs {
     pub hits: bool,
     /// Whether it looks at `HostSide::translation_page`; if so, the host finds that page.
     pub translation_pages: bool,
-    /// Whether requests that have waited for `host.deadline` are dispatched before any choice.
+    /// Whether requests that have waited as long as `host.deadline` are dispatched before any choice.
     pub deadline: bool,
-    /// Whether it works by flash blocks; if so, the host cuts writes at the ends of blocks.
+    /// Whether it works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,
     /// Whether it saves copies in a hybrid FTL's merges, and so is useless above another FTL.
     pub merges: bool,
-    /// Whether it cooperates with the FTL; if so, the page cache flushes by flash blocks.
+    /// Whether it cooperates with the FTL; if so, the page cache flushes one flash block at a time.
     pub cooperation: bool,
 }
 
@@ -103,12 +103,12 @@ dispatch! {
     /// Notes that a request enters the pending queue.
     #[inline(always)] // for every request
     fn admit(self: &mut Self, id: u32, pool: &mut Pool);
-    /// Notes that a pending request that had `before` pages has merged with a later one and now has more. It
+    /// Notes that a pending request that had `before` pages has merged with a later one and now has more pages. It
     /// keeps the place and the class that it got on admission; only counts of pages change.
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
     /// Removes and returns what is to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
-    /// Removes a request that is dispatched by deadline; only called if [`Needs::deadline`] is set.
+    /// Removes a request that is dispatched because its deadline has passed; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };

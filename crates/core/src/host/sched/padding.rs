@@ -19,7 +19,7 @@ pub(super) const DOC: &str =
     "irbw, and a flash block's omitted pages are read and written with it (BPLRU, FAST 2008)";
 pub type Keys = ();
 
-/// Padding.
+/// The scheduler `padding`: block issues that [`Padded`] completes with the block's other pages.
 pub(super) type Padding = ByBlocks<Padded>;
 
 /// Adds the block's other pages to its writes.

@@ -11,7 +11,7 @@ pub(super) const NAME: &str = "row";
 pub(super) const DOC: &str = "reads over writes, alternating while both wait";
 pub type Keys = ();
 
-/// RoW.
+/// The scheduler `row`: reads first, alternating with writes while both wait.
 pub(super) type Row = ReadsFirst<true>;
 
 /// Reads before writes; while both wait they alternate if `ALTERNATE` or `host.alternate` is set.
