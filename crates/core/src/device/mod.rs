@@ -10,6 +10,7 @@
 //! erasure has finished.
 
 pub mod array;
+pub mod controller;
 mod lookups;
 pub mod own;
 mod queue;
@@ -22,10 +23,11 @@ use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
 use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Running};
-use crate::request::{HostSide, Mark, Pages, Pool, Request};
+use crate::request::{COMMAND, HostSide, Mark, Pages, Pool, Request};
 use crate::util::{NONE, Stat};
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
+use controller::{Controller, Leaves};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
@@ -39,6 +41,10 @@ pub struct Device {
     occupied: u32,
     /// Number of requests of its own that have not ended.
     pub own: u32,
+    /// What commands go through before the queue and after the flash, if that takes time; those that are
+    /// through to the queue; and what has been answered.
+    controller: Option<Box<Controller>>,
+    through: Vec<u32>,
     /// Requests held that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
@@ -67,6 +73,8 @@ impl Device {
             held: 0,
             occupied: 0,
             own: 0,
+            controller: Controller::new(&settings.device.controller),
+            through: Vec::new(),
             attended: waiting.sched.divides(),
             waiting,
             places: settings.spread().places(),
@@ -104,7 +112,10 @@ impl Device {
     /// Returns when the next resource is due, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.array.next_ns()
+        match &self.controller {
+            None => self.array.next_ns(),
+            Some(controller) => self.array.next_ns().min(controller.next_ns()),
+        }
     }
 
     /// Returns the conflicts so far.
@@ -165,15 +176,22 @@ impl Device {
     /// device's own). Must be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
-            let request = Some(&pool[span.owner]).filter(|request| request.task == 0);
+            let request = Some(&pool[span.owner]).filter(|request| request.is_of_host());
             take(&span, self.places[span.lun as usize], request);
         }
     }
 
     /// Takes a request into the queue.
     #[inline]
-    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
+    pub fn accept(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running) {
         self.held += 1;
+        if let Some(controller) = &mut self.controller {
+            pool[id].task = COMMAND;
+            if controller.receive(id, &pool[id], now_ns) {
+                self.through.push(id);
+            }
+            return;
+        }
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
@@ -187,11 +205,22 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
+        if !self.through.is_empty() {
+            self.queue_up(pool, ftl);
+        }
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
             // Opaque, or the compiler keeps addresses on the stack for a second round, which is rare.
             std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
         }
         self.array.settle(now_ns);
+    }
+
+    /// Takes commands that have gone through the controller into the queue.
+    #[cold]
+    fn queue_up(&mut self, pool: &mut Pool, ftl: &impl Running) {
+        for id in self.through.drain(..) {
+            self.waiting.accept(id, pool, &self.array, ftl);
+        }
     }
 
     /// Tells tape, moves and lookups which pages of a request issue.
@@ -249,7 +278,7 @@ impl Device {
         request.misses = misses;
         request.device.steps_left = work.steps().len() as u32;
         if request.device.steps_left == 0 {
-            self.end(id, pool, done);
+            self.end(id, now_ns, pool, done);
         } else {
             self.array.start(id, work, op == Op::Read, now_ns);
         }
@@ -292,7 +321,7 @@ impl Device {
         let left = &mut pool[id].device.steps_left;
         *left = *left - count + steps;
         if *left == 0 {
-            self.end(id, pool, done);
+            self.end(id, now_ns, pool, done);
         }
         if steps > 0 {
             self.array.start(id, work, op == Op::Read, now_ns);
@@ -307,26 +336,53 @@ impl Device {
             let request = &mut pool[owner];
             request.device.steps_left -= 1;
             if request.device.steps_left == 0 {
-                self.end(owner, pool, done);
+                self.end(owner, now_ns, pool, done);
             }
+        }
+        if self.controller.is_some() {
+            self.go_through(now_ns, pool, done);
         }
     }
 
-    /// Ends a request: one of the host's goes to `done`, one of the device's own to its task.
+    /// Ends a request: one of the host's goes to `done`, by way of the controller if there is one; one of the
+    /// device's own to its task.
     #[inline(always)] // for every request
-    fn end(&mut self, id: u32, pool: &mut Pool, done: &mut Vec<u32>) {
+    fn end(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         if pool[id].task > 0 {
-            return self.end_own(id, pool);
+            return self.end_elsewhere(id, now_ns, pool, done);
         }
         self.held -= 1;
         done.push(id);
     }
 
     #[cold]
-    fn end_own(&mut self, id: u32, pool: &mut Pool) {
+    fn end_elsewhere(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
+        if let (Some(controller), COMMAND) = (&mut self.controller, pool[id].task) {
+            if controller.finish(id, &pool[id], now_ns) {
+                self.held -= 1;
+                done.push(id);
+            }
+            return;
+        }
         self.own -= 1;
         self.occupied -= u32::from(self.tasks.ended(&pool[id]));
         pool.release(id);
+    }
+
+    /// Lets commands go through the stages of the controller.
+    #[cold]
+    fn go_through(&mut self, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
+        let Some(controller) = &mut self.controller else { return };
+        while let Some(leaves) = controller.advance(now_ns, pool) {
+            match leaves {
+                None => {}
+                Some(Leaves::ToQueue(id)) => self.through.push(id),
+                Some(Leaves::Answered(id)) => {
+                    self.held -= 1;
+                    done.push(id);
+                }
+            }
+        }
     }
 
     /// Whether an operation is refused before it is queued.

@@ -127,7 +127,7 @@ impl Simulation<'_> {
                 host.pool[id].failed = true;
                 done.push(id);
             } else {
-                device.accept(id, &mut host.pool, ftl);
+                device.accept(id, *now_ns, &mut host.pool, ftl);
             }
         });
         Ok(true)

@@ -1,0 +1,288 @@
+//! Controller and link: the way of a command to the device's queue, and of its answer back to the host.
+//!
+//! A command goes through stages in this order; one that takes no time is not there:
+//!
+//! 1. the link carries the command (`device.link_command`);
+//! 2. a core works on it (`device.command_time`, and `device.unit_time` for each logical page);
+//! 3. the link carries the data of a write;
+//! 4. the device's queue, FTL and flash, as without a controller;
+//! 5. the link carries the data of a read;
+//! 6. the link carries the answer (`device.link_command`);
+//! 7. the command waits for what nothing shares (`device.latency_*`).
+//!
+//! Link and cores serve first come, first served; what comes at the same time goes in the order in which the events
+//! that brought it were found. Each direction of the link is a server of its own, unless `device.link_duplex` is
+//! "half". A command keeps its place in `device.queue_depth` until it is answered.
+//!
+//! Source: the stages are those of NVMe's and UFS's transports; the delay, the servers and the rate that a measured
+//! drive's read curve shows are stage 7, the flash, and stages 2 and 5.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::clock::NEVER;
+use crate::config::section::{ANY_TIME, OPERATION, bandwidth, count};
+use crate::config::{Ignored, choice, section};
+use crate::request::{Pool, Request};
+use crate::workload::Op;
+
+choice! {
+    /// `device.link_duplex`.
+    pub enum Duplex {
+        /// each direction by itself
+        Full = "full",
+        /// one direction at a time, as on eMMC and SATA
+        Half = "half",
+    }
+}
+
+section! {
+    /// Controller and link.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// Bandwidth of the link between host and device, which the data of all commands cross.
+        link: u64 = "device.link", bandwidth(1_000, 1_000_000_000_000) or "none", "none";
+        /// Whether the link carries data of both directions at once.
+        duplex: Duplex = "device.link_duplex", "full";
+        /// Time that the link is held by each command, and by each answer.
+        link_command_ns: u64 = "device.link_command", OPERATION, "0ns";
+        /// Cores of the controller, each of which works on one command at a time.
+        cores: u32 = "device.cores", count(1, 1024), "1";
+        /// Time that a core is busy with a command.
+        command_ns: u64 = "device.command_time", OPERATION, "0ns";
+        /// Time that a core is busy with each logical page of a command, besides device.command_time.
+        unit_ns: u64 = "device.unit_time", OPERATION, "0ns";
+        /// What a read waits besides all that is named, which nothing shares.
+        latency_read_ns: u64 = "device.latency_read", ANY_TIME, "0ns";
+        /// What a write waits besides all that is named, which nothing shares.
+        latency_write_ns: u64 = "device.latency_write", ANY_TIME, "0ns";
+        /// What a trim or flush waits besides all that is named, which nothing shares.
+        latency_other_ns: u64 = "device.latency_other", ANY_TIME, "0ns";
+    }
+}
+
+impl Settings {
+    fn has_link(&self) -> bool {
+        self.link != u64::MAX
+    }
+
+    fn has_cores(&self) -> bool {
+        self.command_ns + self.unit_ns > 0
+    }
+
+    /// Names the keys without effect, and why.
+    pub(crate) fn ignored(&self, found: &mut Ignored) {
+        let keys = ["device.link_duplex", "device.link_command"];
+        found.unless(self.has_link(), &keys, "device.link = \"none\"");
+        let busy = "device.command_time and device.unit_time are 0";
+        found.unless(self.has_cores(), &["device.cores"], busy);
+    }
+
+    /// Returns the time that `bytes` hold the link, ns, rounded to the nearest (half up).
+    fn transfer_ns(&self, bytes: u64) -> u64 {
+        let link = u128::from(self.link);
+        ((u128::from(bytes) * 1_000_000_000 + link / 2) / link) as u64
+    }
+
+    fn latency_ns(&self, op: Op) -> u64 {
+        match op {
+            Op::Read => self.latency_read_ns,
+            Op::Write => self.latency_write_ns,
+            Op::Trim | Op::Flush => self.latency_other_ns,
+        }
+    }
+}
+
+/// What a command has reached once an event is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Core,
+    DataIn,
+    Queue,
+    Answer,
+    Done,
+}
+
+/// Where a command goes that leaves the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// To the device's queue.
+    ToQueue(u32),
+    /// To the host.
+    Answered(u32),
+}
+
+/// A server: when it has served all that came to it, and how long it has served, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Server {
+    free_ns: u64,
+    busy_ns: u64,
+}
+
+impl Server {
+    /// Serves what comes now; returns when that has ended.
+    fn serve(&mut self, now_ns: u64, ns: u64) -> u64 {
+        self.free_ns = self.free_ns.max(now_ns) + ns;
+        self.busy_ns += ns;
+        self.free_ns
+    }
+
+    /// Returns how long it has served up to a moment. What waits for it is served without a pause.
+    fn busy_up_to(&self, now_ns: u64) -> u64 {
+        self.busy_ns - self.free_ns.saturating_sub(now_ns)
+    }
+}
+
+/// The time that commands which were answered spent here, waiting included, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// With the link.
+    pub link_ns: u64,
+    /// With the cores.
+    pub core_ns: u64,
+    /// With what nothing shares.
+    pub latency_ns: u64,
+}
+
+/// The controller and its link, with the commands that are there.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    settings: Settings,
+    /// To the device and to the host; of a half-duplex link the first serves both.
+    link: [Server; 2],
+    cores: Vec<Server>,
+    /// When commands reach their next stages, and which event was found first.
+    events: BinaryHeap<Reverse<(u64, u64, u32, Stage)>>,
+    found: u64,
+    spent: Spent,
+}
+
+impl Controller {
+    /// Returns a controller without commands; `None` if no stage takes any time.
+    pub fn new(settings: &Settings) -> Option<Box<Controller>> {
+        let Settings { latency_read_ns, latency_write_ns, latency_other_ns, .. } = *settings;
+        let waits = latency_read_ns + latency_write_ns + latency_other_ns > 0;
+        (settings.has_link() || settings.has_cores() || waits).then(|| {
+            Box::new(Controller {
+                settings: settings.clone(),
+                link: [Server::default(); 2],
+                cores: vec![Server::default(); settings.cores as usize],
+                events: BinaryHeap::with_capacity(256),
+                found: 0,
+                spent: Spent::default(),
+            })
+        })
+    }
+
+    /// Returns when a command reaches its next stage, ns, or [`NEVER`].
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.events.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// Returns the time commands have spent here.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Returns how long each direction of the link, and each core, was busy up to a moment, ns.
+    pub fn busy_ns(&self, now_ns: u64) -> (Vec<u64>, Vec<u64>) {
+        let directions = match self.settings.duplex {
+            Duplex::Full => 2,
+            Duplex::Half => 1,
+        };
+        let link = if self.settings.has_link() { &self.link[..directions] } else { &[] };
+        let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
+        let busy = |servers: &[Server]| servers.iter().map(|server| server.busy_up_to(now_ns)).collect();
+        (busy(link), busy(cores))
+    }
+
+    /// Takes a command from the host; returns whether it goes on to the device's queue at once.
+    pub fn receive(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        if self.settings.has_link() && self.settings.link_command_ns > 0 {
+            let at_ns = self.carry(0, self.settings.link_command_ns, now_ns);
+            self.at(at_ns, id, Stage::Core);
+            return false;
+        }
+        self.work_on(id, request, now_ns)
+    }
+
+    /// Takes a command that the device has finished; returns whether it is answered at once.
+    pub fn finish(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        if request.op == Op::Read && self.settings.has_link() && request.size > 0 && !request.failed {
+            let at_ns = self.carry(1, self.settings.transfer_ns(request.size), now_ns);
+            self.at(at_ns, id, Stage::Answer);
+            return false;
+        }
+        self.answer(id, request, now_ns)
+    }
+
+    /// Lets the next command that is due go on, if one is; it may leave.
+    pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
+        let Reverse((at_ns, ..)) = *self.events.peek()?;
+        if at_ns > now_ns {
+            return None;
+        }
+        let Reverse((_, _, id, stage)) = self.events.pop()?;
+        let of = &pool[id];
+        Some(match stage {
+            Stage::Core => self.work_on(id, of, now_ns).then_some(Leaves::ToQueue(id)),
+            Stage::DataIn => self.bring_in(id, of, now_ns).then_some(Leaves::ToQueue(id)),
+            Stage::Queue => Some(Leaves::ToQueue(id)),
+            Stage::Answer => self.answer(id, of, now_ns).then_some(Leaves::Answered(id)),
+            Stage::Done => Some(Leaves::Answered(id)),
+        })
+    }
+
+    fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
+        self.found += 1;
+        self.events.push(Reverse((at_ns, self.found, id, stage)));
+    }
+
+    /// Holds a direction of the link; returns until when.
+    fn carry(&mut self, direction: usize, ns: u64, now_ns: u64) -> u64 {
+        let half = self.settings.duplex == Duplex::Half;
+        let at_ns = self.link[if half { 0 } else { direction }].serve(now_ns, ns);
+        self.spent.link_ns += at_ns - now_ns;
+        at_ns
+    }
+
+    /// A command comes to the cores; returns whether it goes on to the device's queue at once.
+    fn work_on(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        let ns = self.settings.command_ns + self.settings.unit_ns * u64::from(request.pages.pages);
+        if ns == 0 {
+            return self.bring_in(id, request, now_ns);
+        }
+        let core = self.cores.iter_mut().min_by_key(|core| core.free_ns).expect("there is a core");
+        let at_ns = core.serve(now_ns, ns);
+        self.spent.core_ns += at_ns - now_ns;
+        let carried = request.op == Op::Write && self.settings.has_link();
+        self.at(at_ns, id, if carried { Stage::DataIn } else { Stage::Queue });
+        false
+    }
+
+    /// A command has been worked on; returns whether it goes on to the device's queue at once.
+    fn bring_in(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        if request.op != Op::Write || !self.settings.has_link() {
+            return true;
+        }
+        let at_ns = self.carry(0, self.settings.transfer_ns(request.size), now_ns);
+        self.at(at_ns, id, Stage::Queue);
+        false
+    }
+
+    /// A command's data have left; returns whether it is answered at once.
+    fn answer(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        let mut at_ns = now_ns;
+        if self.settings.has_link() && self.settings.link_command_ns > 0 {
+            at_ns = self.carry(1, self.settings.link_command_ns, now_ns);
+        }
+        let latency_ns = self.settings.latency_ns(request.op);
+        self.spent.latency_ns += latency_ns;
+        if at_ns + latency_ns == now_ns {
+            return true;
+        }
+        self.at(at_ns + latency_ns, id, Stage::Done);
+        false
+    }
+}
