@@ -20,6 +20,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::array::{Used, refill};
 use crate::clock::NEVER;
 use crate::config::section::{ANY_TIME, OPERATION, bandwidth, count};
 use crate::config::{Ignored, choice, section};
@@ -133,15 +134,23 @@ impl Server {
     }
 }
 
-/// The time that commands which were answered spent here, waiting included, ns.
+/// Time that reads and writes together spent outside the device's queue and flash, with the time they waited there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// With the link.
+    /// At the link.
     pub link_ns: u64,
-    /// With the cores.
+    /// At the cores.
     pub core_ns: u64,
-    /// With what nothing shares.
+    /// In what nothing shares (`device.latency_read` and its like).
     pub latency_ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, op: Op, at: impl FnOnce(&mut Spent) -> &mut u64, ns: u64) {
+        if matches!(op, Op::Read | Op::Write) {
+            *at(self) += ns;
+        }
+    }
 }
 
 /// The controller and its link, with the commands that are there.
@@ -180,27 +189,27 @@ impl Controller {
         self.events.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Returns the time commands have spent here.
+    /// Returns the time that commands have spent here.
     pub fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// Returns how long each direction of the link, and each core, was busy up to a moment, ns.
-    pub fn busy_ns(&self, now_ns: u64) -> (Vec<u64>, Vec<u64>) {
-        let directions = match self.settings.duplex {
-            Duplex::Full => 2,
-            Duplex::Half => 1,
-        };
-        let link = if self.settings.has_link() { &self.link[..directions] } else { &[] };
-        let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
-        let busy = |servers: &[Server]| servers.iter().map(|server| server.busy_up_to(now_ns)).collect();
-        (busy(link), busy(cores))
+    /// Works out how long each direction of the link, and each core, was busy up to a moment.
+    pub fn used(&self, now_ns: u64, used: &mut Used) {
+        let busy = |server: &Server| server.busy_up_to(now_ns);
+        if self.settings.has_link() {
+            let directions = if self.settings.duplex == Duplex::Half { 1 } else { 2 };
+            refill(&mut used.link, self.link[..directions].iter().map(busy));
+        }
+        if self.settings.has_cores() {
+            refill(&mut used.cores, self.cores.iter().map(busy));
+        }
     }
 
     /// Takes a command from the host; returns whether it goes on to the device's queue at once.
     pub fn receive(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if self.settings.has_link() && self.settings.link_command_ns > 0 {
-            let at_ns = self.carry(0, self.settings.link_command_ns, now_ns);
+            let at_ns = self.carry(0, self.settings.link_command_ns, request.op, now_ns);
             self.at(at_ns, id, Stage::Core);
             return false;
         }
@@ -210,7 +219,7 @@ impl Controller {
     /// Takes a command that the device has finished; returns whether it is answered at once.
     pub fn finish(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if request.op == Op::Read && self.settings.has_link() && request.size > 0 && !request.failed {
-            let at_ns = self.carry(1, self.settings.transfer_ns(request.size), now_ns);
+            let at_ns = self.carry(1, self.settings.transfer_ns(request.size), request.op, now_ns);
             self.at(at_ns, id, Stage::Answer);
             return false;
         }
@@ -240,10 +249,10 @@ impl Controller {
     }
 
     /// Holds a direction of the link; returns until when.
-    fn carry(&mut self, direction: usize, ns: u64, now_ns: u64) -> u64 {
+    fn carry(&mut self, direction: usize, ns: u64, op: Op, now_ns: u64) -> u64 {
         let half = self.settings.duplex == Duplex::Half;
         let at_ns = self.link[if half { 0 } else { direction }].serve(now_ns, ns);
-        self.spent.link_ns += at_ns - now_ns;
+        self.spent.add(op, |spent| &mut spent.link_ns, at_ns - now_ns);
         at_ns
     }
 
@@ -255,7 +264,7 @@ impl Controller {
         }
         let core = self.cores.iter_mut().min_by_key(|core| core.free_ns).expect("there is a core");
         let at_ns = core.serve(now_ns, ns);
-        self.spent.core_ns += at_ns - now_ns;
+        self.spent.add(request.op, |spent| &mut spent.core_ns, at_ns - now_ns);
         let carried = request.op == Op::Write && self.settings.has_link();
         self.at(at_ns, id, if carried { Stage::DataIn } else { Stage::Queue });
         false
@@ -266,7 +275,7 @@ impl Controller {
         if request.op != Op::Write || !self.settings.has_link() {
             return true;
         }
-        let at_ns = self.carry(0, self.settings.transfer_ns(request.size), now_ns);
+        let at_ns = self.carry(0, self.settings.transfer_ns(request.size), request.op, now_ns);
         self.at(at_ns, id, Stage::Queue);
         false
     }
@@ -275,10 +284,10 @@ impl Controller {
     fn answer(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         let mut at_ns = now_ns;
         if self.settings.has_link() && self.settings.link_command_ns > 0 {
-            at_ns = self.carry(1, self.settings.link_command_ns, now_ns);
+            at_ns = self.carry(1, self.settings.link_command_ns, request.op, now_ns);
         }
         let latency_ns = self.settings.latency_ns(request.op);
-        self.spent.latency_ns += latency_ns;
+        self.spent.add(request.op, |spent| &mut spent.latency_ns, latency_ns);
         if at_ns + latency_ns == now_ns {
             return true;
         }

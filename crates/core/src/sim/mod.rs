@@ -150,7 +150,7 @@ impl<'a> Simulation<'a> {
             Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns()),
         };
         let mut used = Used::default();
-        device.array().used(0, &mut used);
+        device.used(0, &mut used);
         Simulation {
             settings: settings.clone(),
             now_ns: 0,

@@ -168,7 +168,7 @@ impl Simulation<'_> {
             return Err(RunError::Power(why.into()));
         };
         if self.under_way() > 0 || !self.extent.outlasts {
-            self.device.array().used(self.now_ns, &mut self.extent.used);
+            self.device.used(self.now_ns, &mut self.extent.used);
         }
         // Operations in service are known with their ends.
         while self.device.next_ns() != NEVER {

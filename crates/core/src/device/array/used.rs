@@ -4,7 +4,7 @@
 
 use super::{Array, Lun, Phase};
 
-/// Time that each part of the array worked, ns.
+/// Time that each part of the device worked, ns.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
     /// Each chip: its bus or any of its dies.
@@ -13,6 +13,10 @@ pub struct Used {
     pub dies: Vec<u64>,
     /// Each channel's bus.
     pub channels: Vec<u64>,
+    /// Each direction of the link, if there is one.
+    pub link: Vec<u64>,
+    /// Each core of the controller, if commands take them time.
+    pub cores: Vec<u64>,
 }
 
 impl Used {
@@ -22,6 +26,8 @@ impl Used {
             (&mut self.chips, &before.chips),
             (&mut self.dies, &before.dies),
             (&mut self.channels, &before.channels),
+            (&mut self.link, &before.link),
+            (&mut self.cores, &before.cores),
         ];
         for (now, before) in sides {
             now.iter_mut().zip(before).for_each(|(now, before)| *now -= before);
@@ -31,7 +37,8 @@ impl Used {
 
     /// Returns the longest time.
     pub fn most(&self) -> u64 {
-        [&self.chips, &self.dies, &self.channels].into_iter().flatten().copied().max().unwrap_or(0)
+        let Used { chips, dies, channels, link, cores } = self;
+        [chips, dies, channels, link, cores].into_iter().flatten().copied().max().unwrap_or(0)
     }
 }
 
@@ -86,7 +93,7 @@ impl Array {
 }
 
 /// Replaces the values of a list.
-fn refill(list: &mut Vec<u64>, values: impl Iterator<Item = u64>) {
+pub(crate) fn refill(list: &mut Vec<u64>, values: impl Iterator<Item = u64>) {
     list.clear();
     list.extend(values);
 }
