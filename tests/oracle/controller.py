@@ -51,43 +51,51 @@ class Config:
         }
 
 
+FLASH, CONTROLLER, HOST = range(3)
+"""Of what happens at one time, the flash ends first, then what link and cores do, then requests arrive."""
+
+
 class Clock:
-    """What happens when; of what happens at one time, what was asked for first."""
+    """What happens when; of what happens at one time, what was asked for first within each of the three."""
 
     def __init__(self) -> None:
         self.now = 0
         self.asked = 0
-        self.events: list[tuple[int, int, Callable[[], None]]] = []
+        self.events: list[tuple[int, int, int, Callable[[], None]]] = []
 
-    def at(self, ns: int, what: Callable[[], None]) -> None:
+    def number(self) -> int:
         self.asked += 1
-        heapq.heappush(self.events, (ns, self.asked, what))
+        return self.asked
+
+    def at(self, ns: int, whose: int, number: int, what: Callable[[], None]) -> None:
+        heapq.heappush(self.events, (ns, whose, number, what))
 
     def run(self) -> None:
         while self.events:
-            self.now, _, what = heapq.heappop(self.events)
+            self.now, _, _, what = heapq.heappop(self.events)
             what()
 
 
 class Servers:
     """Serve one customer each, in the order in which they came."""
 
-    def __init__(self, clock: Clock, count: int = 1) -> None:
+    def __init__(self, clock: Clock, count: int = 1, whose: int = CONTROLLER) -> None:
         self.clock = clock
         self.free = count
-        self.line: deque[tuple[int, Callable[[], None]]] = deque()
+        self.whose = whose
+        self.line: deque[tuple[int, int, Callable[[], None]]] = deque()
 
     def serve(self, ns: int, then: Callable[[], None]) -> None:
         if ns == 0:
             return then()
-        self.line.append((ns, then))
+        self.line.append((ns, self.clock.number(), then))
         self.begin()
 
     def begin(self) -> None:
         while self.free and self.line:
-            ns, then = self.line.popleft()
+            ns, number, then = self.line.popleft()
             self.free -= 1
-            self.clock.at(self.clock.now + ns, lambda then=then: self.end(then))
+            self.clock.at(self.clock.now + ns, self.whose, number, lambda then=then: self.end(then))
 
     def end(self, then: Callable[[], None]) -> None:
         self.free += 1
@@ -100,7 +108,7 @@ def completions(config: Config, trace: Sequence[Record]) -> list[int]:
     clock = Clock()
     into = Servers(clock)
     out = into if config.half_duplex else Servers(clock)
-    cores, chip = Servers(clock, config.cores), Servers(clock)
+    cores, chip = Servers(clock, config.cores), Servers(clock, whose=FLASH)
     done = [0] * len(trace)
 
     def transfer(size: int) -> int:
@@ -127,6 +135,6 @@ def completions(config: Config, trace: Sequence[Record]) -> list[int]:
         into.serve(held, received)
 
     for number, (arrival, op, _, size) in enumerate(trace):
-        clock.at(arrival, lambda number=number, op=op, size=size: send(number, op, size))
+        clock.at(arrival, HOST, number, lambda number=number, op=op, size=size: send(number, op, size))
     clock.run()
     return done

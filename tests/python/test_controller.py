@@ -35,13 +35,35 @@ def trace(seed: int, count: int, gap_ns: int) -> list[tuple[int, str, int, int]]
     return rows
 
 
+def unequal(config: Config, rows: list[tuple[int, str, int, int]]) -> list[tuple[int, int, int]]:
+    """Returns number, ftlab's time and the oracle's of the requests that differ."""
+    expected = controller.completions(config, rows)
+    found, _ = engine.run({"preset": "map-plus", "flash.blocks_per_plane": 8192, **config.settings()}, rows)
+    return [(row.id, row.complete, at) for row, at in zip(found, expected, strict=True) if row.complete != at]
+
+
 @pytest.mark.parametrize("load", [0.3, 0.8, 1.5])
 @pytest.mark.parametrize("name", DEVICES)
 def test_every_completion_is_the_oracles(name: str, load: float) -> None:
     """10,000 requests at each load; a request takes the flash 390 us on average."""
     config = replace(DEVICES[name], read=35_017, program=350_039)
-    rows = trace(7, 10_000, int(390_000 / load))
-    expected = controller.completions(config, rows)
-    found, _ = engine.run({"preset": "map-plus", "flash.blocks_per_plane": 8192, **config.settings()}, rows)
-    unequal = [(row.id, row.complete, at) for row, at in zip(found, expected, strict=True) if row.complete != at]
-    assert not unequal, unequal[:5]
+    assert not unequal(config, trace(7, 10_000, int(390_000 / load)))[:5]
+
+
+@pytest.mark.parametrize("half_duplex", [False, True])
+@pytest.mark.parametrize("load", [0.8, 1.5])
+def test_what_is_due_at_the_same_time_has_an_order(load: float, half_duplex: bool) -> None:
+    """All times are whole microseconds, so that many things are due at once."""
+    config = Config(
+        bytes_per_s=4_096_000_000,
+        half_duplex=half_duplex,
+        link_command=1_000,
+        cores=2,
+        command=5_000,
+        unit=1_000,
+        latency=(3_000, 2_000),
+        read=3_000,
+        program=9_000,
+    )
+    rows = trace(11, 10_000, int(13_000 / load))
+    assert not unequal(config, [(now // 1000 * 1000, *rest) for now, *rest in rows])[:5]

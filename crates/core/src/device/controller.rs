@@ -10,15 +10,17 @@
 //! 6. the link carries the answer (`device.link_command`);
 //! 7. the command waits for what nothing shares (`device.latency_*`).
 //!
-//! Link and cores serve first come, first served; what comes at the same time goes in the order in which the events
-//! that brought it were found. Each direction of the link is a server of its own, unless `device.link_duplex` is
-//! "half". A command keeps its place in `device.queue_depth` until it is answered.
+//! Link and cores serve first come, first served. Each direction of the link is a server of its own, unless
+//! `device.link_duplex` is "half". A command keeps its place in `device.queue_depth` until it is answered.
+//!
+//! Of what is due at the same nanosecond the flash ends first, chip by chip; then what link and cores do, in the order
+//! in which it came to them; then requests arrive.
 //!
 //! Source: the stages are those of NVMe's and UFS's transports; the delay, the servers and the rate that a measured
 //! drive's read curve shows are stage 7, the flash, and stages 2 and 5.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::array::{Used, refill};
 use crate::clock::NEVER;
@@ -42,7 +44,7 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// Bandwidth of the link between host and device, which the data of all commands cross.
-        link: u64 = "device.link", bandwidth(1_000, 1_000_000_000_000) or "none", "none";
+        link: u64 = "device.link", bandwidth(1_000_000, 1_000_000_000_000) or "none", "none";
         /// Whether the link carries data of both directions at once.
         duplex: Duplex = "device.link_duplex", "full";
         /// Time that the link is held by each command, and by each answer.
@@ -83,6 +85,26 @@ impl Settings {
     fn transfer_ns(&self, bytes: u64) -> u64 {
         let link = u128::from(self.link);
         ((u128::from(bytes) * 1_000_000_000 + link / 2) / link) as u64
+    }
+
+    /// Returns the names of the link's directions, then of the cores, of those that there are.
+    pub fn servers(&self) -> Vec<String> {
+        let link: &[&str] = match (self.has_link(), self.duplex) {
+            (false, _) => &[],
+            (true, Duplex::Half) => &["link"],
+            (true, Duplex::Full) => &["link to the device", "link to the host"],
+        };
+        let cores = if self.has_cores() { self.cores } else { 0 };
+        link.iter().map(|&name| name.into()).chain((0..cores).map(|core| format!("core {core}"))).collect()
+    }
+
+    /// Returns the number of the link's servers.
+    fn directions(&self) -> usize {
+        match (self.has_link(), self.duplex) {
+            (false, _) => 0,
+            (true, Duplex::Half) => 1,
+            (true, Duplex::Full) => 2,
+        }
     }
 
     fn latency_ns(&self, op: Op) -> u64 {
@@ -134,6 +156,43 @@ impl Server {
     }
 }
 
+/// What link and cores do for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The link carries the command.
+    Command,
+    /// A core works on it.
+    Work,
+    /// The link carries data to the device.
+    DataIn,
+    /// The link carries data to the host.
+    DataOut,
+    /// The link carries the answer.
+    Answer,
+}
+
+impl Service {
+    /// Returns the direction of the link that it needs.
+    fn direction(self) -> usize {
+        usize::from(matches!(self, Service::DataOut | Service::Answer))
+    }
+}
+
+/// A stretch of time in which link or core served a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// The server, in the order of [`Settings::servers`].
+    pub server: u32,
+    /// What it did.
+    pub service: Service,
+    /// The command, by its place in the pool.
+    pub(super) id: u32,
+    /// Beginning, ns.
+    pub begin_ns: u64,
+    /// End, ns.
+    pub end_ns: u64,
+}
+
 /// Time that reads and writes together spent outside the device's queue and flash, with the time they waited there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
@@ -164,6 +223,8 @@ pub struct Controller {
     events: BinaryHeap<Reverse<(u64, u64, u32, Stage)>>,
     found: u64,
     spent: Spent,
+    /// By server, what it has taken on and will have done, if that is kept for a timeline.
+    kept: Option<Vec<VecDeque<Served>>>,
 }
 
 impl Controller {
@@ -179,6 +240,7 @@ impl Controller {
                 events: BinaryHeap::with_capacity(256),
                 found: 0,
                 spent: Spent::default(),
+                kept: None,
             })
         })
     }
@@ -198,18 +260,31 @@ impl Controller {
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         let busy = |server: &Server| server.busy_up_to(now_ns);
         if self.settings.has_link() {
-            let directions = if self.settings.duplex == Duplex::Half { 1 } else { 2 };
-            refill(&mut used.link, self.link[..directions].iter().map(busy));
+            refill(&mut used.link, self.link[..self.settings.directions()].iter().map(busy));
         }
         if self.settings.has_cores() {
             refill(&mut used.cores, self.cores.iter().map(busy));
         }
     }
 
+    /// Keeps what link and cores do for [`Controller::take_served`].
+    pub fn keep_served(&mut self) {
+        self.kept.get_or_insert_with(|| vec![VecDeque::new(); self.settings.servers().len()]);
+    }
+
+    /// Takes what link and cores have done by now. Those commands must still be in the pool.
+    pub fn take_served(&mut self, now_ns: u64, mut take: impl FnMut(&Served)) {
+        for line in self.kept.iter_mut().flatten() {
+            while line.front().is_some_and(|served| served.end_ns <= now_ns) {
+                line.pop_front().iter().for_each(&mut take);
+            }
+        }
+    }
+
     /// Takes a command from the host; returns whether it goes on to the device's queue at once.
     pub fn receive(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if self.settings.has_link() && self.settings.link_command_ns > 0 {
-            let at_ns = self.carry(0, self.settings.link_command_ns, request.op, now_ns);
+            let at_ns = self.carry((id, request.op), Service::Command, self.settings.link_command_ns, now_ns);
             self.at(at_ns, id, Stage::Core);
             return false;
         }
@@ -219,7 +294,8 @@ impl Controller {
     /// Takes a command that the device has finished; returns whether it is answered at once.
     pub fn finish(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if request.op == Op::Read && self.settings.has_link() && request.size > 0 && !request.failed {
-            let at_ns = self.carry(1, self.settings.transfer_ns(request.size), request.op, now_ns);
+            let ns = self.settings.transfer_ns(request.size);
+            let at_ns = self.carry((id, request.op), Service::DataOut, ns, now_ns);
             self.at(at_ns, id, Stage::Answer);
             return false;
         }
@@ -249,11 +325,21 @@ impl Controller {
     }
 
     /// Holds a direction of the link; returns until when.
-    fn carry(&mut self, direction: usize, ns: u64, op: Op, now_ns: u64) -> u64 {
+    fn carry(&mut self, (id, op): (u32, Op), service: Service, ns: u64, now_ns: u64) -> u64 {
         let half = self.settings.duplex == Duplex::Half;
-        let at_ns = self.link[if half { 0 } else { direction }].serve(now_ns, ns);
+        let direction = if half { 0 } else { service.direction() };
+        let at_ns = self.link[direction].serve(now_ns, ns);
         self.spent.add(op, |spent| &mut spent.link_ns, at_ns - now_ns);
+        self.keep(id, direction, service, [at_ns - ns, at_ns]);
         at_ns
+    }
+
+    /// Keeps what a server takes on, if that is asked for.
+    fn keep(&mut self, id: u32, server: usize, service: Service, [begin_ns, end_ns]: [u64; 2]) {
+        let Some(kept) = &mut self.kept else { return };
+        if begin_ns < end_ns {
+            kept[server].push_back(Served { server: server as u32, service, id, begin_ns, end_ns });
+        }
     }
 
     /// A command comes to the cores; returns whether it goes on to the device's queue at once.
@@ -262,8 +348,10 @@ impl Controller {
         if ns == 0 {
             return self.bring_in(id, request, now_ns);
         }
-        let core = self.cores.iter_mut().min_by_key(|core| core.free_ns).expect("there is a core");
+        let cores = self.cores.iter_mut().enumerate();
+        let (at, core) = cores.min_by_key(|(_, core)| core.free_ns).expect("there is a core");
         let at_ns = core.serve(now_ns, ns);
+        self.keep(id, self.settings.directions() + at, Service::Work, [at_ns - ns, at_ns]);
         self.spent.add(request.op, |spent| &mut spent.core_ns, at_ns - now_ns);
         let carried = request.op == Op::Write && self.settings.has_link();
         self.at(at_ns, id, if carried { Stage::DataIn } else { Stage::Queue });
@@ -275,7 +363,8 @@ impl Controller {
         if request.op != Op::Write || !self.settings.has_link() {
             return true;
         }
-        let at_ns = self.carry(0, self.settings.transfer_ns(request.size), request.op, now_ns);
+        let ns = self.settings.transfer_ns(request.size);
+        let at_ns = self.carry((id, request.op), Service::DataIn, ns, now_ns);
         self.at(at_ns, id, Stage::Queue);
         false
     }
@@ -284,7 +373,7 @@ impl Controller {
     fn answer(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         let mut at_ns = now_ns;
         if self.settings.has_link() && self.settings.link_command_ns > 0 {
-            at_ns = self.carry(1, self.settings.link_command_ns, request.op, now_ns);
+            at_ns = self.carry((id, request.op), Service::Answer, self.settings.link_command_ns, now_ns);
         }
         let latency_ns = self.settings.latency_ns(request.op);
         self.spent.add(request.op, |spent| &mut spent.latency_ns, latency_ns);

@@ -28,8 +28,8 @@ use crate::request::{COMMAND, Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
-pub use controller::Spent;
 use controller::{Controller, Leaves};
+pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
@@ -159,9 +159,13 @@ impl Device {
         self.waiting.sched.batch_of(id)
     }
 
-    /// Keeps what chips and buses do for [`Device::take_spans`]; the FTL's work must be labelled.
+    /// Keeps what chips and buses do for [`Device::take_spans`], and link and cores for [`Device::take_served`]; the
+    /// FTL's work must be labelled.
     pub fn keep_spans(&mut self) {
         self.array.keep_spans();
+        if let Some(controller) = &mut self.controller {
+            controller.keep_served();
+        }
     }
 
     /// Records every request that issues on a tape.
@@ -193,6 +197,14 @@ impl Device {
         for span in self.array.take_spans() {
             let request = Some(&pool[span.owner]).filter(|request| request.is_of_host());
             take(&span, self.places[span.lun as usize], request);
+        }
+    }
+
+    /// Hands out what link and cores have done since the last call; must be called before completed requests are
+    /// released.
+    pub fn take_served(&mut self, now_ns: u64, pool: &Pool, mut take: impl FnMut(&Served, &Request)) {
+        if let Some(controller) = &mut self.controller {
+            controller.take_served(now_ns, |served| take(served, &pool[served.id]));
         }
     }
 

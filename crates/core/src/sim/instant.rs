@@ -6,7 +6,7 @@ use super::{Completion, Feed, Observer, RunError, Simulation};
 use crate::ftl::{Ftl, Inspect, Police, with_ftl};
 use crate::host::Arrivals;
 use crate::metrics::Done;
-use crate::sim::Activity;
+use crate::sim::{Activity, Handling};
 use crate::util::NONE;
 use crate::workload::SourceError;
 
@@ -151,6 +151,9 @@ impl Simulation<'_> {
                 power.operations.add_span(span);
             }
             observer.activity(&Activity::of(span, place, request));
+        });
+        self.device.take_served(self.now_ns, &self.host.pool, |served, request| {
+            observer.handled(&Handling::of(served, request));
         });
     }
 

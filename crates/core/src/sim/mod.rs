@@ -32,7 +32,7 @@ pub use power::{Cut, Power, Recovered};
 pub use prepare::Prepared;
 use report::{Extent, Sampler};
 pub use state::{FORMAT, Identity, StateError};
-pub use timeline::{Activity, Dispatch, Track, Tracks};
+pub use timeline::{Activity, Dispatch, Handling, Track, Tracks};
 
 /// Preconditions the device and runs one simulation to its end.
 ///
