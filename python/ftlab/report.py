@@ -296,8 +296,9 @@ def _at_the_controller(data: dict[str, Any]) -> list[str]:
     names = (("link", "link_ns"), ("cores", "core_ns"), ("fixed latency", "latency_ns"))
     parts = [f"{name} {spent[key] / total * 100:.1f} %" for name, key in names if spent[key]]
     busy = [
-        f"{name} busy {data['device'][key] * 100:.0f} % of the time"
+        f"{name} {data['device'][key] * 100:.0f} %"
         for name, key in (("link", "link_busy"), ("cores", "core_busy"))
         if key in data["device"]
     ]
-    return [f"    of the latency: {', '.join(parts)}" + "".join(f"; {part}" for part in busy)] if parts else []
+    shares = f"    of the latency: {', '.join(parts)}"
+    return [f"{shares}; busy: {', '.join(busy)} of the time" if busy else shares] if parts else []

@@ -186,9 +186,6 @@ pub struct DeviceSide {
     pub steps_left: u32,
 }
 
-/// [`Request::task`] of a request of the host that has to go through the controller on its way back.
-pub const COMMAND: u8 = u8::MAX;
-
 /// A request between its admission and its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
@@ -212,8 +209,8 @@ pub struct Request {
     pub misses: u32,
     /// Whether a read-only device refused it, or part of it.
     pub failed: bool,
-    /// Who hears of its end besides the host: 0, nobody; [`COMMAND`], the controller first; else the device's own
-    /// task that issued it, by number ([`crate::device::own`]).
+    /// The device's own task that issued it, by number; 0: it came from the host, 255: by way of the controller
+    /// ([`crate::device::own`], [`crate::device::controller`]).
     pub task: u8,
     /// For the feed of the host: of a replayed request, how many others became part of it; of one from the
     /// file host, its first block I/O; of a submitted one, its last submission.
@@ -247,12 +244,6 @@ impl Request {
     #[inline]
     pub fn half(&self) -> Half {
         if self.op == Op::Read { Half::Read } else { Half::Write }
-    }
-
-    /// Whether the host sent it.
-    #[inline]
-    pub fn is_of_host(&self) -> bool {
-        matches!(self.task, 0 | COMMAND)
     }
 
     /// Makes a request as it arrives, in no queue.

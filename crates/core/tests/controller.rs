@@ -4,10 +4,13 @@
 
 use ftlab_conformance as common;
 
-use common::{checked, pages, settings};
+use common::{checked, pages, settings, tiny};
+use ftlab_core::Simulation;
+use ftlab_core::device::Service;
 use ftlab_core::device::controller::Duplex;
+use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::Completion;
+use ftlab_core::sim::{Completion, Handling, Observer, Prepared, Tracks, run};
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
 
@@ -20,7 +23,7 @@ const UNIT: u64 = 200;
 const LATENCY: u64 = 7_000;
 const ANSWER: u64 = 500;
 
-/// A device of four chips with a link, one core, and a latency of each operation.
+/// Makes a device of four chips with a link, one core, and a latency of each operation.
 fn device() -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -107,7 +110,7 @@ fn a_command_holds_its_place_until_it_is_answered() {
     assert_eq!(both[1].complete_ns, 2 * alone);
 }
 
-/// A link without end, cores without work and no latency are no controller.
+/// A link without end, cores without work and no latency need no controller.
 #[test]
 fn without_a_time_there_is_no_controller() {
     let mut off = device();
@@ -120,6 +123,114 @@ fn without_a_time_there_is_no_controller() {
         .collect();
     // Nothing here waits for the one latency that there is.
     assert_eq!(rows(&off, trace.clone()), rows(&nearly, trace));
+}
+
+/// Keeps completions and, if that is wanted, what link and cores do.
+#[derive(Default)]
+struct Kept {
+    wanted: bool,
+    rows: Vec<Completion>,
+    handled: Vec<Handling>,
+}
+
+impl Observer for Kept {
+    fn complete(&mut self, completion: &Completion) {
+        self.rows.push(*completion);
+    }
+
+    fn wants_activity(&self) -> bool {
+        self.wanted
+    }
+
+    fn handled(&mut self, handling: &Handling) {
+        self.handled.push(*handling);
+    }
+}
+
+fn watched(settings: &Settings, trace: &[Record], wanted: bool) -> (Report, Kept) {
+    let mut kept = Kept { wanted, ..Kept::default() };
+    let report = run(settings, &mut trace.to_vec().into_iter(), &mut kept, true).expect("a sound run");
+    (report, kept)
+}
+
+/// Checks what a server did: no two things at once, and its sum.
+fn busy_ns(kept: &Kept, server: u32) -> u64 {
+    let mut spans: Vec<_> = kept.handled.iter().filter(|one| one.server == server).collect();
+    spans.sort_by_key(|one| one.begin_ns);
+    assert!(spans.windows(2).all(|two| two[0].end_ns <= two[1].begin_ns), "server {server}");
+    spans.iter().map(|one| one.end_ns - one.begin_ns).sum()
+}
+
+/// Each command has its services in their order, within its time in the device; watching changes nothing.
+#[test]
+fn a_timeline_shows_what_link_and_cores_do() {
+    let ops = [Op::Read, Op::Write, Op::Read, Op::Trim, Op::Flush];
+    let trace: Vec<Record> = (0..400)
+        .map(|n| (n, ops[n as usize % 5]))
+        .map(|(n, op)| at(n / 7 * 90_000, op, n * 7 % 64, if op == Op::Flush { 0 } else { 1 + n % 3 }))
+        .collect();
+    for (duplex, cores, names) in [
+        (Duplex::Full, 1, vec!["link to the device", "link to the host", "core 0"]),
+        (Duplex::Half, 2, vec!["link", "core 0", "core 1"]),
+    ] {
+        let mut settings = device();
+        let controller = &mut settings.device.controller;
+        (controller.duplex, controller.cores, controller.link_command_ns) = (duplex, cores, ANSWER);
+        assert_eq!(Tracks::new(&settings).controller, names);
+        let (report, kept) = watched(&settings, &trace, true);
+        let (blind, unwatched) = watched(&settings, &trace, false);
+        assert_eq!((format!("{report:?}"), kept.rows.clone()), (format!("{blind:?}"), unwatched.rows));
+        assert!(unwatched.handled.is_empty());
+        for row in &kept.rows {
+            let of_row: Vec<_> = kept.handled.iter().filter(|one| one.request.id == row.id).collect();
+            let mut order: Vec<_> = of_row.iter().map(|one| (one.begin_ns, one.service)).collect();
+            order.sort_by_key(|&(begin_ns, _)| begin_ns);
+            let data = match row.op {
+                Op::Read => vec![Service::DataOut],
+                Op::Write => vec![Service::DataIn],
+                Op::Trim | Op::Flush => vec![],
+            };
+            let expected = [vec![Service::Command, Service::Work], data, vec![Service::Answer]].concat();
+            assert_eq!(order.iter().map(|&(_, service)| service).collect::<Vec<_>>(), expected, "{row:?}");
+            let inside = |one: &&Handling| row.dispatch_ns <= one.begin_ns && one.end_ns <= row.complete_ns;
+            assert!(of_row.iter().all(inside), "{row:?}");
+        }
+        let elapsed = report.elapsed_ns as f64;
+        let sums: Vec<u64> = (0..names.len() as u32).map(|server| busy_ns(&kept, server)).collect();
+        let (link, at_cores) = sums.split_at(names.len() - cores as usize);
+        let busiest = *link.iter().max().unwrap() as f64 / elapsed;
+        let mean = at_cores.iter().sum::<u64>() as f64 / elapsed / f64::from(cores);
+        assert!((report.device.link_busy.unwrap() - busiest).abs() < 1e-12);
+        assert!((report.device.core_busy.unwrap() - mean).abs() < 1e-12);
+    }
+}
+
+/// A command at a core when the power goes never completes; the device then serves others as before.
+#[test]
+fn a_cut_drops_what_is_in_the_controller() {
+    let mut settings = tiny("page");
+    settings.ftl.power_safe = true;
+    settings.device.controller = device().device.controller.clone();
+    settings.device.queue_depth = 8;
+    let prepared = Prepared::new(&settings, &mut (), true).unwrap();
+    let mut simulation = Simulation::new(&settings, prepared);
+    simulation.allow_cuts().unwrap();
+    let mut kept = Kept::default();
+    for lpn in 0..4 {
+        simulation.submit(at(0, Op::Write, lpn, 1)).unwrap();
+    }
+    simulation.advance(COMMAND / 2, &mut kept).unwrap();
+    let cut = simulation.cut(1).unwrap();
+    assert_eq!((cut.finished, cut.torn_programs, kept.rows.len()), (0, 0, 0));
+    assert_eq!(simulation.next_event_ns(), None);
+    simulation.recover().unwrap();
+    let now_ns = simulation.now_ns();
+    simulation.submit(at(now_ns, Op::Read, 0, 1)).unwrap();
+    simulation.run_until_idle(&mut kept).unwrap();
+    assert_eq!(kept.rows.len(), 1);
+    let pages = 4096 / u64::from(settings.ftl.logical_page_bytes);
+    let least = COMMAND + pages * UNIT + PAGE + LATENCY;
+    assert!(kept.rows[0].complete_ns - now_ns >= least);
 }
 
 proptest! {

@@ -22,7 +22,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::array::{Used, refill};
 use crate::clock::NEVER;
 use crate::config::section::{ANY_TIME, OPERATION, bandwidth, count};
 use crate::config::{Ignored, choice, section};
@@ -256,15 +255,15 @@ impl Controller {
         self.spent
     }
 
-    /// Works out how long each direction of the link, and each core, was busy up to a moment.
-    pub fn used(&self, now_ns: u64, used: &mut Used) {
-        let busy = |server: &Server| server.busy_up_to(now_ns);
-        if self.settings.has_link() {
-            refill(&mut used.link, self.link[..self.settings.directions()].iter().map(busy));
-        }
-        if self.settings.has_cores() {
-            refill(&mut used.cores, self.cores.iter().map(busy));
-        }
+    /// Returns how long each direction of the link was busy up to a moment.
+    pub fn link_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        self.link[..self.settings.directions()].iter().map(move |server| server.busy_up_to(now_ns))
+    }
+
+    /// Returns how long each core was busy up to a moment, if commands take them time.
+    pub fn cores_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
+        cores.iter().map(move |server| server.busy_up_to(now_ns))
     }
 
     /// Keeps what link and cores do for [`Controller::take_served`].
@@ -319,6 +318,11 @@ impl Controller {
         })
     }
 
+    /// Forgets all commands.
+    pub fn forget(&mut self) {
+        self.events.clear();
+    }
+
     fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
         self.found += 1;
         self.events.push(Reverse((at_ns, self.found, id, stage)));
@@ -342,7 +346,7 @@ impl Controller {
         }
     }
 
-    /// A command comes to the cores; returns whether it goes on to the device's queue at once.
+    /// Brings a command to the cores; returns whether it goes on to the device's queue at once.
     fn work_on(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         let ns = self.settings.command_ns + self.settings.unit_ns * u64::from(request.pages.pages);
         if ns == 0 {
@@ -358,7 +362,7 @@ impl Controller {
         false
     }
 
-    /// A command has been worked on; returns whether it goes on to the device's queue at once.
+    /// Brings in the data of a command that a core has worked on; returns whether it goes on to the device's queue at once.
     fn bring_in(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if request.op != Op::Write || !self.settings.has_link() {
             return true;
@@ -369,7 +373,7 @@ impl Controller {
         false
     }
 
-    /// A command's data have left; returns whether it is answered at once.
+    /// Sends the answer to a command whose data have left; returns whether it is answered at once.
     fn answer(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         let mut at_ns = now_ns;
         if self.settings.has_link() && self.settings.link_command_ns > 0 {

@@ -24,7 +24,7 @@ use crate::flash::media::Tape;
 use crate::flash::moves::Moves;
 use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Running};
-use crate::request::{COMMAND, Pool, Request};
+use crate::request::{Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
@@ -33,6 +33,9 @@ pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
+
+/// [`Request::task`] of a request of the host that goes through the controller on its way back.
+const COMMAND: u8 = u8::MAX;
 
 /// The device.
 #[derive(Debug)]
@@ -43,10 +46,10 @@ pub struct Device {
     occupied: u32,
     /// Number of requests of its own that have not ended.
     pub own: u32,
-    /// What commands go through before the queue and after the flash, if that takes time; those that are
-    /// through to the queue; and what has been answered.
+    /// What commands go through before the queue and after the flash, if that takes time.
     controller: Option<Box<Controller>>,
-    through: Vec<u32>,
+    /// Whether requests handed over do not simply join the queue: there is a controller, or the device is read-only.
+    apart: bool,
     /// Requests held that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
@@ -70,13 +73,14 @@ impl Device {
     /// Makes an idle device.
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
+        let controller = Controller::new(&settings.device.controller);
         Device {
             depth: settings.device.queue_depth,
             held: 0,
             occupied: 0,
             own: 0,
-            controller: Controller::new(&settings.device.controller),
-            through: Vec::new(),
+            apart: controller.is_some(),
+            controller,
             attended: waiting.sched.divides(),
             waiting,
             places: settings.spread().places(),
@@ -111,8 +115,7 @@ impl Device {
         self.held > 0
     }
 
-    /// Returns when the next resource is due, or [`crate::clock::NEVER`].
-    #[inline]
+    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`].
     pub fn next_ns(&self) -> u64 {
         match &self.controller {
             None => self.array.next_ns(),
@@ -134,7 +137,7 @@ impl Device {
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         self.array.used(now_ns, used);
         if let Some(controller) = &self.controller {
-            controller.used(now_ns, used);
+            used.set_controller(controller.link_busy(now_ns), controller.cores_busy(now_ns));
         }
     }
 
@@ -195,7 +198,7 @@ impl Device {
     /// device's own). Must be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
-            let request = Some(&pool[span.owner]).filter(|request| request.is_of_host());
+            let request = Some(&pool[span.owner]).filter(|request| matches!(request.task, 0 | COMMAND));
             take(&span, self.places[span.lun as usize], request);
         }
     }
@@ -208,17 +211,45 @@ impl Device {
         }
     }
 
-    /// Takes a request into the queue.
+    /// Takes a request from the host, into the queue or to the controller. One that is refused goes to `done`.
     #[inline]
-    pub fn accept(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running) {
+    pub fn accept(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        if self.apart {
+            return self.accept_apart(id, now_ns, pool, ftl, done);
+        }
+        self.held += 1;
+        self.waiting.accept(id, pool, &self.array, ftl);
+    }
+
+    /// Takes a request where there is a controller, or the device is read-only.
+    #[cold]
+    fn accept_apart(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) {
+        if self.read_only_ns.is_some() && pool[id].op != Op::Read {
+            pool[id].failed = true;
+            done.push(id);
+            return;
+        }
         self.held += 1;
         if let Some(controller) = &mut self.controller {
             pool[id].task = COMMAND;
-            if controller.receive(id, &pool[id], now_ns) {
-                self.through.push(id);
+            if !controller.receive(id, &pool[id], now_ns) {
+                return;
             }
-            return;
         }
+        self.join(id, pool, ftl);
+    }
+
+    /// Takes a request into the queue that does not come straight from the host.
+    #[cold]
+    #[inline(never)] // `Waiting::accept` is long
+    fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
@@ -232,9 +263,6 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
-        if !self.through.is_empty() {
-            self.queue_up(pool, ftl);
-        }
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
             // Opaque, or the compiler keeps addresses on the stack for a second round, which is rare.
             std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
@@ -242,15 +270,7 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Takes commands that have gone through the controller into the queue.
-    #[cold]
-    fn queue_up(&mut self, pool: &mut Pool, ftl: &impl Running) {
-        for id in self.through.drain(..) {
-            self.waiting.accept(id, pool, &self.array, ftl);
-        }
-    }
-
-    /// Lets every resource that is due at `now_ns` move on; completed requests go to `done`.
+    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`.
     #[inline(never)] // keeps its many addresses apart from those of the loop
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
@@ -260,9 +280,6 @@ impl Device {
             if request.device.steps_left == 0 {
                 self.end(owner, now_ns, pool, done);
             }
-        }
-        if self.controller.is_some() {
-            self.go_through(now_ns, pool, done);
         }
     }
 
@@ -291,14 +308,18 @@ impl Device {
         pool.release(id);
     }
 
-    /// Lets commands go through the stages of the controller.
+    /// Whether commands go through a controller: then [`Device::go_through`] follows each [`Device::advance`].
+    pub fn has_controller(&self) -> bool {
+        self.controller.is_some()
+    }
+
+    /// Lets commands that are due at `now_ns` go through the stages of the controller, if there is one.
     #[cold]
-    fn go_through(&mut self, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
-        let Some(controller) = &mut self.controller else { return };
-        while let Some(leaves) = controller.advance(now_ns, pool) {
+    pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
             match leaves {
                 None => {}
-                Some(Leaves::ToQueue(id)) => self.through.push(id),
+                Some(Leaves::ToQueue(id)) => self.join(id, pool, ftl),
                 Some(Leaves::Answered(id)) => {
                     self.held -= 1;
                     done.push(id);
@@ -307,10 +328,11 @@ impl Device {
         }
     }
 
-    /// Whether an operation is refused before it is queued.
-    #[inline]
-    pub fn refuses(&self, op: impl FnOnce() -> Op) -> bool {
-        self.read_only_ns.is_some() && op() != Op::Read
+    /// Forgets the commands in the controller, whose power is cut.
+    pub fn forget_commands(&mut self) {
+        if let Some(controller) = &mut self.controller {
+            controller.forget();
+        }
     }
 
     /// Returns when the device turned read-only, if it has, ns.
@@ -323,6 +345,7 @@ impl Device {
     #[cold]
     fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
+        self.apart = true;
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
     }

@@ -171,11 +171,12 @@ impl Simulation<'_> {
             self.device.used(self.now_ns, &mut self.extent.used);
         }
         // Operations in service are known with their ends.
-        while self.device.next_ns() != NEVER {
-            let at_ns = self.device.next_ns();
+        while self.device.array().next_ns() != NEVER {
+            let at_ns = self.device.array().next_ns();
             self.device.advance(at_ns, &mut self.host.pool, &mut self.done);
             self.device.take_spans(&self.host.pool, |span, _, _| power.operations.add_span(span));
         }
+        self.device.forget_commands();
         self.done.clear();
         let operations = std::mem::take(&mut power.operations);
         let at = (operations.finished_by(self.now_ns), self.now_ns.saturating_add(1));

@@ -37,7 +37,6 @@ pub use state::Overlaps;
 use steps::Queued;
 pub use steps::{Span, Stage};
 pub use used::Used;
-pub(crate) use used::refill;
 
 /// What a LUN is doing with the step at the head of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,6 +35,12 @@ impl Used {
         self
     }
 
+    /// Replaces the times of link and cores.
+    pub fn set_controller(&mut self, link: impl Iterator<Item = u64>, cores: impl Iterator<Item = u64>) {
+        refill(&mut self.link, link);
+        refill(&mut self.cores, cores);
+    }
+
     /// Returns the longest time.
     pub fn most(&self) -> u64 {
         let Used { chips, dies, channels, link, cores } = self;
@@ -93,7 +99,7 @@ impl Array {
 }
 
 /// Replaces the values of a list.
-pub(crate) fn refill(list: &mut Vec<u64>, values: impl Iterator<Item = u64>) {
+fn refill(list: &mut Vec<u64>, values: impl Iterator<Item = u64>) {
     list.clear();
     list.extend(values);
 }
