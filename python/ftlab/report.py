@@ -282,5 +282,23 @@ def _where_time_went(data: dict[str, Any]) -> list[str]:
         resources += f", busiest channel {max(channels) / elapsed * 100:.0f} %"
     return [
         f"where the time went: wait {wait:.1f} %, access {100 - wait:.1f} % of the latency",
+        *_at_the_controller(data),
         f"    {resources}; flash time: {shares}",
     ]
+
+
+def _at_the_controller(data: dict[str, Any]) -> list[str]:
+    """Returns which parts of the latency passed at link and cores, and how busy those were."""
+    spent, latency = data["device"].get("commands"), data["latency"]["all"]
+    if spent is None:
+        return []
+    total = latency["mean_ns"] * latency["count"]
+    names = (("link", "link_ns"), ("cores", "core_ns"), ("fixed latency", "latency_ns"))
+    parts = [f"{name} {spent[key] / total * 100:.1f} %" for name, key in names if spent[key]]
+    busy = [
+        f"{name} {data['device'][key] * 100:.0f} %"
+        for name, key in (("link", "link_busy"), ("cores", "core_busy"))
+        if key in data["device"]
+    ]
+    shares = f"    of the latency: {', '.join(parts)}"
+    return [f"{shares}; busy: {', '.join(busy)} of the time" if busy else shares] if parts else []

@@ -60,6 +60,8 @@ def _values(key: dict[str, Any]) -> list[str]:
         return [str(value) for value in key["enum"]]
     holds = key["anyOf"][-1] if "anyOf" in key else key
     pattern = holds.get("pattern", "")
+    if "KiB/s" in pattern:
+        return ["2MB/s", "37.5MiB/s", "3.2GB/s"]
     by_unit = {"KiB": ["512B", "4KiB", "1MiB"], "us": ["1us", "3ms", "5s"], "%": ["2%", "40%", "100%"]}
     found = [value for unit, some in by_unit.items() if unit in pattern for value in some]
     by_type = {"boolean": ["true", "false"], "integer": ["1", "2", "7", "100"], "number": ["0.02", "3.0"]}

@@ -4,7 +4,7 @@
 use crate::catalog::{catalog, leaf_of};
 use crate::presets::presets;
 use crate::value;
-use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
+use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Choice, Key, Kind};
 use serde_json::{Map, Value as Json, json};
 
@@ -51,6 +51,7 @@ fn property(key: &Key) -> Json {
         }
         Kind::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
         Kind::Bytes { .. } => quantity(&BYTES),
+        Kind::Bandwidth { .. } => quantity(&BANDWIDTH),
         Kind::Duration { .. } => quantity(&NANOS),
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
@@ -153,6 +154,7 @@ fn takes(key: &Key) -> String {
         Kind::Number { min, max } => format!("{min:?} to {max:?}"),
         Kind::Bytes { min, max } if min == max => BYTES.format(min),
         Kind::Bytes { min, max } => limits(&BYTES, min, max),
+        Kind::Bandwidth { min, max } => limits(&BANDWIDTH, min, max),
         Kind::Duration { max_ns } => limits(&NANOS, 0, max_ns),
         Kind::TimePerByte => limits(&PICOS_PER_BYTE, 0, ftlab_core::config::MAX_TIME_PER_BYTE_PS),
         Kind::Percent { min_ppm, max_ppm } => limits(&PPM, min_ppm, max_ppm),

@@ -2,7 +2,7 @@
 
 use crate::error::clean;
 use crate::suggest::nearest;
-use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
+use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
 use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_SIZES, SizeMix, Value, outside};
 use toml::de::DeValue;
 
@@ -103,6 +103,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Count { .. } => "a whole number such as 128",
         Kind::Number { .. } => "a number such as 1.5",
         Kind::Bytes { .. } => "a size such as \"16KiB\"",
+        Kind::Bandwidth { .. } => "a bandwidth such as \"3.2GB/s\"",
         Kind::Duration { .. } => "a time such as \"35us\"",
         Kind::TimePerByte => "a time per byte such as \"1.25ns\"",
         Kind::Percent { .. } => "a share such as \"7%\"",
@@ -132,6 +133,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
         Kind::Count { min, max } => count(key, literal, min, max),
         Kind::Number { min, max } => number(key, literal, min, max),
         Kind::Bytes { min, max } => quantity(key, literal, &BYTES, min, max).map(Value::Bytes),
+        Kind::Bandwidth { min, max } => quantity(key, literal, &BANDWIDTH, min, max).map(Value::Bandwidth),
         Kind::Duration { max_ns } => quantity(key, literal, &NANOS, 0, max_ns).map(Value::Nanos),
         Kind::TimePerByte => {
             quantity(key, literal, &PICOS_PER_BYTE, 0, MAX_TIME_PER_BYTE_PS).map(Value::PicosPerByte)
@@ -339,6 +341,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
         Value::Count(n) => (*n).into(),
         Value::Number(n) => (*n).into(),
         Value::Bytes(n) => BYTES.format(*n).into(),
+        Value::Bandwidth(n) => BANDWIDTH.format(*n).into(),
         Value::Nanos(n) => NANOS.format(*n).into(),
         Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
         Value::Ppm(n) => PPM.format(*n).into(),

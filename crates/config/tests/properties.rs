@@ -1,7 +1,7 @@
 //! Properties over random configurations and over random bytes.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
-use ftlab_core::config::units::{BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
+use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Key, Kind, SizeMix, Value};
 use ftlab_files::settings::all;
 use proptest::prelude::*;
@@ -45,6 +45,9 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
             (format!("{n:?}"), Value::Number(n))
         }
         Kind::Bytes { min, max } => (spelled(BYTES, within(min, max), pick), Value::Bytes(within(min, max))),
+        Kind::Bandwidth { min, max } => {
+            (spelled(BANDWIDTH, within(min, max), pick), Value::Bandwidth(within(min, max)))
+        }
         Kind::Duration { max_ns } => {
             (spelled(NANOS, within(0, max_ns), pick), Value::Nanos(within(0, max_ns)))
         }

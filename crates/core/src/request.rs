@@ -210,7 +210,8 @@ pub struct Request {
     pub misses: u32,
     /// Whether a read-only device refused it, or part of it.
     pub failed: bool,
-    /// The device's own task that issued it, by number ([`crate::device::own`]); 0: it came from the host.
+    /// The device's own task that issued it, by number; 0: it came from the host, 255: by way of the controller
+    /// ([`crate::device::own`], [`crate::device::controller`]).
     pub task: u8,
     /// What it means depends on the feed of the host: for a replayed request, the number of others that became part of
     /// it; for one from the file host, its first block I/O; for a submitted one, its last submission.

@@ -45,6 +45,7 @@ impl Settings {
         let mut found = Ignored::default();
         crate::host::check::ignored(self, &mut found);
         crate::device::sched::ignored(self, &mut found);
+        self.device.controller.ignored(&mut found);
         self.device.precondition.ignored(self, &mut found);
         crate::ftl::check::ignored(self, &mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);

@@ -186,6 +186,10 @@ fn the_steady_state_allocates_nothing() {
             allocates_nothing(&settings, &format!("{kind}, {}", gc.name));
         }
     }
+    let mut behind = device("page", 4, 10_000);
+    let controller = &mut behind.device.controller;
+    (controller.link, controller.link_command_ns, controller.command_ns) = (500_000_000, 500, 4_000);
+    allocates_nothing(&behind, "behind a controller");
     the_generator_allocates_nothing();
 }
 

@@ -8,6 +8,7 @@ mod losses;
 
 use common::{buffered, page_mapped_both_ways, settings, tiny};
 use devices::device;
+use ftlab_core::device::controller::Duplex;
 use ftlab_core::flash::Cause;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
 use ftlab_core::ftl::placement::{self, Page, Placement, Writable};
@@ -60,6 +61,24 @@ fn garbage_collected_in_the_background() {
             settings.device.queue_depth = 1 + 14 * seed as u32;
             let summary = cuts(&settings, common::cuts() / 2, seed as u64, Flaw::None);
             summary.unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
+        }
+    }
+}
+
+/// Commands and answers that are at link and cores when the power goes: their requests are not acknowledged, and
+/// what was acknowledged is there.
+#[test]
+fn commands_on_their_way() {
+    for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
+        for mut settings in [tiny(kind), buffered(kind)] {
+            settings.device.queue_depth = 8;
+            let controller = &mut settings.device.controller;
+            (controller.link, controller.link_command_ns) = (20_000_000, 5_000);
+            controller.duplex = [Duplex::Full, Duplex::Half][seed % 2];
+            (controller.cores, controller.command_ns, controller.unit_ns) = (2, 40_000, 10_000);
+            (controller.latency_write_ns, controller.latency_other_ns) = (300_000, 90_000);
+            let outcome = cuts_with_fua(&settings, common::cuts() / 4, seed as u64, Flaw::None);
+            outcome.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
         }
     }
 }

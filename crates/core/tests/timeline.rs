@@ -100,6 +100,11 @@ fn devices() -> Vec<(String, Settings)> {
             one.host.scheduler = scheduler.into();
             one.host.queue_depth = 16;
             one.device.queue_depth = depth;
+            // Sometimes behind a link and a core that hold commands back.
+            if (channels, transfer_ps) == (2, 2_500) {
+                let controller = &mut one.device.controller;
+                (controller.link, controller.command_ns) = (40_000_000, 30_000);
+            }
             one.device.precondition = Precondition::fill();
             all.push((format!("{kind} {channels}x{chips}, {transfer_ps} ps/B"), one));
         }

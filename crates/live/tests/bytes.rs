@@ -121,5 +121,7 @@ fn so_do_merged_cut_and_padded_requests_and_small_logical_pages() {
     check(&[coop[0], coop[1], ("ftl.kind", "fast")], 22, Time::Free);
     check(&[coop[0], coop[1], ("ftl.kind", "bast")], 23, real);
     check(&[("ftl.logical_page", "1KiB"), ("ftl.kind", "page")], 24, Time::Free);
+    let link = [("device.link", "30MB/s"), ("device.link_duplex", "half"), ("device.command_time", "20us")];
+    check(&[&link[..], &[("device.queue_depth", "16"), ("ftl.kind", "page")]].concat(), 26, real);
     check(&[("device.scheduler", "vios"), ("ftl.kind", "page"), ("device.queue_depth", "64")], 25, real);
 }

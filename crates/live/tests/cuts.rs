@@ -325,4 +325,6 @@ fn on_devices_of_other_kinds_too() {
     endure(&[("device.precondition", "fill"), ("ftl.kind", "dftl")], 42, Time::Free);
     endure(&[("flash.endurance", "40"), ("ftl.spare_blocks", "2"), ("ftl.kind", "page")], 43, Time::Free);
     endure(&[("host.merge_limit", "64KiB"), ("host.scheduler", "map")], 44, Time::Real { speed: 1000.0 });
+    let link = [("device.link", "30MB/s"), ("device.command_time", "20us"), ("device.latency_write", "90us")];
+    endure(&[&link[..], &[("device.queue_depth", "16"), ("ftl.kind", "page")]].concat(), 45, Time::Free);
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ftlab_core::metrics::Preconditioning;
-use ftlab_core::sim::{Activity, Completion, Observer};
+use ftlab_core::sim::{Activity, Completion, Handling, Observer};
 use ftlab_trace::RequestsCsv;
 use ftlab_trace::timeline::Timeline;
 use pyo3::prelude::*;
@@ -214,6 +214,12 @@ impl Observer for Watch {
     fn activity(&mut self, activity: &Activity) {
         if let Some(timeline) = &mut self.timeline {
             timeline.activity(activity);
+        }
+    }
+
+    fn handled(&mut self, handling: &Handling) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.handled(handling);
         }
     }
 

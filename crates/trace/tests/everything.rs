@@ -74,7 +74,9 @@ fn number(draw: &mut Draw, property: &Json) -> u64 {
 /// Draws a string with a unit. The units in the pattern show which quantity it is.
 fn quantity(draw: &mut Draw, pattern: &str) -> String {
     let pick = |draw: &mut Draw, from: &[&str]| (*from.choose(draw).unwrap()).to_owned();
-    if pattern.contains("KiB") {
+    if pattern.contains("KiB/s") {
+        pick(draw, &["1MB/s", "4096kB/s", "37.5MiB/s", "300MB/s", "3.2GB/s", "1000GB/s"])
+    } else if pattern.contains("KiB") {
         let whole = draw.random_range(1..=9);
         match draw.random_range(0..4) {
             0 => pick(draw, &["0B", "1B", "100B", "512B", "1000B", "4KiB", "6KiB"]),

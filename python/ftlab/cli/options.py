@@ -299,7 +299,7 @@ def _names(key: dict[str, Any]) -> str:
 
 
 _METAVARS = {"boolean": "BOOL", "integer": "N", "number": "X"}
-_UNITS = {"KiB": "SIZE", "us": "TIME", "%": "PERCENT"}
+_UNITS = {"KiB": "SIZE", "KiB/s": "BANDWIDTH", "us": "TIME", "%": "PERCENT"}
 
 
 def _metavar(key: dict[str, Any]) -> str:

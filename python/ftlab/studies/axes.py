@@ -124,7 +124,7 @@ def _files(table: Table) -> Iterator[Choice]:
         yield Choice(label, set={"workload.trace": said})
 
 
-_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%]*)\s*")
+_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%]*(?:B/s)?)\s*")
 
 
 def _range(table: Table) -> list[str]:

@@ -45,7 +45,7 @@ impl Key {
     /// # Panics
     /// If the default cannot be read, which is a bug in ftlab.
     pub fn default_value(&self) -> Option<Value> {
-        use units::{BYTES, NANOS, PICOS_PER_BYTE, PPM};
+        use units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM};
         let text = self.default;
         let fault = || format!("default of {}", self.path);
         let quantity = |unit: &units::Unit| unit.parse(text).unwrap_or_else(|_| panic!("{}", fault()));
@@ -60,6 +60,7 @@ impl Key {
             Kind::Count { .. } => Value::Count(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
             Kind::Number { .. } => Value::Number(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
             Kind::Bytes { .. } => Value::Bytes(quantity(&BYTES)),
+            Kind::Bandwidth { .. } => Value::Bandwidth(quantity(&BANDWIDTH)),
             Kind::Duration { .. } => Value::Nanos(quantity(&NANOS)),
             Kind::TimePerByte => Value::PicosPerByte(quantity(&PICOS_PER_BYTE)),
             Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
@@ -93,6 +94,13 @@ pub enum Kind {
         /// Smallest value.
         min: u64,
         /// Largest value.
+        max: u64,
+    },
+    /// A bandwidth in bytes per second: B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s, GiB/s.
+    Bandwidth {
+        /// Least.
+        min: u64,
+        /// Most.
         max: u64,
     },
     /// A time in whole nanoseconds: ns, us, ms, s, min, h.
@@ -150,6 +158,8 @@ pub enum Value {
     Number(f64),
     /// For [`Kind::Bytes`]: bytes.
     Bytes(u64),
+    /// For [`Kind::Bandwidth`]: bytes per second.
+    Bandwidth(u64),
     /// For [`Kind::Duration`]: nanoseconds.
     Nanos(u64),
     /// For [`Kind::TimePerByte`]: picoseconds per byte.

@@ -103,9 +103,12 @@ impl Field for bool {
 impl Field for u64 {
     fn of(value: Option<&Value>) -> Option<u64> {
         match value? {
-            Value::Count(n) | Value::Bytes(n) | Value::Nanos(n) | Value::PicosPerByte(n) | Value::Ppm(n) => {
-                Some(*n)
-            }
+            Value::Count(n)
+            | Value::Bytes(n)
+            | Value::Bandwidth(n)
+            | Value::Nanos(n)
+            | Value::PicosPerByte(n)
+            | Value::Ppm(n) => Some(*n),
             Value::Word(_) => Some(u64::MAX),
             _ => None,
         }
@@ -185,6 +188,11 @@ pub const fn number(min: f64, max: f64) -> Kind {
 /// Allows a size.
 pub const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
+}
+
+/// Allows a bandwidth.
+pub const fn bandwidth(min: u64, max: u64) -> Kind {
+    Kind::Bandwidth { min, max }
 }
 
 /// Allows a share in percent.

@@ -72,6 +72,23 @@ pub const PICOS_PER_BYTE: Unit = Unit {
     printed: &["ns", "us"],
 };
 
+/// Bandwidths; one step is a byte per second.
+pub const BANDWIDTH: Unit = Unit {
+    counted: "bytes per second",
+    names: &[
+        ("B/s", 1),
+        ("kB/s", 1_000),
+        ("KiB/s", 1 << 10),
+        ("MB/s", 1_000_000),
+        ("MiB/s", 1 << 20),
+        ("GB/s", 1_000_000_000),
+        ("GiB/s", 1 << 30),
+    ],
+    ambiguous: &[("KB/s", "KiB/s", "kB/s"), ("M/s", "MiB/s", "MB/s"), ("G/s", "GiB/s", "GB/s")],
+    suggested: &["MB/s", "GB/s"],
+    printed: &["B/s", "kB/s", "MB/s", "MiB/s", "GB/s", "GiB/s"],
+};
+
 /// Shares; one step is a part per million.
 pub const PPM: Unit = Unit {
     counted: "parts per million",

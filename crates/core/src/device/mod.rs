@@ -10,6 +10,8 @@
 //! erasure has finished.
 
 pub mod array;
+mod begin;
+pub mod controller;
 mod lookups;
 pub mod own;
 mod queue;
@@ -19,16 +21,21 @@ pub mod settings;
 use crate::device::settings::Settings;
 use crate::flash::Work;
 use crate::flash::media::Tape;
-use crate::flash::moves::{Move, Moves};
+use crate::flash::moves::Moves;
 use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Running};
-use crate::request::{HostSide, Mark, Pages, Pool, Request};
-use crate::util::{NONE, Stat};
+use crate::request::{Pool, Request};
+use crate::util::Stat;
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
+use controller::{Controller, Leaves};
+pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
+
+/// [`Request::task`] of a request of the host that goes through the controller on its way back.
+const COMMAND: u8 = u8::MAX;
 
 /// The device: its queue, its chips and buses, and what records its requests.
 #[derive(Debug)]
@@ -40,6 +47,10 @@ pub struct Device {
     occupied: u32,
     /// Number of requests of its own that have not ended.
     pub own: u32,
+    /// What commands go through before the queue and after the flash, if that takes time.
+    controller: Option<Box<Controller>>,
+    /// Whether requests handed over do not simply join the queue: there is a controller, or the device is read-only.
+    apart: bool,
     /// Requests that it holds and that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
@@ -63,11 +74,14 @@ impl Device {
     /// Makes an idle device.
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
+        let controller = Controller::new(&settings.device.controller);
         Device {
             depth: settings.device.queue_depth,
             held: 0,
             occupied: 0,
             own: 0,
+            apart: controller.is_some(),
+            controller,
             attended: waiting.sched.divides(),
             waiting,
             places: settings.spread().places(),
@@ -102,10 +116,12 @@ impl Device {
         self.held > 0
     }
 
-    /// Returns when the next resource is due, or [`crate::clock::NEVER`].
-    #[inline]
+    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`].
     pub fn next_ns(&self) -> u64 {
-        self.array.next_ns()
+        match &self.controller {
+            None => self.array.next_ns(),
+            Some(controller) => self.array.next_ns().min(controller.next_ns()),
+        }
     }
 
     /// Returns the conflicts so far.
@@ -116,6 +132,19 @@ impl Device {
     /// Returns the chips and buses.
     pub fn array(&self) -> &Array {
         &self.array
+    }
+
+    /// Works out how long everything worked up to a moment; nothing else has begun since, nor was due before it.
+    pub fn used(&self, now_ns: u64, used: &mut Used) {
+        self.array.used(now_ns, used);
+        if let Some(controller) = &self.controller {
+            used.set_controller(controller.link_busy(now_ns), controller.cores_busy(now_ns));
+        }
+    }
+
+    /// Returns the time that commands have spent outside queue and flash, if they spend any.
+    pub fn spent(&self) -> Option<Spent> {
+        self.controller.as_ref().map(|controller| controller.spent())
     }
 
     /// Returns the number of batches that the device's scheduler created.
@@ -134,9 +163,13 @@ impl Device {
         self.waiting.sched.batch_of(id)
     }
 
-    /// From now on, records what chips and buses do, for [`Device::take_spans`]; the FTL's work must be labelled.
+    /// From now on, records what chips and buses do, for [`Device::take_spans`], and what link and cores do, for
+    /// [`Device::take_served`]; the FTL's work must be labelled.
     pub fn keep_spans(&mut self) {
         self.array.keep_spans();
+        if let Some(controller) = &mut self.controller {
+            controller.keep_served();
+        }
     }
 
     /// Records every request that issues on a tape.
@@ -166,15 +199,58 @@ impl Device {
     /// device's own). Must be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
-            let request = Some(&pool[span.owner]).filter(|request| request.task == 0);
+            let request = Some(&pool[span.owner]).filter(|request| matches!(request.task, 0 | COMMAND));
             take(&span, self.places[span.lun as usize], request);
         }
     }
 
-    /// Takes a request into the queue.
+    /// Hands out what link and cores have done since the last call; must be called before completed requests are
+    /// released.
+    pub fn take_served(&mut self, now_ns: u64, pool: &Pool, mut take: impl FnMut(&Served, &Request)) {
+        if let Some(controller) = &mut self.controller {
+            controller.take_served(now_ns, |served| take(served, &pool[served.id]));
+        }
+    }
+
+    /// Takes a request from the host, into the queue or to the controller. One that is refused goes to `done`.
     #[inline]
-    pub fn accept(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
+    pub fn accept(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        if self.apart {
+            return self.accept_apart(id, now_ns, pool, ftl, done);
+        }
         self.held += 1;
+        self.waiting.accept(id, pool, &self.array, ftl);
+    }
+
+    /// Takes a request where there is a controller, or the device is read-only.
+    #[cold]
+    fn accept_apart(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) {
+        if self.read_only_ns.is_some() && pool[id].op != Op::Read {
+            pool[id].failed = true;
+            done.push(id);
+            return;
+        }
+        self.held += 1;
+        if let Some(controller) = &mut self.controller {
+            pool[id].task = COMMAND;
+            if !controller.receive(id, &pool[id], now_ns) {
+                return;
+            }
+        }
+        self.join(id, pool, ftl);
+    }
+
+    /// Takes a request into the queue that does not come straight from the host.
+    #[cold]
+    #[inline(never)] // `Waiting::accept` is long
+    fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
@@ -195,112 +271,7 @@ impl Device {
         self.array.settle(now_ns);
     }
 
-    /// Tells tape, moves and lookups which pages of a request issue.
-    #[cold]
-    fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &impl Running) {
-        if let Some(tape) = &self.tape {
-            // Padding is not a request of the workload.
-            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
-        }
-        if let Some(moves) = &self.moves {
-            moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
-            if request.op == Op::Read {
-                let end = pages.first + pages.pages;
-                (pages.first..end).for_each(|lpn| moves.note(Move::Read { lpn, slot: ftl.slot(lpn) }));
-            }
-        }
-        if let Some(lookups) = &mut self.lookups {
-            lookups.request(pages, ftl);
-        }
-    }
-
-    /// Runs a request through the FTL and starts its steps.
-    #[inline(always)] // called in one place, for every request
-    fn begin(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        work.clear();
-        if self.attended {
-            if let Some(part) = self.waiting.sched.part(work) {
-                return self.begin_part((id, part), now_ns, pool, ftl, work, done);
-            }
-            self.tell(&pool[id], pool[id].pages, now_ns, ftl);
-        }
-        let request = &pool[id];
-        self.waiting.leave(request, &self.array, ftl, work);
-        let (op, pages) = (request.op, request.pages);
-        if request.host.prefetch && (op == Op::Read || !ftl.updates_free()) {
-            fetch_for_batch(id, pool, ftl, work);
-        }
-        let misses = if request.mark.any() {
-            marked(ftl, op, pages, request.mark, work)
-        } else {
-            serve(ftl, op, pages, None, work)
-        };
-        if ftl.is_read_only() {
-            pool[id].failed = self.turned_read_only(now_ns, ftl);
-        }
-        let request = &mut pool[id];
-        request.misses = misses;
-        request.device.steps_left = work.steps().len() as u32;
-        if request.device.steps_left == 0 {
-            self.end(id, pool, done);
-        } else {
-            self.array.start(id, work, op == Op::Read, now_ns);
-        }
-    }
-
-    /// Begins a part of a request. Pages that have not issued count as steps.
-    #[cold]
-    fn begin_part(
-        &mut self,
-        (id, part): (u32, sched::Part),
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &mut impl Running,
-        work: &mut Work,
-        done: &mut Vec<u32>,
-    ) {
-        let Request { op, pages, mark, failed, host, .. } = pool[id];
-        let sched::Part::Pages { at, count } = part else {
-            self.waiting.leave(&pool[id], &self.array, ftl, work);
-            pool[id].device.steps_left = pages.pages;
-            return;
-        };
-        let issuing = pages.part(at, count);
-        self.tell(&pool[id], issuing, now_ns, ftl);
-        if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
-            fetch_for_batch(id, pool, ftl, work);
-            pool[id].host.prefetch = false;
-        }
-        if !failed {
-            let misses = match op {
-                Op::Write => ftl.write_page(pages, at, mark, work),
-                _ => serve(ftl, op, issuing, Some(mark), work),
-            };
-            pool[id].misses += misses;
-            if ftl.is_read_only() {
-                pool[id].failed = self.turned_read_only(now_ns, ftl);
-            }
-        }
-        let steps = work.steps().len() as u32;
-        let left = &mut pool[id].device.steps_left;
-        *left = *left - count + steps;
-        if *left == 0 {
-            self.end(id, pool, done);
-        }
-        if steps > 0 {
-            self.array.start(id, work, op == Op::Read, now_ns);
-        }
-    }
-
-    /// Lets every resource that is due at `now_ns` move on; completed requests go to `done`.
+    /// Lets chips and buses that are due at `now_ns` move on; completed requests go to `done`.
     #[inline(never)] // keeps its many addresses apart from those of the loop
     pub fn advance(&mut self, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         while let Some(owner) = self.array.advance(now_ns) {
@@ -308,32 +279,61 @@ impl Device {
             let request = &mut pool[owner];
             request.device.steps_left -= 1;
             if request.device.steps_left == 0 {
-                self.end(owner, pool, done);
+                self.end(owner, now_ns, pool, done);
             }
         }
     }
 
-    /// Ends a request: one of the host's goes to `done`, one of the device's own to its task.
+    /// Ends a request: one of the host's goes to `done`, by way of the controller if there is one; one of the
+    /// device's own to its task.
     #[inline(always)] // for every request
-    fn end(&mut self, id: u32, pool: &mut Pool, done: &mut Vec<u32>) {
+    fn end(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         if pool[id].task > 0 {
-            return self.end_own(id, pool);
+            return self.end_elsewhere(id, now_ns, pool, done);
         }
         self.held -= 1;
         done.push(id);
     }
 
     #[cold]
-    fn end_own(&mut self, id: u32, pool: &mut Pool) {
+    fn end_elsewhere(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
+        if let (Some(controller), COMMAND) = (&mut self.controller, pool[id].task) {
+            if controller.finish(id, &pool[id], now_ns) {
+                self.held -= 1;
+                done.push(id);
+            }
+            return;
+        }
         self.own -= 1;
         self.occupied -= u32::from(self.tasks.ended(&pool[id]));
         pool.release(id);
     }
 
-    /// Whether an operation is refused before it is queued.
-    #[inline]
-    pub fn refuses(&self, op: impl FnOnce() -> Op) -> bool {
-        self.read_only_ns.is_some() && op() != Op::Read
+    /// Whether commands go through a controller: then [`Device::go_through`] follows each [`Device::advance`].
+    pub fn has_controller(&self) -> bool {
+        self.controller.is_some()
+    }
+
+    /// Lets commands that are due at `now_ns` go through the stages of the controller, if there is one.
+    #[cold]
+    pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
+            match leaves {
+                None => {}
+                Some(Leaves::ToQueue(id)) => self.join(id, pool, ftl),
+                Some(Leaves::Answered(id)) => {
+                    self.held -= 1;
+                    done.push(id);
+                }
+            }
+        }
+    }
+
+    /// Forgets the commands in the controller, whose power is cut.
+    pub fn forget_commands(&mut self) {
+        if let Some(controller) = &mut self.controller {
+            controller.forget();
+        }
     }
 
     /// Returns when the device turned read-only, if it has, ns.
@@ -346,52 +346,8 @@ impl Device {
     #[cold]
     fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
+        self.apart = true;
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
-    }
-}
-
-/// Loads the mappings that a batch needs and the cache lacks, all of one translation page, when its first request
-/// issues.
-fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
-    let HostSide { batch, translation_page, .. } = pool[id].host;
-    let mut at = id;
-    // A scheduler of the device may have let later members of the batch overtake this one; the slot of one that
-    // completed may by now hold a request of another batch.
-    let mut needs = std::iter::from_fn(|| {
-        let member = (at != NONE && pool[at].host.batch == batch).then(|| pool[at].pages)?;
-        at = pool.behind(at);
-        Some(member)
-    });
-    ftl.prefetch(translation_page, &mut needs, work);
-}
-
-/// Passes a request that the host has marked to the FTL, between the cooperation commands that go with it.
-#[cold]
-fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
-    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
-    if mark.begin {
-        ftl.coop_issue(block, work);
-    }
-    let misses = serve(ftl, op, pages, Some(mark), work);
-    if mark.end {
-        ftl.coop_complete(block, work);
-    }
-    misses
-}
-
-/// Runs a request through the FTL; returns the number of its mapping-cache misses.
-#[inline(always)] // for every request
-fn serve(ftl: &mut impl Running, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
-    match (op, mark) {
-        (Op::Read, None) => ftl.read(pages, work),
-        (Op::Read, Some(mark)) => ftl.read_marked(pages, mark, work),
-        (Op::Write, None) => ftl.write(pages, work),
-        (Op::Write, Some(mark)) => ftl.write_marked(pages, mark, work),
-        (Op::Trim, _) => ftl.trim(pages, work),
-        (Op::Flush, _) => {
-            ftl.flush(work);
-            0
-        }
     }
 }

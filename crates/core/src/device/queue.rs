@@ -82,7 +82,7 @@ impl Waiting {
     }
 
     /// Takes a request into the queue.
-    #[inline]
+    #[inline(always)] // for every request; behind a controller it is called elsewhere
     pub fn accept(&mut self, id: u32, pool: &mut Pool, array: &Array, ftl: &impl Locate) {
         self.requests += 1;
         let request = &mut pool[id];

@@ -47,6 +47,8 @@ section! {
         scheduler: String = "device.scheduler", one_of(super::sched::choices), "noop";
         /// Requests the device holds, waiting or in service.
         queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
+        /// Controller and link.
+        controller: super::controller::Settings;
         /// What was written before time 0.
         precondition: Precondition;
         /// Keys of the schedulers.

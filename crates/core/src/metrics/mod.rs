@@ -2,6 +2,7 @@
 //! the page of the fields and their types in Python from these structs.
 
 mod behind;
+mod device;
 mod files;
 mod flash;
 mod health;
@@ -18,6 +19,7 @@ mod summary;
 mod utilization;
 
 pub use behind::Behind;
+pub use device::{Commands, Conflicts, DeviceQueue};
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
 pub use flash::Flash;
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};
@@ -27,9 +29,7 @@ pub use maps::{EraseMap, MissCurve, MissCurves};
 pub use merges::{Merge, Merges};
 pub use precondition::{Outcome, Preconditioning};
 pub use recorder::Recorder;
-pub use report::{
-    Conflicts, DeviceQueue, MappingCache, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear,
-};
+pub use report::{MappingCache, OwnLegend, Report, Scheduler, Sources, Trace, Waf, Wear};
 pub use series::{Series, SeriesReport};
 pub use settings::Results;
 pub use summary::{Bins, Parts, Percentiles, Summary};

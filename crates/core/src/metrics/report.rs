@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::flash::{Flash, per_second, ratio};
 use super::{
-    Health, Histogram, Merges, ParallelOperations, Parts, Preconditioning, Recorder, Summary, Utilization,
+    Conflicts, DeviceQueue, Health, Histogram, Merges, ParallelOperations, Parts, Preconditioning, Recorder,
+    Summary, Utilization,
 };
 use crate::device::settings::Settings;
 use crate::device::{Device, Used};
@@ -165,26 +166,6 @@ pub struct Scheduler {
     pub batches: u64,
     /// Requests dispatched because d(i) - a(i) had come to `host.deadline`.
     pub expired: u64,
-}
-
-/// The device's scheduler.
-#[derive(Clone, Debug, Serialize)]
-pub struct DeviceQueue {
-    /// `device.scheduler`.
-    pub scheduler: String,
-    /// Chip batches that piq or vios created.
-    pub batches: u64,
-}
-
-/// Requests in conflict when the device took them.
-#[derive(Clone, Debug, Serialize)]
-pub struct Conflicts {
-    /// Reads.
-    pub read: u64,
-    /// Writes and trims.
-    pub write: u64,
-    /// (read + write) / trace.requests.
-    pub ratio: Option<f64>,
 }
 
 /// Write amplification: pages programmed for each page that the host wrote.
@@ -355,7 +336,7 @@ impl Report {
                 batches: sources.scheduler.1,
                 expired: recorder.expired,
             },
-            device: DeviceQueue { scheduler: settings.device.scheduler.clone(), batches: device.batches() },
+            device: DeviceQueue::new(device, &settings.device.scheduler, sources.used, elapsed_ns),
             conflicts: Conflicts {
                 read: conflicts[0],
                 write: conflicts[1],

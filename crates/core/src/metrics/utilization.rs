@@ -26,11 +26,11 @@ pub struct Utilization {
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// The busiest chip, or die where dies work on their own, or channel bus.
+/// The busiest chip, or die where dies work on their own, or channel bus, or direction of the link, or core.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bottleneck {
-    /// `chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
-    /// number.
+    /// `chip 3`, `chip 3 die 1`, `channel 0`, `link`, `link to the device`, `link to the host` or `core 0`.
+    /// Among equally busy ones the kind that stands first here, then the lower number.
     pub name: String,
     /// Its share: near 1, it holds the run back; far below 1, the requests came no faster.
     pub utilization: f64,
@@ -40,10 +40,8 @@ pub struct Bottleneck {
 
 impl Utilization {
     pub(super) fn new(used: &Used, dies_per_chip: u32, elapsed_ns: u64) -> Utilization {
-        let Used { chips: chip, dies: die, channels: channel } = used.clone();
-        let share = |&busy_ns: &u64| ratio(busy_ns, elapsed_ns).unwrap_or(0.0);
-        let [chips, dies, channels] =
-            [&chip, &die, &channel].map(|busy| busy.iter().map(share).collect::<Vec<_>>());
+        let Used { chips: chip, dies: die, channels: channel, .. } = used.clone();
+        let [chips, dies, channels] = [&chip, &die, &channel].map(|busy| shares(busy, elapsed_ns));
         let mut bottleneck: Option<Bottleneck> = None;
         let mut look = |shares: &[f64], name: &dyn Fn(usize) -> String| {
             let mean = shares.iter().sum::<f64>() / shares.len() as f64;
@@ -60,6 +58,10 @@ impl Utilization {
             look(&dies, &|die| format!("chip {} die {}", die / per_chip, die % per_chip));
         }
         look(&channels, &|channel| format!("channel {channel}"));
+        let direction = |at: usize| ["link to the device", "link to the host"][at].to_string();
+        let name = |at: usize| if used.link.len() == 1 { "link".into() } else { direction(at) };
+        look(&shares(&used.link, elapsed_ns), &name);
+        look(&shares(&used.cores, elapsed_ns), &|core| format!("core {core}"));
         Utilization {
             chip_busy_ns: chip,
             die_busy_ns: die,
@@ -70,6 +72,11 @@ impl Utilization {
             bottleneck,
         }
     }
+}
+
+/// Returns busy times as shares of the time that has passed.
+pub(super) fn shares(busy: &[u64], elapsed_ns: u64) -> Vec<f64> {
+    busy.iter().map(|&busy_ns| ratio(busy_ns, elapsed_ns).unwrap_or(0.0)).collect()
 }
 
 /// Reads, programs and erasures.

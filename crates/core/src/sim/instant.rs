@@ -6,7 +6,7 @@ use super::{Completion, Feed, Observer, RunError, Simulation};
 use crate::ftl::{Ftl, Inspect, Police, with_ftl};
 use crate::host::Arrivals;
 use crate::metrics::Done;
-use crate::sim::Activity;
+use crate::sim::{Activity, Handling};
 use crate::util::NONE;
 use crate::workload::SourceError;
 
@@ -32,19 +32,23 @@ pub(super) struct Seen {
     looks: u64,
     /// When activity was last reported, if activity is reported.
     pub reported_ns: Option<u64>,
+    /// Whether activity is reported, or commands go through a controller.
+    pub beside: bool,
     /// Whether completions are reported.
     pub completions: bool,
     /// Whether more is done for a request that completes than recording it.
     pub attended: bool,
 }
 
-impl Default for Seen {
-    fn default() -> Seen {
+impl Seen {
+    /// Begins to count; `beside`: whether commands go through a controller.
+    pub fn new(beside: bool) -> Seen {
         Seen {
             answered: 0,
             events: 0,
             looks: PROGRESS_INTERVAL,
             reported_ns: None,
+            beside,
             completions: true,
             attended: true,
         }
@@ -65,8 +69,8 @@ impl Simulation<'_> {
             self.sample();
         }
         self.device.advance(self.now_ns, &mut self.host.pool, &mut self.done);
-        if self.seen.reported_ns.is_some() {
-            self.tell_activity(observer);
+        if self.seen.beside {
+            self.beside(observer);
         }
         // Clients are not told about steps of the device's own: at how many instants such steps end depends on
         // whether activity is reported.
@@ -81,6 +85,16 @@ impl Simulation<'_> {
             if !told {
                 return Ok(());
             }
+        }
+    }
+
+    /// Does what only some runs do once chips and buses have moved on.
+    #[cold]
+    fn beside(&mut self, observer: &mut dyn Observer) {
+        let Simulation { device, host, ftl, done, now_ns, .. } = self;
+        with_ftl!(ftl, ftl => device.go_through(*now_ns, &mut host.pool, ftl, done));
+        if self.seen.reported_ns.is_some() {
+            self.tell_activity(observer);
         }
     }
 
@@ -123,12 +137,7 @@ impl Simulation<'_> {
         let Simulation { device, host, feed, ftl, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => {
             let Some(id) = host.next(*now_ns, feed, ftl)? else { return Ok(false) };
-            if device.refuses(|| host.pool[id].op) {
-                host.pool[id].failed = true;
-                done.push(id);
-            } else {
-                device.accept(id, &mut host.pool, ftl);
-            }
+            device.accept(id, *now_ns, &mut host.pool, ftl, done);
         });
         Ok(true)
     }
@@ -151,6 +160,9 @@ impl Simulation<'_> {
                 power.operations.add_span(span);
             }
             observer.activity(&Activity::of(span, place, request));
+        });
+        self.device.take_served(self.now_ns, &self.host.pool, |served, request| {
+            observer.handled(&Handling::of(served, request));
         });
     }
 

@@ -32,7 +32,7 @@ pub use power::{Cut, Power, Recovered};
 pub use prepare::Prepared;
 use report::{Extent, Sampler};
 pub use state::{FORMAT, Identity, StateError};
-pub use timeline::{Activity, Dispatch, Track, Tracks};
+pub use timeline::{Activity, Dispatch, Handling, Track, Tracks};
 
 /// Preconditions the device and runs one simulation to its end.
 ///
@@ -80,6 +80,8 @@ pub struct Simulation<'a> {
     precondition: Preconditioning,
     /// True until it is decided whether the device begins work of its own at this instant.
     undecided: bool,
+    /// Whether timers above the block layer or commands in the controller have events.
+    timed: bool,
     check: Option<Checker>,
     sampler: Sampler,
     /// What survives a power cut, if cuts are possible.
@@ -150,7 +152,8 @@ impl<'a> Simulation<'a> {
             Feed::Replayed(_) | Feed::Above(_) => Some(feed.next_ns()),
         };
         let mut used = Used::default();
-        device.array().used(0, &mut used);
+        device.used(0, &mut used);
+        let timed = device.has_controller() || matches!(feed, Feed::Above(_));
         Simulation {
             settings: settings.clone(),
             now_ns: 0,
@@ -168,10 +171,11 @@ impl<'a> Simulation<'a> {
             done: Vec::with_capacity(256),
             recorder: Recorder::new(lpns),
             completed: 0,
-            seen: Seen::default(),
+            seen: Seen::new(device.has_controller()),
             precondition,
             device,
             undecided: true,
+            timed,
             check: check.then(|| Checker::new(lpns)),
             sampler: Sampler::new(settings, first_ns),
             power: None,
@@ -188,6 +192,7 @@ impl<'a> Simulation<'a> {
     /// Reports all activity to observers; must be called before time has moved.
     pub fn report_activity(&mut self) {
         self.seen.reported_ns = Some(self.now_ns);
+        self.seen.beside = true;
         self.device.keep_spans();
         self.work.label();
     }
@@ -308,7 +313,15 @@ impl<'a> Simulation<'a> {
     fn due_ns(&self) -> u64 {
         let admits = self.device.has_room() && !self.host.is_held();
         let arrival_ns = if admits { self.feed.next_ns() } else { NEVER };
-        self.device.next_ns().min(arrival_ns).min(self.feed.timer_ns())
+        let due_ns = self.device.array().next_ns().min(arrival_ns);
+        if self.timed { self.due_with_others(due_ns) } else { due_ns }
+    }
+
+    /// Returns the time of the next event, if timers above the block layer and commands in the controller have some
+    /// too, ns.
+    #[inline(never)] // keeps the path short where neither is there
+    fn due_with_others(&self, due_ns: u64) -> u64 {
+        due_ns.min(self.device.next_ns()).min(self.feed.timer_ns())
     }
 
     /// Runs one instant after another up to `until_ns`, or until every request has completed; returns false if the

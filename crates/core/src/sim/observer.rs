@@ -1,6 +1,6 @@
 //! What a simulation tells its driver.
 
-use super::Activity;
+use super::{Activity, Handling};
 use crate::metrics::Preconditioning;
 use crate::workload::{Op, SourceError};
 
@@ -77,6 +77,10 @@ pub trait Observer {
     /// do not overlap, nor do those of one bus; with cache operations the cells and the transfers of one LUN
     /// may overlap ([`super::Tracks::overlap`]).
     fn activity(&mut self, _activity: &Activity) {}
+
+    /// Called while activity is reported, when the link or a core has served a command, before the completion that
+    /// this leads to. What one direction of the link, or one core, does never overlaps.
+    fn handled(&mut self, _handling: &Handling) {}
 
     /// Called while activity is reported: this many requests are in the scheduler's pending queue from
     /// `now_ns` on.

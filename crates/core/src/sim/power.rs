@@ -167,14 +167,15 @@ impl Simulation<'_> {
             return Err(RunError::Power(why.into()));
         };
         if self.under_way() > 0 || !self.extent.outlasts {
-            self.device.array().used(self.now_ns, &mut self.extent.used);
+            self.device.used(self.now_ns, &mut self.extent.used);
         }
         // Operations in service are recorded with the times at which they would have ended.
-        while self.device.next_ns() != NEVER {
-            let at_ns = self.device.next_ns();
+        while self.device.array().next_ns() != NEVER {
+            let at_ns = self.device.array().next_ns();
             self.device.advance(at_ns, &mut self.host.pool, &mut self.done);
             self.device.take_spans(&self.host.pool, |span, _, _| power.operations.add_span(span));
         }
+        self.device.forget_commands();
         self.done.clear();
         let operations = std::mem::take(&mut power.operations);
         let at = (operations.finished_by(self.now_ns), self.now_ns.saturating_add(1));

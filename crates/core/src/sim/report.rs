@@ -70,14 +70,14 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn note_first(&mut self, next_ns: u64) {
         let Some(first_ns) = self.extent.first_ns.filter(|&first_ns| first_ns <= next_ns) else { return };
-        self.device.array().used(first_ns, &mut self.extent.used);
+        self.device.used(first_ns, &mut self.extent.used);
         self.extent.used_before = Some(self.extent.used.clone());
     }
 
     /// Notes how long the array has worked, if no request but the one that completes now is under way.
     pub(super) fn note_last(&mut self) {
         if self.under_way() == 1 {
-            self.device.array().used(self.now_ns, &mut self.extent.used);
+            self.device.used(self.now_ns, &mut self.extent.used);
         }
     }
 
@@ -88,7 +88,7 @@ impl Simulation<'_> {
         let end_ns = if under_way { self.now_ns } else { self.extent.last_ns };
         let mut used = self.extent.used.clone();
         if !(self.off || self.extent.outlasts && !under_way) {
-            self.device.array().used(self.now_ns, &mut used);
+            self.device.used(self.now_ns, &mut used);
         }
         if let Some(before) = &self.extent.used_before {
             used = used.since(before);

@@ -1,6 +1,6 @@
 //! What a run reports for a timeline.
 
-use crate::device::{Span, Stage};
+use crate::device::{Served, Service, Span, Stage};
 use crate::flash::parallel::{MultiPlane, Parallel, Place};
 use crate::flash::{Cause, Operation};
 use crate::request::Request;
@@ -97,6 +97,28 @@ impl Activity {
     }
 }
 
+/// A stretch of time in which link or core served a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handling {
+    /// Track: the direction of the link, or the core, in the order of [`Tracks::controller`].
+    pub server: u32,
+    /// What it did.
+    pub service: Service,
+    /// The request.
+    pub request: Dispatch,
+    /// Beginning, ns.
+    pub begin_ns: u64,
+    /// End, ns.
+    pub end_ns: u64,
+}
+
+impl Handling {
+    pub(super) fn of(served: &Served, request: &Request) -> Handling {
+        let &Served { server, service, begin_ns, end_ns, .. } = served;
+        Handling { server, service, request: Dispatch::of(request), begin_ns, end_ns }
+    }
+}
+
 /// Something that works on one thing at a time: a chip, or a die or plane if those work on their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Track {
@@ -111,6 +133,8 @@ pub struct Track {
 /// The tracks of a device's timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracks {
+    /// Directions of the link and cores, if there are any.
+    pub controller: Vec<String>,
     /// Channels.
     pub channels: u32,
     /// Chips, dies or planes.
@@ -135,6 +159,7 @@ impl Tracks {
             Track { channel: place.channel, name, rank: place.plane }
         };
         Tracks {
+            controller: settings.device.controller.servers(),
             channels: flash.channels,
             luns: settings.spread().places().iter().map(track).collect(),
             overlap: cache_program || cache_read,

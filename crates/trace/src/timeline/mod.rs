@@ -1,23 +1,27 @@
 //! The timeline of a run, in a format that <https://ui.perfetto.dev> opens.
 //!
 //! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and
-//! `access` inside; under `device` each channel has its `bus` and its chips, with a slice for every
-//! flash operation's cells and for every transfer of data. An arrow leads from a request through its
-//! flash operations.
+//! `access` inside; under `device` link and cores have their tracks, and each channel has its `bus` and its chips,
+//! with a slice for every flash operation's cells and for every transfer of data. An arrow leads from a request through
+//! what link and cores do for it and its flash operations.
 
 mod encoder;
+mod lanes;
+mod names;
 mod perfetto;
 mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::atomic::{OutputError, OutputFile};
 use encoder::Message;
-use ftlab_core::device::Stage;
-use ftlab_core::sim::{Activity, Completion, Dispatch, Tracks};
-use perfetto::{Arg, Args, Category, Name, Track};
+use ftlab_core::device::{Service, Stage};
+use ftlab_core::sim::{Activity, Completion, Dispatch, Handling, Tracks};
+use lanes::Lanes;
+use names::{Arg, Category, Name};
+use perfetto::{Args, Track};
 pub use window::Window;
 
 /// Number of events (slices and counter changes) after which a timeline without a window stops.
@@ -30,6 +34,7 @@ const MOST_LANES: u64 = 1024;
 const HOST: u64 = 1;
 const DEVICE: u64 = 2;
 const PENDING: u64 = 3;
+const CONTROLLER: u64 = 4;
 const FIRST: u64 = 16;
 
 /// What a finished timeline holds.
@@ -151,6 +156,33 @@ impl Timeline {
         self.write();
     }
 
+    /// Draws what link or core did for a request.
+    pub fn handled(&mut self, handling: &Handling) {
+        let Handling { server, service, ref request, begin_ns, end_ns } = *handling;
+        self.bound(end_ns);
+        self.begin_request(request, end_ns);
+        let Some((from_ns, to_ns)) = self.window.clip(begin_ns, end_ns) else { return self.write() };
+        let name = match service {
+            Service::Command => (Name::Command, Category::Link),
+            Service::Work => (Name::Work, Category::Core),
+            Service::DataIn => (Name::DataIn, Category::Link),
+            Service::DataOut => (Name::DataOut, Category::Link),
+            Service::Answer => (Name::Answer, Category::Link),
+        };
+        let track = self.server_track(u64::from(server));
+        self.drawn.events += 1;
+        perfetto::begin(&mut self.message, from_ns, track, name, |args| {
+            args.uint(Arg::Request, request.id);
+            args.op(request.op);
+            args.flow(request.id);
+            if (from_ns, to_ns) != (begin_ns, end_ns) {
+                args.uint(Arg::WholeNs, end_ns - begin_ns);
+            }
+        });
+        perfetto::end(&mut self.message, to_ns, track, |_| ());
+        self.write();
+    }
+
     /// Draws the completion of a request.
     pub fn complete(&mut self, completion: &Completion) {
         let c = completion;
@@ -256,7 +288,7 @@ impl Timeline {
     /// Writes what every timeline begins with.
     fn announce(&mut self) {
         perfetto::names(&mut self.message);
-        let Tracks { channels, luns, overlap } = &self.tracks;
+        let Tracks { controller, channels, luns, overlap } = &self.tracks;
         let channels = u64::from(*channels);
         let mut add = |uuid, parent, name: &str, rank, counter| {
             perfetto::track(&mut self.message, &Track { uuid, parent, name, rank, counter });
@@ -264,9 +296,16 @@ impl Timeline {
         add(HOST, 0, "host", 0, false);
         add(PENDING, HOST, "pending queue", 0, true);
         add(DEVICE, 0, "device", 1, false);
+        if !controller.is_empty() {
+            add(CONTROLLER, DEVICE, "controller", 0, false);
+        }
+        for (server, name) in (0..).zip(controller) {
+            add(FIRST + 2 * channels + 2 * luns.len() as u64 + server, CONTROLLER, name, server, false);
+        }
         for channel in 0..channels {
             let group = FIRST + channel;
-            add(group, DEVICE, &format!("channel {channel}"), channel, false);
+            let rank = channel + u64::from(!controller.is_empty());
+            add(group, DEVICE, &format!("channel {channel}"), rank, false);
             add(group + channels, group, "bus", 0, false);
         }
         for (lun, track) in (0..).zip(luns) {
@@ -292,8 +331,13 @@ impl Timeline {
         FIRST + 2 * u64::from(self.tracks.channels) + behind + lun
     }
 
+    /// Returns the track of a direction of the link, or of a core.
+    fn server_track(&self, server: u64) -> u64 {
+        FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.luns.len() as u64 + server
+    }
+
     fn lane_track(&self, lane: u64) -> u64 {
-        FIRST + 2 * u64::from(self.tracks.channels) + 2 * self.tracks.luns.len() as u64 + lane
+        self.server_track(self.tracks.controller.len() as u64) + lane
     }
 
     /// Writes out what has been encoded.
@@ -321,41 +365,6 @@ fn describe(activity: &Activity, args: &mut Args) {
     args.operation(activity.operation);
     if activity.stage != Stage::Cells {
         args.uint(Arg::Chip, u64::from(activity.chip));
-    }
-}
-
-/// Tracks for requests: requests that overlap in time are on different tracks.
-#[derive(Debug, Default)]
-struct Lanes {
-    /// When each free lane became free.
-    free: BTreeSet<(u64, u64)>,
-    count: u64,
-    announced: u64,
-}
-
-impl Lanes {
-    /// Returns a lane that is free from `from_ns` on: the one freed last, or a new one if there are fewer
-    /// than `most`.
-    fn take(&mut self, from_ns: u64, most: u64) -> Option<u64> {
-        if let Some(&slot) = self.free.range(..=(from_ns, u64::MAX)).next_back() {
-            self.free.remove(&slot);
-            return Some(slot.1);
-        }
-        (self.count < most).then(|| {
-            self.count += 1;
-            self.count - 1
-        })
-    }
-
-    /// Whether a lane is used for the first time; must be asked once for each use.
-    fn is_new(&mut self, lane: u64) -> bool {
-        let new = lane == self.announced;
-        self.announced += u64::from(new);
-        new
-    }
-
-    fn free(&mut self, lane: u64, from_ns: u64) {
-        self.free.insert((from_ns, lane));
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::{Array, Lun, Phase};
 
-/// Time that each part of the array worked, ns.
+/// Time that each part of the device worked, ns.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
     /// Each chip: its bus or any of its dies.
@@ -13,6 +13,10 @@ pub struct Used {
     pub dies: Vec<u64>,
     /// Each channel's bus.
     pub channels: Vec<u64>,
+    /// Each direction of the link, if there is one.
+    pub link: Vec<u64>,
+    /// Each core of the controller, if commands take them time.
+    pub cores: Vec<u64>,
 }
 
 impl Used {
@@ -22,6 +26,8 @@ impl Used {
             (&mut self.chips, &before.chips),
             (&mut self.dies, &before.dies),
             (&mut self.channels, &before.channels),
+            (&mut self.link, &before.link),
+            (&mut self.cores, &before.cores),
         ];
         for (now, before) in sides {
             now.iter_mut().zip(before).for_each(|(now, before)| *now -= before);
@@ -29,9 +35,16 @@ impl Used {
         self
     }
 
+    /// Replaces the times of link and cores.
+    pub fn set_controller(&mut self, link: impl Iterator<Item = u64>, cores: impl Iterator<Item = u64>) {
+        refill(&mut self.link, link);
+        refill(&mut self.cores, cores);
+    }
+
     /// Returns the longest time.
     pub fn most(&self) -> u64 {
-        [&self.chips, &self.dies, &self.channels].into_iter().flatten().copied().max().unwrap_or(0)
+        let Used { chips, dies, channels, link, cores } = self;
+        [chips, dies, channels, link, cores].into_iter().flatten().copied().max().unwrap_or(0)
     }
 }
 

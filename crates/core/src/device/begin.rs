@@ -1,0 +1,160 @@
+//! How a request that issues begins: its pages go through the FTL, whose steps start on the chips.
+
+use super::{Device, sched};
+use crate::flash::Work;
+use crate::flash::moves::Move;
+use crate::ftl::Running;
+use crate::request::{HostSide, Mark, Pages, Pool, Request};
+use crate::util::NONE;
+use crate::workload::Op;
+
+impl Device {
+    /// Tells tape, moves and lookups which pages of a request issue.
+    #[cold]
+    fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &impl Running) {
+        if let Some(tape) = &self.tape {
+            // Padding is not a request of the workload.
+            tape.issue(if request.mark.pad { u64::MAX } else { request.id }, now_ns, request.mark.fua);
+        }
+        if let Some(moves) = &self.moves {
+            moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
+            if request.op == Op::Read {
+                let end = pages.first + pages.pages;
+                (pages.first..end).for_each(|lpn| moves.note(Move::Read { lpn, slot: ftl.slot(lpn) }));
+            }
+        }
+        if let Some(lookups) = &mut self.lookups {
+            lookups.request(pages, ftl);
+        }
+    }
+
+    /// Runs a request through the FTL and starts its steps.
+    #[inline(always)] // called in one place, for every request
+    pub(super) fn begin(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut impl Running,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        work.clear();
+        if self.attended {
+            if let Some(part) = self.waiting.sched.part(work) {
+                return self.begin_part((id, part), now_ns, pool, ftl, work, done);
+            }
+            self.tell(&pool[id], pool[id].pages, now_ns, ftl);
+        }
+        let request = &pool[id];
+        self.waiting.leave(request, &self.array, ftl, work);
+        let (op, pages) = (request.op, request.pages);
+        if request.host.prefetch && (op == Op::Read || !ftl.updates_free()) {
+            fetch_for_batch(id, pool, ftl, work);
+        }
+        let misses = if request.mark.any() {
+            marked(ftl, op, pages, request.mark, work)
+        } else {
+            serve(ftl, op, pages, None, work)
+        };
+        if ftl.is_read_only() {
+            pool[id].failed = self.turned_read_only(now_ns, ftl);
+        }
+        let request = &mut pool[id];
+        request.misses = misses;
+        request.device.steps_left = work.steps().len() as u32;
+        if request.device.steps_left == 0 {
+            self.end(id, now_ns, pool, done);
+        } else {
+            self.array.start(id, work, op == Op::Read, now_ns);
+        }
+    }
+
+    /// Begins a part of a request. Pages that have not issued count as steps.
+    #[cold]
+    fn begin_part(
+        &mut self,
+        (id, part): (u32, sched::Part),
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut impl Running,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        let Request { op, pages, mark, failed, host, .. } = pool[id];
+        let sched::Part::Pages { at, count } = part else {
+            self.waiting.leave(&pool[id], &self.array, ftl, work);
+            pool[id].device.steps_left = pages.pages;
+            return;
+        };
+        let issuing = pages.part(at, count);
+        self.tell(&pool[id], issuing, now_ns, ftl);
+        if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
+            fetch_for_batch(id, pool, ftl, work);
+            pool[id].host.prefetch = false;
+        }
+        if !failed {
+            let misses = match op {
+                Op::Write => ftl.write_page(pages, at, mark, work),
+                _ => serve(ftl, op, issuing, Some(mark), work),
+            };
+            pool[id].misses += misses;
+            if ftl.is_read_only() {
+                pool[id].failed = self.turned_read_only(now_ns, ftl);
+            }
+        }
+        let steps = work.steps().len() as u32;
+        let left = &mut pool[id].device.steps_left;
+        *left = *left - count + steps;
+        if *left == 0 {
+            self.end(id, now_ns, pool, done);
+        }
+        if steps > 0 {
+            self.array.start(id, work, op == Op::Read, now_ns);
+        }
+    }
+}
+
+/// Brings in the mappings of its translation page that a batch misses, when the batch's first request issues.
+fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
+    let HostSide { batch, translation_page, .. } = pool[id].host;
+    let mut at = id;
+    // A scheduler of the device may have let later members of the batch pass this one; the slot of one that
+    // completed may by now hold a request of another batch.
+    let mut needs = std::iter::from_fn(|| {
+        let member = (at != NONE && pool[at].host.batch == batch).then(|| pool[at].pages)?;
+        at = pool.behind(at);
+        Some(member)
+    });
+    ftl.prefetch(translation_page, &mut needs, work);
+}
+
+/// Runs a request that the host has marked, between the commands of cooperation that go with it.
+#[cold]
+fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
+    let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);
+    if mark.begin {
+        ftl.coop_issue(block, work);
+    }
+    let misses = serve(ftl, op, pages, Some(mark), work);
+    if mark.end {
+        ftl.coop_complete(block, work);
+    }
+    misses
+}
+
+/// Runs a request through the FTL; returns the number of its mapping-cache misses.
+#[inline(always)] // for every request
+fn serve(ftl: &mut impl Running, op: Op, pages: Pages, mark: Option<Mark>, work: &mut Work) -> u32 {
+    match (op, mark) {
+        (Op::Read, None) => ftl.read(pages, work),
+        (Op::Read, Some(mark)) => ftl.read_marked(pages, mark, work),
+        (Op::Write, None) => ftl.write(pages, work),
+        (Op::Write, Some(mark)) => ftl.write_marked(pages, mark, work),
+        (Op::Trim, _) => ftl.trim(pages, work),
+        (Op::Flush, _) => {
+            ftl.flush(work);
+            0
+        }
+    }
+}

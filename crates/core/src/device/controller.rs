@@ -1,0 +1,390 @@
+//! Controller and link: the way of a command to the device's queue, and of its answer back to the host.
+//!
+//! A command goes through stages in this order; one that takes no time is not there:
+//!
+//! 1. the link carries the command (`device.link_command`);
+//! 2. a core works on it (`device.command_time`, and `device.unit_time` for each logical page);
+//! 3. the link carries the data of a write;
+//! 4. the device's queue, FTL and flash, as without a controller;
+//! 5. the link carries the data of a read;
+//! 6. the link carries the answer (`device.link_command`);
+//! 7. the command waits for what nothing shares (`device.latency_*`).
+//!
+//! Link and cores serve first come, first served. Each direction of the link is a server of its own, unless
+//! `device.link_duplex` is "half". A command keeps its place in `device.queue_depth` until it is answered.
+//!
+//! Of what is due at the same nanosecond the flash ends first, chip by chip; then what link and cores do, in the order
+//! in which it came to them; then requests arrive.
+//!
+//! Source: the stages are those of NVMe's and UFS's transports; the delay, the servers and the rate that a measured
+//! drive's read curve shows are stage 7, the flash, and stages 2 and 5.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::clock::NEVER;
+use crate::config::section::{ANY_TIME, OPERATION, bandwidth, count};
+use crate::config::{Ignored, choice, section};
+use crate::request::{Pool, Request};
+use crate::workload::Op;
+
+choice! {
+    /// `device.link_duplex`.
+    pub enum Duplex {
+        /// each direction by itself
+        Full = "full",
+        /// one direction at a time, as on eMMC and SATA
+        Half = "half",
+    }
+}
+
+section! {
+    /// Controller and link.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// Bandwidth of the link between host and device, which the data of all commands cross.
+        link: u64 = "device.link", bandwidth(1_000_000, 1_000_000_000_000) or "none", "none";
+        /// Whether the link carries data of both directions at once.
+        duplex: Duplex = "device.link_duplex", "full";
+        /// Time that the link is held by each command, and by each answer.
+        link_command_ns: u64 = "device.link_command", OPERATION, "0ns";
+        /// Cores of the controller, each of which works on one command at a time.
+        cores: u32 = "device.cores", count(1, 1024), "1";
+        /// Time that a core is busy with a command.
+        command_ns: u64 = "device.command_time", OPERATION, "0ns";
+        /// Time that a core is busy with each logical page of a command, besides device.command_time.
+        unit_ns: u64 = "device.unit_time", OPERATION, "0ns";
+        /// What a read waits besides all that is named, which nothing shares.
+        latency_read_ns: u64 = "device.latency_read", ANY_TIME, "0ns";
+        /// What a write waits besides all that is named, which nothing shares.
+        latency_write_ns: u64 = "device.latency_write", ANY_TIME, "0ns";
+        /// What a trim or flush waits besides all that is named, which nothing shares.
+        latency_other_ns: u64 = "device.latency_other", ANY_TIME, "0ns";
+    }
+}
+
+impl Settings {
+    fn has_link(&self) -> bool {
+        self.link != u64::MAX
+    }
+
+    fn has_cores(&self) -> bool {
+        self.command_ns + self.unit_ns > 0
+    }
+
+    /// Names the keys without effect, and why.
+    pub(crate) fn ignored(&self, found: &mut Ignored) {
+        let keys = ["device.link_duplex", "device.link_command"];
+        found.unless(self.has_link(), &keys, "device.link = \"none\"");
+        let busy = "device.command_time and device.unit_time are 0";
+        found.unless(self.has_cores(), &["device.cores"], busy);
+    }
+
+    /// Returns the time that `bytes` hold the link, ns, rounded to the nearest (half up).
+    fn transfer_ns(&self, bytes: u64) -> u64 {
+        let link = u128::from(self.link);
+        ((u128::from(bytes) * 1_000_000_000 + link / 2) / link) as u64
+    }
+
+    /// Returns the names of the link's directions, then of the cores, of those that there are.
+    pub fn servers(&self) -> Vec<String> {
+        let link: &[&str] = match (self.has_link(), self.duplex) {
+            (false, _) => &[],
+            (true, Duplex::Half) => &["link"],
+            (true, Duplex::Full) => &["link to the device", "link to the host"],
+        };
+        let cores = if self.has_cores() { self.cores } else { 0 };
+        link.iter().map(|&name| name.into()).chain((0..cores).map(|core| format!("core {core}"))).collect()
+    }
+
+    /// Returns the number of the link's servers.
+    fn directions(&self) -> usize {
+        match (self.has_link(), self.duplex) {
+            (false, _) => 0,
+            (true, Duplex::Half) => 1,
+            (true, Duplex::Full) => 2,
+        }
+    }
+
+    fn latency_ns(&self, op: Op) -> u64 {
+        match op {
+            Op::Read => self.latency_read_ns,
+            Op::Write => self.latency_write_ns,
+            Op::Trim | Op::Flush => self.latency_other_ns,
+        }
+    }
+}
+
+/// What a command has reached once an event is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Core,
+    DataIn,
+    Queue,
+    Answer,
+    Done,
+}
+
+/// Where a command goes that leaves the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// To the device's queue.
+    ToQueue(u32),
+    /// To the host.
+    Answered(u32),
+}
+
+/// A server: when it has served all that came to it, and how long it has served, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Server {
+    free_ns: u64,
+    busy_ns: u64,
+}
+
+impl Server {
+    /// Serves what comes now; returns when that has ended.
+    fn serve(&mut self, now_ns: u64, ns: u64) -> u64 {
+        self.free_ns = self.free_ns.max(now_ns) + ns;
+        self.busy_ns += ns;
+        self.free_ns
+    }
+
+    /// Returns how long it has served up to a moment. What waits for it is served without a pause.
+    fn busy_up_to(&self, now_ns: u64) -> u64 {
+        self.busy_ns - self.free_ns.saturating_sub(now_ns)
+    }
+}
+
+/// What link and cores do for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The link carries the command.
+    Command,
+    /// A core works on it.
+    Work,
+    /// The link carries data to the device.
+    DataIn,
+    /// The link carries data to the host.
+    DataOut,
+    /// The link carries the answer.
+    Answer,
+}
+
+impl Service {
+    /// Returns the direction of the link that it needs.
+    fn direction(self) -> usize {
+        usize::from(matches!(self, Service::DataOut | Service::Answer))
+    }
+}
+
+/// A stretch of time in which link or core served a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// The server, in the order of [`Settings::servers`].
+    pub server: u32,
+    /// What it did.
+    pub service: Service,
+    /// The command, by its place in the pool.
+    pub(super) id: u32,
+    /// Beginning, ns.
+    pub begin_ns: u64,
+    /// End, ns.
+    pub end_ns: u64,
+}
+
+/// Time that reads and writes together spent outside the device's queue and flash, with the time they waited there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// At the link.
+    pub link_ns: u64,
+    /// At the cores.
+    pub core_ns: u64,
+    /// In what nothing shares (`device.latency_read` and its like).
+    pub latency_ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, op: Op, at: impl FnOnce(&mut Spent) -> &mut u64, ns: u64) {
+        if matches!(op, Op::Read | Op::Write) {
+            *at(self) += ns;
+        }
+    }
+}
+
+/// The controller and its link, with the commands that are there.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    settings: Settings,
+    /// To the device and to the host; of a half-duplex link the first serves both.
+    link: [Server; 2],
+    cores: Vec<Server>,
+    /// When commands reach their next stages, and which event was found first.
+    events: BinaryHeap<Reverse<(u64, u64, u32, Stage)>>,
+    found: u64,
+    spent: Spent,
+    /// By server, what it has taken on and will have done, if that is kept for a timeline.
+    kept: Option<Vec<VecDeque<Served>>>,
+}
+
+impl Controller {
+    /// Returns a controller without commands; `None` if no stage takes any time.
+    pub fn new(settings: &Settings) -> Option<Box<Controller>> {
+        let Settings { latency_read_ns, latency_write_ns, latency_other_ns, .. } = *settings;
+        let waits = latency_read_ns + latency_write_ns + latency_other_ns > 0;
+        (settings.has_link() || settings.has_cores() || waits).then(|| {
+            Box::new(Controller {
+                settings: settings.clone(),
+                link: [Server::default(); 2],
+                cores: vec![Server::default(); settings.cores as usize],
+                events: BinaryHeap::with_capacity(256),
+                found: 0,
+                spent: Spent::default(),
+                kept: None,
+            })
+        })
+    }
+
+    /// Returns when a command reaches its next stage, ns, or [`NEVER`].
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.events.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// Returns the time that commands have spent here.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Returns how long each direction of the link was busy up to a moment.
+    pub fn link_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        self.link[..self.settings.directions()].iter().map(move |server| server.busy_up_to(now_ns))
+    }
+
+    /// Returns how long each core was busy up to a moment, if commands take them time.
+    pub fn cores_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
+        cores.iter().map(move |server| server.busy_up_to(now_ns))
+    }
+
+    /// Keeps what link and cores do for [`Controller::take_served`].
+    pub fn keep_served(&mut self) {
+        self.kept.get_or_insert_with(|| vec![VecDeque::new(); self.settings.servers().len()]);
+    }
+
+    /// Takes what link and cores have done by now. Those commands must still be in the pool.
+    pub fn take_served(&mut self, now_ns: u64, mut take: impl FnMut(&Served)) {
+        for line in self.kept.iter_mut().flatten() {
+            while line.front().is_some_and(|served| served.end_ns <= now_ns) {
+                line.pop_front().iter().for_each(&mut take);
+            }
+        }
+    }
+
+    /// Takes a command from the host; returns whether it goes on to the device's queue at once.
+    pub fn receive(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        if self.settings.has_link() && self.settings.link_command_ns > 0 {
+            let at_ns = self.carry((id, request.op), Service::Command, self.settings.link_command_ns, now_ns);
+            self.at(at_ns, id, Stage::Core);
+            return false;
+        }
+        self.work_on(id, request, now_ns)
+    }
+
+    /// Takes a command that the device has finished; returns whether it is answered at once.
+    pub fn finish(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        if request.op == Op::Read && self.settings.has_link() && request.size > 0 && !request.failed {
+            let ns = self.settings.transfer_ns(request.size);
+            let at_ns = self.carry((id, request.op), Service::DataOut, ns, now_ns);
+            self.at(at_ns, id, Stage::Answer);
+            return false;
+        }
+        self.answer(id, request, now_ns)
+    }
+
+    /// Lets the next command that is due go on, if one is; it may leave.
+    pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
+        let Reverse((at_ns, ..)) = *self.events.peek()?;
+        if at_ns > now_ns {
+            return None;
+        }
+        let Reverse((_, _, id, stage)) = self.events.pop()?;
+        let of = &pool[id];
+        Some(match stage {
+            Stage::Core => self.work_on(id, of, now_ns).then_some(Leaves::ToQueue(id)),
+            Stage::DataIn => self.bring_in(id, of, now_ns).then_some(Leaves::ToQueue(id)),
+            Stage::Queue => Some(Leaves::ToQueue(id)),
+            Stage::Answer => self.answer(id, of, now_ns).then_some(Leaves::Answered(id)),
+            Stage::Done => Some(Leaves::Answered(id)),
+        })
+    }
+
+    /// Forgets all commands.
+    pub fn forget(&mut self) {
+        self.events.clear();
+    }
+
+    fn at(&mut self, at_ns: u64, id: u32, stage: Stage) {
+        self.found += 1;
+        self.events.push(Reverse((at_ns, self.found, id, stage)));
+    }
+
+    /// Holds a direction of the link; returns until when.
+    fn carry(&mut self, (id, op): (u32, Op), service: Service, ns: u64, now_ns: u64) -> u64 {
+        let half = self.settings.duplex == Duplex::Half;
+        let direction = if half { 0 } else { service.direction() };
+        let at_ns = self.link[direction].serve(now_ns, ns);
+        self.spent.add(op, |spent| &mut spent.link_ns, at_ns - now_ns);
+        self.keep(id, direction, service, [at_ns - ns, at_ns]);
+        at_ns
+    }
+
+    /// Keeps what a server takes on, if that is asked for.
+    fn keep(&mut self, id: u32, server: usize, service: Service, [begin_ns, end_ns]: [u64; 2]) {
+        let Some(kept) = &mut self.kept else { return };
+        if begin_ns < end_ns {
+            kept[server].push_back(Served { server: server as u32, service, id, begin_ns, end_ns });
+        }
+    }
+
+    /// Brings a command to the cores; returns whether it goes on to the device's queue at once.
+    fn work_on(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        let ns = self.settings.command_ns + self.settings.unit_ns * u64::from(request.pages.pages);
+        if ns == 0 {
+            return self.bring_in(id, request, now_ns);
+        }
+        let cores = self.cores.iter_mut().enumerate();
+        let (at, core) = cores.min_by_key(|(_, core)| core.free_ns).expect("there is a core");
+        let at_ns = core.serve(now_ns, ns);
+        self.keep(id, self.settings.directions() + at, Service::Work, [at_ns - ns, at_ns]);
+        self.spent.add(request.op, |spent| &mut spent.core_ns, at_ns - now_ns);
+        let carried = request.op == Op::Write && self.settings.has_link();
+        self.at(at_ns, id, if carried { Stage::DataIn } else { Stage::Queue });
+        false
+    }
+
+    /// Brings in the data of a command that a core has worked on; returns whether it goes on to the device's queue at once.
+    fn bring_in(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        if request.op != Op::Write || !self.settings.has_link() {
+            return true;
+        }
+        let ns = self.settings.transfer_ns(request.size);
+        let at_ns = self.carry((id, request.op), Service::DataIn, ns, now_ns);
+        self.at(at_ns, id, Stage::Queue);
+        false
+    }
+
+    /// Sends the answer to a command whose data have left; returns whether it is answered at once.
+    fn answer(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
+        let mut at_ns = now_ns;
+        if self.settings.has_link() && self.settings.link_command_ns > 0 {
+            at_ns = self.carry((id, request.op), Service::Answer, self.settings.link_command_ns, now_ns);
+        }
+        let latency_ns = self.settings.latency_ns(request.op);
+        self.spent.add(request.op, |spent| &mut spent.latency_ns, latency_ns);
+        if at_ns + latency_ns == now_ns {
+            return true;
+        }
+        self.at(at_ns + latency_ns, id, Stage::Done);
+        false
+    }
+}

@@ -1,0 +1,62 @@
+//! What the device's queue and controller report.
+
+use serde::Serialize;
+
+use super::utilization::shares;
+use crate::device::{Device, Spent, Used};
+
+/// The device's scheduler, and what commands go through besides its queue.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceQueue {
+    /// `device.scheduler`.
+    pub scheduler: String,
+    /// Chip batches that piq or vios created.
+    pub batches: u64,
+    /// Share of the time that the link was busy, or its busier direction, with `device.link`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_busy: Option<f64>,
+    /// Mean share of the time that the cores were busy, where commands take them time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub core_busy: Option<f64>,
+    /// Where commands spent time outside queue and flash, with a controller or link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Commands>,
+}
+
+impl DeviceQueue {
+    pub(super) fn new(device: &Device, scheduler: &str, used: &Used, elapsed_ns: u64) -> DeviceQueue {
+        let (link, cores) = (shares(&used.link, elapsed_ns), shares(&used.cores, elapsed_ns));
+        DeviceQueue {
+            scheduler: scheduler.into(),
+            batches: device.batches(),
+            link_busy: link.iter().copied().reduce(f64::max),
+            core_busy: (!cores.is_empty()).then(|| cores.iter().sum::<f64>() / cores.len() as f64),
+            commands: device.spent().map(|spent| {
+                let Spent { link_ns, core_ns, latency_ns } = spent;
+                Commands { link_ns, core_ns, latency_ns }
+            }),
+        }
+    }
+}
+
+/// Time that reads and writes together spent outside the device's queue and flash, with the time they waited there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Commands {
+    /// At the link.
+    pub link_ns: u64,
+    /// At the cores.
+    pub core_ns: u64,
+    /// In what nothing shares (`device.latency_read` and its like).
+    pub latency_ns: u64,
+}
+
+/// Requests in conflict when the device took them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conflicts {
+    /// Reads.
+    pub read: u64,
+    /// Writes and trims.
+    pub write: u64,
+    /// (read + write) / trace.requests.
+    pub ratio: Option<f64>,
+}

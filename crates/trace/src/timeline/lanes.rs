@@ -1,0 +1,40 @@
+//! The lanes on which requests are drawn.
+
+use std::collections::BTreeSet;
+
+/// Tracks for requests: requests that overlap in time are on different ones.
+#[derive(Debug, Default)]
+pub struct Lanes {
+    /// When each free lane became free.
+    free: BTreeSet<(u64, u64)>,
+    /// Number of lanes made so far.
+    pub count: u64,
+    announced: u64,
+}
+
+impl Lanes {
+    /// Returns a lane that is free from `from_ns` on: the one freed last, or a new one if there are fewer
+    /// than `most`.
+    pub fn take(&mut self, from_ns: u64, most: u64) -> Option<u64> {
+        if let Some(&slot) = self.free.range(..=(from_ns, u64::MAX)).next_back() {
+            self.free.remove(&slot);
+            return Some(slot.1);
+        }
+        (self.count < most).then(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+
+    /// Whether a lane is used for the first time; asked once for each use.
+    pub fn is_new(&mut self, lane: u64) -> bool {
+        let new = lane == self.announced;
+        self.announced += u64::from(new);
+        new
+    }
+
+    /// Frees a lane from a moment on.
+    pub fn free(&mut self, lane: u64, from_ns: u64) {
+        self.free.insert((from_ns, lane));
+    }
+}

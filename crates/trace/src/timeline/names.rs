@@ -1,0 +1,220 @@
+//! What slices of a timeline are called, and what they carry.
+
+use ftlab_core::flash::{Cause, Operation};
+use ftlab_core::workload::Op;
+
+/// Names of slices, except those of flash operations.
+#[derive(Clone, Copy, Debug)]
+pub enum Name {
+    /// A request, by its operation.
+    Request(Op),
+    /// The time before dispatch to the device.
+    Wait,
+    /// The time in the device.
+    Access,
+    /// Data to the chip, or over the link to the device.
+    DataIn,
+    /// Data from the chip, or over the link to the host.
+    DataOut,
+    /// The link carries a command.
+    Command,
+    /// A core works on a command.
+    Work,
+    /// The link carries an answer.
+    Answer,
+    /// Cells at work.
+    Cells(Operation, Cause),
+}
+
+impl Name {
+    const OPS: u64 = 4;
+    const CELLS: u64 = Name::OPS + 8;
+
+    /// Returns the number of the name; 0 means none.
+    pub fn iid(self) -> u64 {
+        match self {
+            Name::Request(op) => 1 + op as u64,
+            Name::Wait => Name::OPS + 1,
+            Name::Access => Name::OPS + 2,
+            Name::DataIn => Name::OPS + 3,
+            Name::DataOut => Name::OPS + 4,
+            Name::Command => Name::OPS + 5,
+            Name::Work => Name::OPS + 6,
+            Name::Answer => Name::OPS + 7,
+            Name::Cells(operation, cause) => {
+                Name::CELLS + operation as u64 * Cause::ALL.len() as u64 + cause as u64
+            }
+        }
+    }
+
+    /// Returns the name.
+    pub fn text(self) -> String {
+        match self {
+            Name::Request(op) => op_name(op).to_owned(),
+            Name::Wait => "wait".to_owned(),
+            Name::Access => "access".to_owned(),
+            Name::DataIn => "data in".to_owned(),
+            Name::DataOut => "data out".to_owned(),
+            Name::Command => "command".to_owned(),
+            Name::Work => "work".to_owned(),
+            Name::Answer => "answer".to_owned(),
+            Name::Cells(operation, cause) => format!("{} {}", operation.name(), cause.name()),
+        }
+    }
+
+    /// Returns all, by number.
+    pub fn all() -> impl Iterator<Item = Name> {
+        let cells =
+            Operation::ALL.into_iter().flat_map(|op| Cause::ALL.into_iter().map(move |c| Name::Cells(op, c)));
+        OPS.into_iter()
+            .map(Name::Request)
+            .chain([Name::Wait, Name::Access, Name::DataIn, Name::DataOut])
+            .chain([Name::Command, Name::Work, Name::Answer])
+            .chain(cells)
+    }
+}
+
+const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Flush];
+
+fn op_name(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Trim => "trim",
+        Op::Flush => "flush",
+    }
+}
+
+/// The category of a slice, for searching.
+#[derive(Clone, Copy, Debug)]
+pub enum Category {
+    /// A request or a part of it.
+    Request,
+    /// Data on a bus.
+    Bus,
+    /// Cells at work, by operation.
+    Cells(Operation),
+    /// The link.
+    Link,
+    /// A core of the controller.
+    Core,
+}
+
+impl Category {
+    pub const ALL: [Category; 7] = [
+        Category::Request,
+        Category::Bus,
+        Category::Cells(Operation::Read),
+        Category::Cells(Operation::Program),
+        Category::Cells(Operation::Erase),
+        Category::Link,
+        Category::Core,
+    ];
+
+    pub fn iid(self) -> u64 {
+        match self {
+            Category::Request => 1,
+            Category::Bus => 2,
+            Category::Cells(operation) => 3 + operation as u64,
+            Category::Link => 3 + Operation::ALL.len() as u64,
+            Category::Core => 4 + Operation::ALL.len() as u64,
+        }
+    }
+
+    /// Returns the category's name.
+    pub fn text(self) -> &'static str {
+        match self {
+            Category::Request => "request",
+            Category::Bus => "bus",
+            Category::Cells(operation) => operation.name(),
+            Category::Link => "link",
+            Category::Core => "core",
+        }
+    }
+}
+
+/// Arguments of a slice.
+#[derive(Clone, Copy, Debug)]
+#[repr(u64)]
+pub enum Arg {
+    /// Number of the request, from 1 in trace order.
+    Request = 1,
+    /// First byte.
+    Offset,
+    /// Bytes.
+    Size,
+    /// Logical page.
+    Lpn,
+    /// Number of logical pages.
+    Pages,
+    /// Chip.
+    Chip,
+    /// Length of a slice that the window cut, ns.
+    WholeNs,
+    /// Arrival at the host, ns.
+    ArrivalNs,
+    /// Time from arrival to dispatch, ns.
+    WaitNs,
+    /// Time from arrival to completion, ns.
+    LatencyNs,
+    /// Mapping-cache misses.
+    MappingMisses,
+    /// Batch, from 1.
+    Batch,
+    /// Operation of the request.
+    Op,
+    /// Cause of the flash operation.
+    Cause,
+    /// The flash operation.
+    Operation,
+    /// 1: a read-only device refused the request.
+    Failed,
+}
+
+/// Every argument, with its name.
+pub const ARGS: [(Arg, &str); 16] = [
+    (Arg::Request, "request"),
+    (Arg::Offset, "offset"),
+    (Arg::Size, "size"),
+    (Arg::Lpn, "lpn"),
+    (Arg::Pages, "pages"),
+    (Arg::Chip, "chip"),
+    (Arg::WholeNs, "whole_ns"),
+    (Arg::ArrivalNs, "arrival_ns"),
+    (Arg::WaitNs, "wait_ns"),
+    (Arg::LatencyNs, "latency_ns"),
+    (Arg::MappingMisses, "mapping_misses"),
+    (Arg::Batch, "batch"),
+    (Arg::Op, "op"),
+    (Arg::Cause, "cause"),
+    (Arg::Operation, "operation"),
+    (Arg::Failed, "failed"),
+];
+
+/// Indices of the strings that arguments hold: operations of requests, causes, flash operations.
+pub mod text {
+    use super::{Cause, OPS, Op, Operation, op_name};
+
+    pub fn op(op: Op) -> u64 {
+        1 + op as u64
+    }
+
+    pub fn cause(cause: Cause) -> u64 {
+        1 + OPS.len() as u64 + cause as u64
+    }
+
+    pub fn operation(operation: Operation) -> u64 {
+        1 + (OPS.len() + Cause::ALL.len()) as u64 + operation as u64
+    }
+
+    pub fn all() -> impl Iterator<Item = (u64, &'static str)> {
+        OPS.map(|one| (op(one), op_name(one)))
+            .into_iter()
+            .chain(Cause::ALL.map(|one| (cause(one), one.name())))
+            .chain(Operation::ALL.map(|one| (operation(one), one.name())))
+    }
+}
+
+#[cfg(test)]
+#[path = "names_tests.rs"]
+mod tests;
