@@ -12,20 +12,23 @@
 //! before its destination is complete, so:
 //!
 //! 1. Of each logical page the version with the highest sequence number counts; of a copy and its original, the
-//! one programmed last. A version that was trimmed later does not count ([`super::trims`]). 2. **A full merge
-//! that was cut** left a block that was taken as a data block and an older block that still has pages that
-//! count. The newer block holds nothing but copies of pages that still exist elsewhere (if not, the older block
-//! is no longer a data block): the newer block is erased, and the originals count again. If the merge was
-//! complete, nothing in the old blocks counts. 3. Blocks in which nothing counts are erased: torn ones, and the
-//! sources of a merge that was complete. So there is an erased block again without any copying. 4. A logical
-//! block's data block is the block that was taken as its data block; if there is none, it is the oldest block
-//! that was written in order (a switch or partial merge made it the data block, or could have: the pages it
-//! lacks are in log blocks). 5. Every other block that was taken as a log block is still a log block. It is in
-//! order only if the data block has no valid page at an offset that the log block has already passed (for
-//! example with a torn page); otherwise it gets a full merge when its turn comes. A full log block whose merge
-//! had not begun is merged at its next write. 6. **A cooperative switch merge in progress** is completed, as
-//! COOP_Complete would do: the host that announced it is gone. If one of its pages was torn and has an older
-//! version, a full merge takes its place; the layout's second erased block is there for this.
+//!    one programmed last. A version that was trimmed later does not count ([`super::trims`]).
+//! 2. **A full merge that was cut** left a block that was taken as a data block and an older block that still
+//!    has pages that count. The newer block holds nothing but copies of pages that still exist elsewhere (if
+//!    not, the older block is no longer a data block): the newer block is erased, and the originals count again.
+//!    If the merge was complete, nothing in the old blocks counts.
+//! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
+//!    there is an erased block again without any copying.
+//! 4. A logical block's data block is the block that was taken as its data block; if there is none, it is the
+//!    oldest block that was written in order (a switch or partial merge made it the data block, or could have:
+//!    the pages it lacks are in log blocks).
+//! 5. Every other block that was taken as a log block is still a log block. It is in order only if the data
+//!    block has no valid page at an offset that the log block has already passed (for example with a torn page);
+//!    otherwise it gets a full merge when its turn comes. A full log block whose merge had not begun is merged
+//!    at its next write.
+//! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
+//!    announced it is gone. If one of its pages was torn and has an older version, a full merge takes its place;
+//!    the layout's second erased block is there for this.
 //!
 //! Each of these steps can itself be cut; the next recovery treats what the cut leaves like any other state.
 //! Pages without data are skipped when blocks are merged, so only a scan of all pages finds everything.
