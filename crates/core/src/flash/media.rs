@@ -1,7 +1,7 @@
 //! The contents of the flash, for simulated power cuts: what every page and its spare area hold.
 //!
-//! An FTL changes its state when a request issues; the array runs the steps later. In crash mode the logs record
-//! every program and erase on a [`Tape`] as they decide it, in the order of emission; the harness
+//! An FTL changes its state when a request is issued; the array runs the steps later. In crash mode the logs
+//! record every program and erase on a [`Tape`] as they decide it, in the order of emission; the harness
 //! (`crates/crash`) applies each to the [`Media`] when the array has finished it. At a power cut, operations
 //! under way are torn, those queued behind them never happen, and only the media are left.
 //!
@@ -75,14 +75,14 @@ pub struct Event {
     pub trim: bool,
 }
 
-/// A request, noted when it issued.
+/// A request, noted when it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Number of the request.
     pub request: u64,
     /// Time, ns.
     pub time_ns: u64,
-    /// The last sequence number given out before the request issued.
+    /// The last sequence number given out before the request was issued.
     pub seq: u64,
     /// Whether its data must be durable when it completes (FUA).
     pub fua: bool,
@@ -115,7 +115,7 @@ impl Tape {
         self.0.lock().expect("no panic while the tape is written")
     }
 
-    /// Notes that a request issues now: what follows is done for it.
+    /// Notes that a request is issued now: what follows is done for it.
     pub fn issue(&self, request: u64, time_ns: u64, fua: bool) {
         let mut tape = self.open();
         let seq = tape.seq;
@@ -160,7 +160,7 @@ impl Tape {
         std::mem::take(&mut self.open().changes)
     }
 
-    /// Takes the requests that issued and the writes and trims noted, in order.
+    /// Takes the requests issued, and the writes and trims noted, each in order.
     pub fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
         let mut tape = self.open();
         (std::mem::take(&mut tape.issues), std::mem::take(&mut tape.events))

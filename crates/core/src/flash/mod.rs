@@ -1,7 +1,7 @@
 //! The flash: the timing of its operations, and the sink into which an FTL emits them.
 //!
 //! An FTL decides *what* happens and in which order, and names the pages; [`Work`] records this as steps, each
-//! with a LUN and the times that follow from its [`Cells`], and the device ([`crate::device`]) decides *when*
+//! with a LUN, a cause and the time that its [`Cells`] take, and the device ([`crate::device`]) decides *when*
 //! each step runs.
 
 mod cells;
@@ -280,7 +280,7 @@ struct Labelled {
     numbered: u32,
 }
 
-/// What the device reports about the LUNs: for which ones requests wait, and which ones are busy.
+/// What the device reports about the LUNs: which of them are busy, and for which of them requests wait.
 #[derive(Clone, Debug)]
 struct Waited {
     /// For each LUN, the number of the last work during which requests behind the current one waited for that

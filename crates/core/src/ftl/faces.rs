@@ -219,7 +219,7 @@ faces! {
         /// content of everything that is not user data. The media must hold what the FTL has programmed so far.
         /// [`Ftl::recover`] must be able to rebuild the FTL from the media at any moment.
         fn record(self: &mut Self, tape: &Tape, media: &Media);
-        /// Returns the sequence number of the version on the media that an LPN resolves to.
+        /// Returns the sequence number of the version to which an LPN resolves on the media.
         ///
         /// # Errors
         /// A message, if the LPN resolves to a page that holds no version of it.
@@ -228,7 +228,7 @@ faces! {
 
     /// For check mode.
     trait Police {
-        /// Returns the version stamp that an LPN resolves to, counted in writes and trims.
+        /// Returns the stamp of the version to which an LPN resolves, counted in writes and trims.
         fn version(self: &Self, lpn: u32) -> Option<u32>;
         /// Verifies the invariants that involve the pages of a request.
         ///

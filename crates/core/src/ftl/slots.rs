@@ -38,7 +38,7 @@ impl Clone for Slots {
 }
 
 impl Slots {
-    /// Makes the map of owners without data, and slots that are all erased.
+    /// Makes a map of owners that have no data, and slots that are all erased.
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);
@@ -156,7 +156,7 @@ impl Slots {
 
 /// Check mode, and what power cuts need from it.
 impl Slots {
-    /// Keeps a medium from now on, with blocks of this shape, in each of which `programmed` slots are
+    /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each are
     /// programmed. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do
     /// not, the medium keeps the version of each owner, counted from 1.
     pub(crate) fn keep_medium(

@@ -54,7 +54,7 @@ pub struct Life {
 }
 
 impl Lives {
-    /// Makes the lives of blocks without a limit, none of them spare.
+    /// Makes the lives of a device whose blocks have no limit and none of whose blocks is spare.
     pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: u32::MAX,
@@ -66,7 +66,7 @@ impl Lives {
         }
     }
 
-    /// Makes the lives with the limits that the settings give; no block is spare or retired yet.
+    /// Makes the lives with the limits that follow from the settings; no block is spare or retired yet.
     fn new(settings: &Settings, blocks: u32) -> Lives {
         let limit = if let Endurance::Cycles(cycles) = settings.flash.endurance { cycles } else { u32::MAX };
         let by_errors = settings.flash.endurance == Endurance::Ecc;

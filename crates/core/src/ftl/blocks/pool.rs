@@ -91,7 +91,7 @@ impl BlockPool {
         &self.lives
     }
 
-    /// Returns the spare and retired blocks, for changes.
+    /// Returns the spare and retired blocks, so that they can be changed.
     pub(super) fn lives_mut(&mut self) -> &mut Lives {
         &mut self.lives
     }

@@ -43,7 +43,7 @@ impl Store {
         self.slots.record(tape, lpns, media);
     }
 
-    /// Returns the sequence number of the version on the media to which an LPN resolves.
+    /// Returns the sequence number of the version to which an LPN resolves on the media.
     pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         match self.page(lpn) {
             NONE => Ok(None),

@@ -27,7 +27,7 @@ use crate::util::{List, Lru, NONE};
 pub const NAME: &str = "bast";
 /// One line for `ftlab components`.
 pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
-/// Its keys in addition to those of all hybrid FTLs.
+/// Keys that bast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
 /// BAST.

@@ -38,7 +38,7 @@ pub const NAME: &str = "fast";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
-/// Its keys in addition to those of all hybrid FTLs.
+/// Keys that fast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
 /// FAST.
@@ -95,7 +95,7 @@ impl Shared {
         }
     }
 
-    /// Reclaims that RW log block of a LUN which was filled first.
+    /// Reclaims the RW log block that was filled first on a LUN.
     fn reclaim(&mut self, lun: u32, store: &mut Store, work: &mut Work) {
         let victim = self.0[lun as usize].random.pop_front().expect("all log blocks are in use");
         while let Some(logical) = store.first_associated(victim) {

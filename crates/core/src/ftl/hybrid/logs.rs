@@ -45,8 +45,8 @@ pub trait Logs: Sized + Clone {
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
     /// Erases log blocks that hold nothing valid after a cooperative switch merge of a logical block.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which is empty, the logical blocks whose full or
-    /// partial merge would be caused by a block issue, in ascending order.
+    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which must be empty, the logical blocks, in ascending
+    /// order, whose full or partial merge a block issue would cause.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
     /// Returns the log blocks' own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {

@@ -53,7 +53,7 @@ impl MergeStats {
         since
     }
 
-    /// Returns the merges of one kind, for changes.
+    /// Returns the counts of one kind of merges, so that they can be changed.
     pub(crate) fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]
     }

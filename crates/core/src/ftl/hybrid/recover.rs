@@ -109,7 +109,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns that version of an owner which counts, if any does.
+    /// Returns the one version of an owner that counts, if any does.
     fn pick(&self, owner: u32) -> Option<Version> {
         if owner < self.store.shape.lpns {
             let counts = |version: &&Version| self.found.is_kept(version) && !self.is_void(version);

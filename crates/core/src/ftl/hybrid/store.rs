@@ -246,8 +246,8 @@ impl Store {
         }
     }
 
-    /// Copies the newest versions of its owner's pages into a block, from the block's next page up to offset
-    /// `end`, each to its own offset; returns the number of copies. Offsets without data stay empty.
+    /// Fills a block, from its next page up to offset `end`, with copies of the newest versions of its owner's
+    /// pages, each at its own offset; returns the number of copies. Offsets without data stay empty.
     pub(crate) fn fill(&mut self, block: u32, end: u32, work: &mut Work) -> u32 {
         let at = self.blocks[block as usize];
         let (owner, next, kind) = (at.owner, at.next, at.kind());

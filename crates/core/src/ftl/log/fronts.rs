@@ -86,8 +86,7 @@ impl Fronts {
         std::mem::replace(&mut self.next[(lun * self.per_lun + front) as usize], NONE)
     }
 
-    /// Returns the front and the next slot of the waiting block that has the slots from `first` to `end`, if it
-    /// waits.
+    /// Returns the front and the next slot of the block with the slots `first..end`, if that block waits.
     pub(crate) fn find(&self, lun: u32, first: u32, end: u32) -> Option<(u32, u32)> {
         let mut fronts = (0..self.per_lun).map(|front| (front, self.next(lun, front)));
         fronts.find(|(_, slot)| (first..end).contains(slot))

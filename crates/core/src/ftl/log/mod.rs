@@ -257,7 +257,7 @@ impl Log {
     }
 
     /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after collecting
-    /// garbage if necessary. `moved` is called with every owner that collection moved.
+    /// garbage if necessary. `moved` is called with every owner that garbage collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,

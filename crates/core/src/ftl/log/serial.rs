@@ -16,7 +16,7 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
-/// Where the blocks of a log that fills one block at a time come from.
+/// From which LUNs a log that fills one block at a time takes its blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Serial {
     /// Number of blocks that the log holds on each LUN.
@@ -110,7 +110,7 @@ impl Log {
         }
     }
 
-    /// Programs the page that was begun, if there is one, part-full as it is.
+    /// Programs the page that was begun, if there is one, although it is part-full.
     pub(crate) fn finish_page(&mut self, under: &mut Under, cause: Cause) {
         if self.pad(under.slots, 0) {
             self.program_page(self.luns[0].next - 1, cause, under.work);

@@ -55,7 +55,7 @@ struct Page {
     load: u32,
 }
 
-/// The order of the first level, and the second level.
+/// The order of the entries in the first level, and the pages of the second level.
 #[derive(Clone, Debug)]
 pub struct Levels {
     /// First-level entries. The clean ones are marked, and so is, for each page in the second level, the least

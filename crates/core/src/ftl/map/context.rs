@@ -54,8 +54,8 @@ impl Context<'_> {
         self.program_but(page, updated, |_| false);
     }
 
-    /// Does what `program` does, but leaves those entries as they are on flash for which `newer` says that the
-    /// cache has a newer version.
+    /// Does what `program` does, except for entries of which, as `newer` says, the cache has a newer version:
+    /// these stay as they are on flash.
     pub(super) fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
         let (first, end) = self.pages.range(page);
         self.persist((first..end).filter(|&lpn| !newer(lpn)));

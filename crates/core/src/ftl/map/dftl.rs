@@ -113,7 +113,7 @@ pub struct Segmented {
     dirty_in: [u32; 2],
     batch_update: bool,
     load: Load,
-    /// Decides, if present, which entry leaves; the lists are then empty.
+    /// A registered replacement policy; if present, it decides which entry leaves, and the lists are empty.
     outside: Option<Box<dyn Replacement>>,
 }
 

@@ -62,7 +62,7 @@ impl<N: Copy + Default> Entries<N> {
         self.slab.value(id).load
     }
 
-    /// Whether flash lacks an entry's update.
+    /// Whether an entry has an update that is not yet on flash.
     #[inline]
     pub(super) fn is_dirty(&self, id: u32) -> bool {
         self.slab.value(id).dirty
@@ -116,7 +116,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Notes that an entry has an update that flash lacks.
+    /// Notes that an entry has an update that is not yet on flash.
     #[inline]
     pub(super) fn make_dirty<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         if !self.is_dirty(id) {
@@ -125,7 +125,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Notes that flash has an entry's update.
+    /// Notes that an entry's update is on flash.
     pub(super) fn make_clean<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         self.unlink(id);
         policy.marked(self, id, false);

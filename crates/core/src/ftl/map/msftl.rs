@@ -50,7 +50,7 @@ section! {
     }
 }
 
-/// The units with entries that flash lacks.
+/// The units that have entries not yet on flash.
 #[derive(Clone, Debug)]
 struct Updated {
     units: Bits,
@@ -76,7 +76,7 @@ impl Updated {
         if unit >= first { unit - first } else { self.count - first + unit }
     }
 
-    /// Returns how far after `first` the last unit lies that is reached by writing up to `most` updated units.
+    /// Returns the distance from `first` to the last unit written, if up to `most` updated units are written.
     fn range_of(&self, first: u32, most: u32) -> u32 {
         let (mut from, mut range) = (first, None);
         for _ in 0..most {

@@ -287,5 +287,5 @@ impl TranslationPages {
     }
 }
 
-/// Whether the cache holds an update of an LPN's entry that flash lacks.
+/// Whether the cache holds an update, not yet on flash, of an LPN's entry.
 pub type IsDirty<'a> = dyn Fn(u32, &TranslationPages) -> bool + 'a;

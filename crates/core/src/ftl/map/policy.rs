@@ -23,8 +23,8 @@ pub trait Policy: Sized + Clone + Debug {
     /// What the policy notes for each entry.
     type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
 
-    /// Name of the FTL that serves in its place if mappings are flushed after an amount of data; `None`: they
-    /// cannot be flushed so.
+    /// Name of the FTL that serves in place of this one if mappings are flushed after an amount of data; `None`:
+    /// mappings cannot be flushed that way.
     const BY_AMOUNT: Option<&'static str> = None;
 
     /// Makes the policy of `settings`, for this many translation pages.
@@ -153,7 +153,7 @@ pub trait Policy: Sized + Clone + Debug {
         !entries.slab.is_full()
     }
 
-    /// Called when an entry of a saved state has been added again as a clean one; its saved note was this.
+    /// Called with the saved note of an entry that has been added again, as a clean one, from a saved state.
     ///
     /// # Errors
     /// [`Damage`] if such an entry is impossible.
@@ -194,7 +194,8 @@ pub struct Cached<P: Policy> {
     pub(super) entries: Entries<P::Note>,
     pub(super) policy: P,
     capacity: Option<u32>,
-    /// For each translation page, how many mappings without an entry garbage collection has moved.
+    /// For each translation page, the number of its mappings that garbage collection has moved and that have no
+    /// entry.
     moved: Vec<u32>,
     /// The pages that have moved mappings, in the order of the first move.
     moved_pages: Vec<u32>,

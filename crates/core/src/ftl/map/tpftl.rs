@@ -164,8 +164,9 @@ impl Nodes {
         (bytes.saturating_sub(used) / ENTRY_BYTES).min(u32::MAX.into()) as u32
     }
 
-    /// Evicts from the coldest node until `wanted` more entries of a page fit or that node is gone; returns
-    /// how many fit. Emptying a node makes room for another one with an entry, so at least one entry fits.
+    /// Evicts from the coldest node until `wanted` more entries of a page fit or the coldest node is gone;
+    /// returns how many fit. Emptying a node makes room for another one with an entry, so at least one entry
+    /// fits.
     fn make_room(
         &mut self,
         entries: &mut Entries<u64>,

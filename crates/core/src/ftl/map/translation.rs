@@ -73,7 +73,7 @@ pub trait Translation: Sized {
     /// Returns the number of entries that the cache can hold; `None`: no bound.
     fn capacity(&self) -> Option<u32>;
 
-    /// Whether the cache holds an update of this LPN's entry that flash lacks.
+    /// Whether the cache holds an update, not yet on flash, of this LPN's entry.
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
 
     /// Whether entries are updated without being fetched first, so that no write misses.

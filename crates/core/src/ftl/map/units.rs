@@ -47,7 +47,7 @@ pub struct UnitSpace {
     pub units: u32,
     /// Size of the directory in bytes.
     pub directory_bytes: u64,
-    /// Number of slots that the directory takes on flash, a multiple of those of a page; 0 if it is not written.
+    /// Number of slots in the whole pages that the directory takes on flash; 0 if it is not written.
     pub directory_slots: u32,
 }
 

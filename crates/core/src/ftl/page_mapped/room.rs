@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns that version of a translation unit which counts, if any does.
+    /// Returns the one version of a translation unit that counts, if any does.
     pub(super) fn unit(&self, unit: u32) -> Option<Version> {
         self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
