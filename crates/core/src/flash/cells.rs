@@ -14,7 +14,7 @@ pub struct Cells {
     program_ns: u64,
     erase_ns: u64,
     by_block: Divider,
-    /// How fast each block is, if they differ.
+    /// How fast each block is, if the blocks differ in speed.
     speeds: Option<Speeds>,
 }
 
@@ -36,12 +36,12 @@ impl Cells {
         self.speeds.is_none()
     }
 
-    /// Returns how fast the blocks are, if they differ.
+    /// Returns how fast the blocks are, if they differ in speed.
     pub fn speeds(&self) -> Option<&Speeds> {
         self.speeds.as_ref()
     }
 
-    /// Returns the time to read a page, ns; `page` is [`crate::util::NONE`] if it is not known which.
+    /// Returns the time to read a page, ns; `page` is [`crate::util::NONE`] if the page is not known.
     #[inline]
     pub(super) fn read_ns(&self, _page: u32) -> u64 {
         self.read_ns
@@ -67,14 +67,15 @@ impl Cells {
         self.erase_ns
     }
 
-    /// Sets the erase count of each block, in order, to the erasures done before this [`super::Work`] was made.
+    /// Sets the erase count of each block, in block order, to the number of its erasures before this
+    /// [`super::Work`] was made.
     pub(super) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
         if let Some(speeds) = &mut self.speeds {
             (0..).zip(erases).for_each(|(block, erases)| speeds.set_erases(block, erases));
         }
     }
 
-    /// Forgets the programs counted.
+    /// Resets the count of programs.
     pub(super) fn reset_counts(&mut self) {
         if let Some(speeds) = &mut self.speeds {
             speeds.reset_counts();

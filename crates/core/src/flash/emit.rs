@@ -1,4 +1,4 @@
-//! The operations of a [`Work`]: each becomes a step, or part of the one before.
+//! The operations of a [`Work`]: each becomes a step of its own, or part of the step before it.
 
 use std::mem::take;
 
@@ -6,22 +6,22 @@ use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {
-    /// Reads a page whose content later requests may need and must wait for; returns the number of the load,
-    /// which they pass to [`Work::need`], or 0 if no step can overtake a load anyway.
+    /// Reads a page whose content later requests may need and must wait for; returns the number of the load, for
+    /// [`Work::need`], or 0 if no step can overtake a load anyway.
     #[inline]
     pub fn load(&mut self, lun: u32, page: u32, cause: Cause) -> u32 {
         self.read(lun, page, cause);
         self.number_load()
     }
 
-    /// Reads `share[0]` of the `share[1]` equal parts of a page whose content later requests may need; see
-    /// [`Work::load`].
+    /// Reads `share[0]` of the `share[1]` equal parts that make up a page, whose content later requests may
+    /// need; see [`Work::load`].
     pub(crate) fn load_share(&mut self, lun: u32, page: u32, cause: Cause, share: [u32; 2]) -> u32 {
         self.read_share(lun, page, cause, share);
         self.number_load()
     }
 
-    /// Numbers the last step as a load, so that others can wait for it; returns the number.
+    /// Numbers the last step as a load, so that other steps can wait for it; returns the number.
     #[inline]
     fn number_load(&mut self) -> u32 {
         let Some(loads) = &mut self.loads else { return 0 };
@@ -38,7 +38,7 @@ impl Work {
         self.chain.needs = load;
     }
 
-    /// Appends a step, which waits for what the chain waits for.
+    /// Appends a step that waits for everything its chain waits for.
     #[inline(always)] // for every operation
     fn append(
         &mut self,
@@ -84,8 +84,8 @@ impl Work {
             && step.lun == lun
             && step.in_ns | step.out_ns == 0
         {
-            // On the same LUN it follows the last step immediately anyway, as steps run in the order of
-            // emission.
+            // The operation would follow the last step immediately anyway: the steps of one LUN run in the order
+            // of emission.
             step.cell_ns += cell_ns;
         } else {
             if self.joining.fold {
@@ -100,7 +100,7 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Pushes a folded step of `ns`, of which `bus_ns` are on the bus.
+    /// Pushes a folded step that takes `ns`, for `bus_ns` of which it uses the bus.
     #[inline(never)] // rare: most devices share buses, or their buses take no time
     fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
         let apart =
@@ -119,8 +119,8 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Labels the last step if labels are wanted; if not, later operations may be merged into it again, unless
-    /// each is a step of its own.
+    /// Labels the last step if labels are wanted; if not, lets later operations be merged into it again, unless
+    /// every operation is to be a step of its own.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         match &mut self.labels {
@@ -156,7 +156,7 @@ impl Work {
         self.read_with(lun, page, cause, out_ns);
     }
 
-    /// Reads `count` of the `of` equal parts of one NAND page.
+    /// Reads `count` parts of one NAND page, which consists of `of` equal parts.
     pub(crate) fn read_share(&mut self, lun: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
         self.read_with(lun, page, cause, out_ns);
@@ -171,7 +171,7 @@ impl Work {
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Counts programs of consecutive pages of a block for which no step is made.
+    /// Counts programs of consecutive pages of a block, without making steps for them.
     #[inline]
     pub(crate) fn prefill(&mut self, first: u32, pages: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
@@ -186,8 +186,8 @@ impl Work {
         self.number = self.number.wrapping_add(pages);
     }
 
-    /// Reads the pages of a LUN that were named ([`Work::source`]) and programs those named by
-    /// [`Work::target`], with the data going through the controller.
+    /// Reads the pages of a LUN that [`Work::source`] has named and programs those that [`Work::target`] has
+    /// named; the data goes through the controller.
     pub(crate) fn copy(&mut self, lun: u32, cause: Cause) {
         let Timing { command_ns: [read_command_ns, program_command_ns, _], page_transfer_ns, .. } =
             self.timing;
@@ -228,7 +228,7 @@ impl Work {
         }
     }
 
-    /// Returns the time that the cells take for a copy, ns.
+    /// Returns the cell time of a copy, ns.
     fn copying_ns(&mut self, reads: u32, pages: u32) -> u64 {
         if self.cells.are_alike() {
             return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, pages);
@@ -248,13 +248,14 @@ impl Work {
         self.number = self.number.wrapping_add(1);
     }
 
-    /// Erases a block, but not before every program and erase up to `number` has finished; 0: it need not wait.
+    /// Erases a block once every program and erase up to the one numbered `number` has finished; 0: it need not
+    /// wait.
     pub(crate) fn erase_after(&mut self, lun: u32, first: u32, cause: Cause, number: u32) {
         self.chain.settled = number;
         self.erase(lun, first, cause);
     }
 
-    /// Returns the number of the last program or erase emitted, the first being 1, for [`Work::erase_after`].
+    /// Returns the number, counted from 1, of the last program or erase emitted, for [`Work::erase_after`].
     /// Whatever is emitted next begins a new step, so that an erase waits for no more than it must.
     pub(crate) fn mark(&mut self) -> u32 {
         self.joining.marked = 1;

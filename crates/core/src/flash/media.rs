@@ -1,9 +1,9 @@
-//! The flash contents, for power cuts: what every page and its spare area hold.
+//! The contents of the flash, for simulated power cuts: what every page and its spare area hold.
 //!
-//! An FTL changes its state when a request issues; the array runs the steps later. In crash mode the logs write
-//! every program and erase they decide on a [`Tape`], in the order of emission; the harness (`crates/crash`)
-//! applies each to the [`Media`] when the array has finished it. At a power cut, operations in service are
-//! torn, those behind them never happen, and only the media are left.
+//! An FTL changes its state when a request is issued; the array runs the steps later. In crash mode the logs
+//! record every program and erase on a [`Tape`] as they decide it, in the order of emission; the harness
+//! (`crates/crash`) applies each to the [`Media`] when the array has finished it. At a power cut, operations
+//! under way are torn, those queued behind them never happen, and only the media are left.
 //!
 //! The media police their caller, as dhara's simulated NAND does: programming a page twice, or out of order
 //! within its block, is a fault that is recorded and reported.
@@ -18,26 +18,26 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::util::NONE;
 
-/// The log that a page belongs to; for hybrid FTLs, the use for which its block was taken (data blocks:
-/// `Data`).
+/// The log that a page belongs to; for hybrid FTLs, the purpose for which its block was taken (`Data` for data
+/// blocks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// User data, and the trims.
+    /// User data and trim pages.
     Data,
     /// Translation pages.
     Map,
-    /// Log block of one logical block: BAST's, and FAST's for sequential writes.
+    /// A log block of one logical block: any log block of BAST, or FAST's log block for sequential writes.
     Log,
-    /// Log block shared by all logical blocks.
+    /// A log block shared by all logical blocks.
     Shared,
-    /// Block of a cooperative switch merge.
+    /// A block filled by a cooperative switch merge.
     Cooperative,
 }
 
 /// The part of a spare area that belongs to one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spare {
-    /// Owner within its log, or [`NONE`]: padding.
+    /// Owner within its log; [`NONE`] for padding.
     pub owner: u32,
     /// Sequence number of the write; copies keep it.
     pub seq: u64,
@@ -50,7 +50,7 @@ pub enum Change {
     Program {
         /// Number of the page, counted over the whole device.
         page: u32,
-        /// The log it belongs to.
+        /// The log to which the page belongs.
         kind: Kind,
         /// The spare areas of its slots.
         spares: Box<[Spare]>,
@@ -62,7 +62,7 @@ pub enum Change {
     },
 }
 
-/// A write or a trim of one logical page. A tape keeps them in the order in which the FTL decided them.
+/// A write or a trim of one logical page. A tape keeps these events in the order in which the FTL decided them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Number of the request.
@@ -71,24 +71,24 @@ pub struct Event {
     pub lpn: u32,
     /// Sequence number.
     pub seq: u64,
-    /// Whether it is a trim.
+    /// Whether the event is a trim.
     pub trim: bool,
 }
 
-/// A request, noted when it issued.
+/// A request, noted when it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// Number of the request.
     pub request: u64,
     /// Time, ns.
     pub time_ns: u64,
-    /// The last sequence number given out before it.
+    /// The last sequence number given out before the request was issued.
     pub seq: u64,
     /// Whether its data must be durable when it completes (FUA).
     pub fua: bool,
 }
 
-/// The contents of owners that are not user data: by log, owner and sequence number.
+/// The contents of owners other than logical pages, by log, owner and sequence number.
 type Contents = HashMap<(Kind, u32, u64), Arc<[u32]>>;
 
 /// What the FTL has decided since the tape was last taken.
@@ -101,7 +101,7 @@ struct Decided {
     contents: Contents,
 }
 
-/// Records what the FTL decides, in order. A clone writes on the same tape.
+/// Records what the FTL decides, in order. A clone writes to the same tape.
 #[derive(Clone, Debug, Default)]
 pub struct Tape(Arc<Mutex<Decided>>);
 
@@ -115,7 +115,7 @@ impl Tape {
         self.0.lock().expect("no panic while the tape is written")
     }
 
-    /// Notes that what follows is done for a request that issues now.
+    /// Notes that a request is issued now: what follows is done for it.
     pub fn issue(&self, request: u64, time_ns: u64, fua: bool) {
         let mut tape = self.open();
         let seq = tape.seq;
@@ -160,7 +160,7 @@ impl Tape {
         std::mem::take(&mut self.open().changes)
     }
 
-    /// Takes the requests that issued and the writes and trims noted, in order.
+    /// Takes the requests issued, and the writes and trims noted, each in order.
     pub fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
         let mut tape = self.open();
         (std::mem::take(&mut tape.issues), std::mem::take(&mut tape.events))
@@ -180,14 +180,15 @@ pub enum Page {
     Erased,
     /// Programmed.
     Programmed {
-        /// The log it belongs to.
+        /// The log to which the page belongs.
         kind: Kind,
         /// Number of the program, over the life of the device.
         number: u64,
         /// The spare areas of its slots.
         spares: Box<[Spare]>,
     },
-    /// A program or an erase of it was cut: it can neither be read nor be programmed until it is erased.
+    /// A power cut interrupted a program or an erase of the page: it can be neither read nor programmed until it
+    /// is erased.
     Torn,
 }
 
@@ -207,15 +208,15 @@ pub struct Media {
     blocks_per_lun: u32,
     pages: Vec<Page>,
     blocks: Vec<MediaBlock>,
-    /// How many programs and erases there were so far; each is known by its number in this count.
+    /// Number of programs and erases so far; each of them is identified by its number in this count.
     number: u64,
-    /// Pages may be skipped, but never programmed backwards.
+    /// Whether pages may be skipped; even then they are never programmed backwards.
     gaps: bool,
     fault: Option<String>,
 }
 
 impl Media {
-    /// Makes media of erased blocks, which all have this erase count.
+    /// Makes media whose blocks are all erased and all have this erase count.
     pub fn new(luns: u32, blocks_per_lun: u32, pages_per_block: u32, erases: u32) -> Media {
         let blocks = luns * blocks_per_lun;
         Media {
@@ -229,7 +230,7 @@ impl Media {
         }
     }
 
-    /// Allows pages to be skipped, as hybrid FTLs do where there is no data.
+    /// Allows pages to be skipped, as hybrid FTLs skip pages that have no data.
     pub fn allow_gaps(&mut self) {
         self.gaps = true;
     }
@@ -269,8 +270,8 @@ impl Media {
         &self.pages[page as usize]
     }
 
-    /// Returns the first page of a block that can be programmed; those before it are not erased, or were
-    /// skipped.
+    /// Returns the offset of the first page that can be programmed in a block; the pages before it are not
+    /// erased, or were skipped.
     pub(crate) fn used(&self, block: u32) -> u32 {
         self.blocks[block as usize].next
     }
@@ -285,26 +286,27 @@ impl Media {
         self.blocks[block as usize].erased
     }
 
-    /// Sets a block's erase count before time 0.
+    /// Sets the erase count that a block has at time 0.
     pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.blocks[block as usize].erases = erases;
     }
 
-    /// Returns the sequence number of an owner's version in a slot, or `None` if the slot does not hold one.
+    /// Returns the sequence number of an owner's version in a slot, or `None` if the slot holds no version of
+    /// that owner.
     pub(crate) fn seq(&self, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
         let Page::Programmed { spares, .. } = self.page(slot / slots_per_page) else { return None };
         let spare = spares.get((slot % slots_per_page) as usize)?;
         (spare.owner == owner).then_some(spare.seq)
     }
 
-    /// Returns the sequence number of an owner's version in a slot of the given log, or `None` if the slot
-    /// does not hold one.
+    /// Returns the sequence number of an owner's version in a slot of the given log, or `None` if the slot holds
+    /// no version of that owner.
     pub fn version(&self, kind: Kind, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
         let Page::Programmed { kind: found, .. } = self.page(slot / slots_per_page) else { return None };
         if *found == kind { self.seq(slots_per_page, slot, owner) } else { None }
     }
 
-    /// Returns every version on the media.
+    /// Returns the log, owner and sequence number of every version on the media.
     fn holders(&self) -> impl Iterator<Item = (Kind, u32, u64)> + '_ {
         self.pages.iter().flat_map(|page| {
             let (kind, spares): (Kind, &[Spare]) = match page {
@@ -343,7 +345,7 @@ impl Media {
         }
     }
 
-    /// Cuts a change in the middle.
+    /// Applies a change that a power cut interrupted, which leaves torn pages.
     pub fn tear(&mut self, change: Change) {
         self.number += 1;
         match change {

@@ -3,7 +3,7 @@
 //! It is told about every write, trim, program, copy and erase that an FTL decides, and records what the FTL
 //! does not: a version stamp for each slot, and how far each block is programmed. The model's contract is:
 //! "Version stamp per page, no page programmed twice or out of order within its block". If power cuts are
-//! simulated, it writes every program and erase on a [`Tape`], with the spare areas.
+//! simulated, it also records every program and erase, with the spare areas, on a [`Tape`].
 
 use super::media::{Change, Kind, Media, Spare, Tape};
 use super::moves::{Move, Moves};
@@ -11,7 +11,7 @@ use crate::util::{Bits, NONE};
 
 const PADDING: Spare = Spare { owner: NONE, seq: 0 };
 
-/// Spare areas, and where programs and erases are recorded.
+/// The tape on which programs and erases are recorded, and the spare areas that go with them.
 #[derive(Clone, Debug)]
 struct Taped {
     tape: Tape,
@@ -27,7 +27,7 @@ struct Taped {
 pub(crate) struct Medium {
     slots_per_block: u32,
     slots_per_page: u32,
-    /// Pages may be skipped, but never programmed backwards.
+    /// Whether pages may be skipped; even then they are never programmed backwards.
     gaps: bool,
     /// How many slots of each block are programmed or skipped.
     programmed: Vec<u32>,
@@ -35,16 +35,17 @@ pub(crate) struct Medium {
     stamps: Vec<u32>,
     /// Newest version of each owner; it grows with every write and trim.
     newest: Vec<u32>,
-    /// The owners that have data: written, and not trimmed or forgotten since.
+    /// The owners that have data: they were written, and not trimmed or forgotten since.
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
-    /// Who follows the data of the owners below a number, and that number.
+    /// The follower, if there is one, and the number below which owners are logical pages, whose data it
+    /// follows.
     followed: Option<(Moves, u32)>,
 }
 
 impl Medium {
-    /// Makes a medium of `blocks` erased blocks for `owners` owners; if that is 0, no versions are kept.
+    /// Makes a medium of `blocks` erased blocks for `owners` owners; if `owners` is 0, no versions are kept.
     pub(crate) fn new(
         owners: u32,
         blocks: u32,
@@ -65,7 +66,7 @@ impl Medium {
         }
     }
 
-    /// Takes over an existing state: `map` gives the slot of each owner's data, which becomes its version 1,
+    /// Takes over an existing state: `map` lists each owner with the slot of its data, which becomes version 1,
     /// and `programmed` says how far each block is programmed.
     pub(crate) fn found(&mut self, map: impl Iterator<Item = (u32, u32)>, programmed: Vec<u32>) {
         self.programmed = programmed;
@@ -98,7 +99,7 @@ impl Medium {
         }
     }
 
-    /// Notes a new version of an owner; `old` is the slot of the previous one, or [`NONE`].
+    /// Notes a new version of an owner; `old` is the slot of the previous version, or [`NONE`].
     pub(crate) fn write(&mut self, owner: u32, old: u32) {
         self.told(owner, Move::Write { old });
         if self.keeps_versions() {
@@ -126,7 +127,8 @@ impl Medium {
         }
     }
 
-    /// Notes that a slot is programmed with the newest version of an owner, in a block taken as `kind`.
+    /// Notes that a slot is programmed with the newest version of an owner, in a block that was taken for
+    /// `kind`.
     pub(crate) fn program(&mut self, slot: u32, owner: u32, kind: Kind) {
         self.told(owner, Move::Program { slot, lpn: owner });
         self.advance(slot, 1);
@@ -170,13 +172,13 @@ impl Medium {
         }
     }
 
-    /// Notes that the slots of a block before `next` are skipped.
+    /// Notes that those slots of a block that come before `next` are skipped.
     pub(crate) fn leave_out(&mut self, block: u32, next: u32) {
         let due = &mut self.programmed[block as usize];
         *due = next.max(*due);
     }
 
-    /// Sets the slot of a block that is due next: data put in place before time 0 comes in any order.
+    /// Sets which slot of a block is due next, because data is put in place before time 0 in any order.
     pub(crate) fn rewind(&mut self, block: u32, next: u32) {
         self.programmed[block as usize] = next;
     }
@@ -196,7 +198,7 @@ impl Medium {
         }
     }
 
-    /// Notes that a block is erased; `valid` are the slots that the FTL considers valid.
+    /// Notes that a block is erased; `valid` has the slots that the FTL considers valid.
     pub(crate) fn erase(&mut self, block: u32, valid: &Bits) {
         let first = block * self.slots_per_block;
         if let Some(slot) = valid.next_set(first, first + self.slots_per_block) {
@@ -222,7 +224,8 @@ impl Medium {
     /// Checks that an owner resolves to its newest version, in its own slot.
     ///
     /// # Errors
-    /// A message, if it does not, or about the first forbidden operation on the flash.
+    /// A message if it does not; if any operation on the flash was forbidden, a message about the first such
+    /// operation.
     pub(crate) fn verify(&self, owner: u32, slot: u32, valid: &Bits, spare: &[u32]) -> Result<(), String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
@@ -253,8 +256,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Records programs and erases on a tape as they are decided. `media` already hold the data of each owner
-    /// in the slot that `map` gives; owners below `lpns` are logical pages.
+    /// Records programs and erases on a tape as they are decided. `media` already hold the data of each owner,
+    /// in the slot that `map` has for it; owners below `lpns` are logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,
@@ -281,7 +284,7 @@ impl Medium {
     }
 
     /// Writes a block to the media as far as it is programmed, with each slot's version stamp as its sequence
-    /// number; returns the largest of these. Slots whose owner is unknown are written as padding.
+    /// number; returns the largest of these numbers. Slots whose owner is unknown are written as padding.
     pub(crate) fn write_media(
         &self,
         (block, kind): (u32, Kind),

@@ -1,8 +1,8 @@
-//! The flash: timing of its operations and the sink an FTL emits them into.
+//! The flash: the timing of its operations, and the sink into which an FTL emits them.
 //!
-//! An FTL decides *what* happens, in an order, and names pages; [`Work`] records it as steps with a LUN, a
-//! cause and the time that its [`Cells`] give, and the device ([`crate::device`]) decides *when* each step
-//! runs.
+//! An FTL decides *what* happens and in which order, and names the pages; [`Work`] records this as steps, each
+//! with a LUN, a cause and the time that its [`Cells`] take, and the device ([`crate::device`]) decides *when*
+//! each step runs.
 
 mod cells;
 mod emit;
@@ -67,7 +67,7 @@ named! {
 pub struct ByCause<T>([T; Cause::ALL.len()]);
 
 impl<T> ByCause<T> {
-    /// Makes the values by calling `of` for one cause after another.
+    /// Makes the values by calling `of` for each cause in turn.
     pub fn new(of: impl FnMut(Cause) -> T) -> ByCause<T> {
         ByCause(Cause::ALL.map(of))
     }
@@ -121,7 +121,7 @@ pub struct Counts {
     pub programs: ByCause<u64>,
     /// Block erases.
     pub erases: ByCause<u64>,
-    /// Time of cells and bus, ns, without waiting.
+    /// Time for which the cells and the bus worked, ns; waiting is not included.
     pub busy_ns: ByCause<u64>,
 }
 
@@ -142,9 +142,9 @@ impl Counts {
 /// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
-    /// A whole page.
+    /// Transfer of a whole page.
     page_transfer_ns: u64,
-    /// One logical page.
+    /// Transfer of one logical page.
     logical_transfer_ns: u64,
     /// The commands of a read, a program and an erase, each with its address.
     command_ns: [u64; 3],
@@ -162,32 +162,36 @@ impl Timing {
     }
 }
 
-/// One stretch of work on one LUN: command and data in over the bus, then cells, then data out.
+/// One stretch of work on one LUN: the command and data come in over the bus, then the cells work, then data
+/// goes out.
 ///
-/// Here, as everywhere above the device, a LUN is the smallest part of the flash to which pages can be
-/// directed: a die or a plane where those work on their own ([`parallel`]).
+/// Here, as everywhere above the device, a LUN is the smallest part of the flash to which pages can be directed:
+/// a chip, or a die or a plane if these work independently ([`parallel`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// LUN it runs on.
+    /// LUN on which the step runs.
     pub lun: u32,
-    /// Its operation; for merged steps, that of the first one.
+    /// Its operation; if operations were merged, the first of them.
     pub operation: Operation,
-    /// Whether it is folded ([`Work::fold`]): `cell_ns` is its whole time, of which `out_ns` is bus time.
+    /// Whether it is folded ([`Work::fold`]); `cell_ns` is then its whole time, of which `out_ns` is bus time.
     pub folded: bool,
     /// Whether a folded step ends with a transfer.
     pub ends_on_bus: bool,
-    /// NAND page of the device, or the first page of the block that it erases; [`crate::util::NONE`]: unknown.
+    /// NAND page that it reads or programs, numbered over the device, or the first page of the block that it
+    /// erases; [`crate::util::NONE`]: unknown.
     pub page: u32,
-    /// Index in the same [`Work`] of the step that must have finished before, or [`crate::util::NONE`].
+    /// Index, in the same [`Work`], of the step that must finish before this one begins, or
+    /// [`crate::util::NONE`].
     pub after: u32,
-    /// Number of the load (of any request) that must have finished before; 0: none.
+    /// Number of the load (of any request) that must finish before this step begins; 0: none.
     pub needs: u32,
-    /// Number of the load that this step ends, from 1; 0: none.
+    /// Number, counted from 1, of the load that this step completes; 0: none.
     pub loads: u32,
-    /// Number of its first program or erase or, if it has none, the number of the next one after it
+    /// Number of its first program or erase or, if it has none, the number of the next program or erase after it
     /// ([`Work::mark`]).
     pub number: u32,
-    /// All steps up to this number must have finished before, on any LUN; 0: no condition.
+    /// All programs and erases up to this number, on any LUN, must finish before this step begins; 0: no
+    /// condition.
     pub settled: u32,
     /// Bus time before the cells work, ns.
     pub in_ns: u64,
@@ -200,11 +204,11 @@ pub struct Step {
 /// The meaning of a step, for timelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// What it does.
+    /// What the step does.
     pub operation: Operation,
-    /// Why it happened.
+    /// Why the step happens.
     pub cause: Cause,
-    /// Logical page for which it is done, or [`crate::util::NONE`].
+    /// Logical page for which the step is done, or [`crate::util::NONE`].
     pub lpn: u32,
     /// Programs and erases are numbered from 0 in the order of emission; [`crate::util::NONE`] for a read.
     pub number: u32,
@@ -212,10 +216,10 @@ pub struct Label {
 
 /// Collects the steps of one request, in order.
 ///
-/// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run
-/// side by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbours on one
-/// LUN that need no bus are merged, unless something else may wait for the first of them or they are labelled
-/// ([`Work::label`]); this changes no time and saves events.
+/// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run side
+/// by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbouring steps on one
+/// LUN that need no bus are merged, unless another step may wait for the first of them or steps are labelled
+/// ([`Work::label`]); merging leaves all times as they are and saves events.
 #[derive(Clone, Debug)]
 pub struct Work {
     timing: Timing,
@@ -226,7 +230,7 @@ pub struct Work {
     joining: Joining,
     /// Number of loads; counted only if a load and the step that needs it can be on different LUNs.
     loads: Option<u32>,
-    /// Programs and erases so far.
+    /// Number of programs and erases so far.
     number: u32,
     copied: Copied,
     labels: Option<Labelled>,
@@ -238,21 +242,21 @@ pub struct Work {
 struct Chain {
     last: u32,
     fence: u32,
-    /// The load that it waits for.
+    /// Number of the load for which the step waits; 0: none.
     needs: u32,
-    /// The number up to which all programs and erases must have finished before it; 0: no condition.
+    /// The number up to which all programs and erases must finish before the step begins; 0: no condition.
     settled: u32,
-    /// LPN the chain is for, or [`crate::util::NONE`].
+    /// LPN that the chain serves, or [`crate::util::NONE`].
     lpn: u32,
 }
 
-/// Which operations become part of the step before.
+/// Which operations become part of the step before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Joining {
     /// Not 0: the next step is not merged into the last one.
     marked: u32,
-    /// Not 0: the next step is not merged into the last one, because something may wait for that one, or `each`
-    /// is set.
+    /// Not 0: the next step is not merged into the last one, because another step may wait for the last one, or
+    /// because `each` is set.
     apart: u64,
     /// Whether every flash operation is a step of its own.
     each: bool,
@@ -276,7 +280,7 @@ struct Labelled {
     numbered: u32,
 }
 
-/// What the device says about the LUNs.
+/// What the device reports about the LUNs: which of them are busy, and for which of them requests wait.
 #[derive(Clone, Debug)]
 struct Waited {
     /// For each LUN, the number of the last work during which requests behind the current one waited for that

@@ -6,12 +6,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// One event in the life of user data. Slots are numbered through LUNs, blocks and pages; `u32::MAX` means
-/// none.
+/// One event in the life of user data. Slots are numbered LUN by LUN, block by block and page by page;
+/// `u32::MAX` means that there is no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Where requests may merge: a submission arrives and becomes the request with this number. An earlier
-    /// request that became part of another may have had the same number.
+    /// A submission arrives and becomes the request with this number; reported only if requests may merge. An
+    /// earlier request that became part of another one may have had the same number.
     Arrive {
         /// The request's number.
         request: u64,
@@ -31,21 +31,22 @@ pub enum Move {
         /// The request's number.
         request: Option<u64>,
     },
-    /// The request that issues reads a logical page, which lies in this slot.
+    /// The request that is being issued reads a logical page, which lies in this slot.
     Read {
         /// The logical page.
         lpn: u32,
         /// The slot.
         slot: u32,
     },
-    /// The request that issues writes a logical page, whose data was in this slot. Its program follows.
+    /// The request that is being issued writes a logical page, whose data was in this slot. A `Program` of the
+    /// page follows.
     Write {
         /// The previous slot.
         old: u32,
     },
-    /// A slot is about to be copied. Its program follows.
+    /// A slot is about to be copied. The `Program` of the copy follows.
     Copy {
-        /// The slot copied.
+        /// The slot that is copied.
         from: u32,
     },
     /// A slot is programmed with the data that the previous move named.

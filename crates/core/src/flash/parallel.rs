@@ -7,10 +7,10 @@
 //!
 //! A **LUN** (ONFI's logical unit, which works independently of its neighbours) is the smallest part of the
 //! flash to which the FTL can direct a page, with its own open block and erased blocks: the plane with
-//! multi-plane operations, else the die with die interleaving, else the chip. LUNs are numbered in the order
-//! of allocation, so that consecutive pages go to consecutive LUNs. Levels inside a LUN still take their turn
-//! in the order: with `pcwd` and chips as LUNs, as many consecutive pages go to one chip as a die has planes.
-//! Which die or plane inside the LUN has them does not matter there, and is not recorded.
+//! multi-plane operations, else the die with die interleaving, else the chip. LUNs are numbered in the order of
+//! allocation, so that consecutive pages go to consecutive LUNs. Levels inside a LUN still count in the order:
+//! with `pcwd` and chips as LUNs, as many consecutive pages go to one chip as a die has planes. Which die or
+//! plane inside the LUN holds a page makes no difference, and is not recorded.
 
 use super::Flash;
 use super::variation::Variation;
@@ -33,7 +33,8 @@ pub enum Level {
 /// Where the next page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// Where its number says, counting over the levels in this order, of which the first varies fastest.
+    /// To the LUN that follows from the page's number, counted through the levels in this order; the first level
+    /// varies fastest.
     Static([Level; 4]),
     /// To the next idle LUN.
     Dynamic,
@@ -99,16 +100,16 @@ section! {
     }
 }
 
-/// Where a LUN is; numbers count over the whole device.
+/// Where a LUN is; chips, dies and planes are numbered over the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Channel.
     pub channel: u32,
-    /// Chip; its channel is chip mod channels.
+    /// Chip; its channel is its number modulo the number of channels.
     pub chip: u32,
-    /// Die, counted chip by chip; the chip's first if dies do not work on their own.
+    /// Die, counted chip by chip; the chip's first die if dies do not work independently.
     pub die: u32,
-    /// Plane, counted die by die; the first one if planes do not work on their own.
+    /// Plane, counted die by die; the die's first plane if planes do not work independently.
     pub plane: u32,
 }
 
@@ -133,7 +134,7 @@ impl Field for Allocation {
 pub(crate) const ALLOCATION: Kind = one_of(allocations);
 
 impl Allocation {
-    /// Eq. (1) of VIOS.
+    /// The static allocation of VIOS, eq. (1).
     pub const CHANNEL_FIRST: Allocation =
         Allocation::Static([Level::Channel, Level::Way, Level::Die, Level::Plane]);
 
@@ -173,8 +174,8 @@ impl Allocation {
 /// How pages are spread over the LUNs of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// Levels in the order of allocation: which level, its size, and whether LUNs differ in it (if not, it is
-    /// inside a LUN).
+    /// The levels in the order of allocation: for each, the level, its size, and whether LUNs differ in it (if
+    /// not, the level is inside a LUN).
     levels: [(Level, u64, bool); 4],
     dies_per_chip: u32,
     planes_per_die: u32,
@@ -221,7 +222,7 @@ impl Spread {
         last.is_none_or(|last| self.levels[..last].iter().find(inside).is_none())
     }
 
-    /// Returns the LUN of each page of one cycle, after which the LUNs repeat.
+    /// Returns the LUN of each page in one cycle, after which the sequence of LUNs repeats.
     pub fn cycle(&self) -> Vec<u32> {
         let pages = self.levels.iter().map(|level| level.1).product();
         let lun = |page: u64| {
@@ -238,7 +239,8 @@ impl Spread {
         (0..pages).map(lun).collect()
     }
 
-    /// Returns how many of the first `pages` pages static allocation puts on the LUN that gets the most.
+    /// Returns how many of the first `pages` pages go to the LUN that gets the most of them under static
+    /// allocation.
     pub(crate) fn most(&self, pages: u64) -> u64 {
         let product = |levels: &[(Level, u64, bool)], inside: bool| -> u64 {
             levels.iter().filter(|level| !inside || !level.2).map(|level| level.1).product()

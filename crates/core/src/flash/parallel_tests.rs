@@ -32,7 +32,7 @@ fn every_order_of_four_letters_is_there_once() {
     }
 }
 
-/// Returns the page's place, spelled out: the first letter of the order varies fastest.
+/// Returns a page's place, by a plain calculation: the level of the first letter varies fastest.
 fn spelled_out(name: &str, sizes: [u32; 4], page: u32) -> [u32; 4] {
     let (mut rest, mut at) = (page, [0; 4]);
     for letter in name.chars() {

@@ -140,7 +140,7 @@ impl Flash {
         self.pages() * u64::from(self.page_bytes)
     }
 
-    /// Returns the bus time of `bytes`, ns, rounded to the nearest (half up).
+    /// Returns the bus time of `bytes`, rounded to the nearest nanosecond (halves up).
     pub fn transfer_ns(&self, bytes: u64) -> u64 {
         (bytes * self.transfer_ps + 500) / 1000
     }

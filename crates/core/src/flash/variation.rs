@@ -2,8 +2,8 @@
 //!
 //! Source: Cui et al., NPC 2016, sections 2.2 and 4. Each block draws a growth rate `g` of its bit error rate
 //! from a bounded Gaussian. A page is programmed in voltage steps (ISPP): the larger the step, the faster and
-//! the less precise. A block uses the largest step whose error rate the ECC still corrects, determined again
-//! whenever it is erased, whichever scheduler runs.
+//! the less precise the programming. A block uses the largest step whose error rate the ECC still corrects; this
+//! step is determined anew whenever the block is erased, whichever scheduler runs.
 //!
 //! The paper gives no formula. ftlab's formula, after `n` program/erase cycles and with step `D`, is
 //!
@@ -11,13 +11,13 @@
 //! BER(n, g, D) = fresh_ber x exp(g n + sensitivity (D - nominal_step))
 //! ```
 //!
-//! It is log-linear in the step, as follows if threshold voltages are spread evenly over a step with
-//! exponential noise at its ends. The step is `max_step` less as many whole decrements as it takes for
-//! `BER <= ecc_limit`, and the program time is `flash.program x nominal_step / D`. Why these constants were
-//! chosen: `docs/decisions/0004-process-variation.md`.
+//! The formula is log-linear in the step, which follows if threshold voltages are spread evenly over a step with
+//! exponential noise at its ends. The step is `max_step` less as many whole decrements as it takes to reach `BER
+//! <= ecc_limit`, and the program time is `flash.program x nominal_step / D`. Why these constants were chosen:
+//! `docs/decisions/0004-process-variation.md`.
 //!
 //! - As `g n` only grows, the step never grows.
-//! - A block that exceeds the limit even with the last step keeps that step.
+//! - A block that exceeds the limit even with the smallest step keeps that step.
 
 use rand::Rng;
 use rand_distr::StandardNormal;
@@ -67,24 +67,24 @@ switch! {
     Variation if Model = "flash.variation.model", "none" is Model::Ispp
 }
 
-/// The most steps allowed: a set of steps must fit in a 64-bit word.
+/// The largest number of steps allowed: a set of steps must fit in a 64-bit word.
 const MOST_STEPS: usize = 64;
 /// The longest program time allowed, the same as for every flash operation.
 const LONGEST_PROGRAM_NS: f64 = 1e9;
 
 impl Variation {
-    /// Returns the number of steps: the largest, and as many below it as stay above zero.
+    /// Returns the number of steps: the largest step, and all smaller ones that are still above zero.
     fn steps(&self) -> usize {
-        // The tolerance keeps rounding from losing a whole quotient.
+        // The tolerance keeps rounding from turning a whole quotient into the next smaller number.
         (self.max_step / self.step_decrement + 1e-9) as usize
     }
 
-    /// Returns the `index`-th step from the largest down, volts.
+    /// Returns the `index`-th step, counted from the largest down, in volts.
     fn step(&self, index: usize) -> f64 {
         self.max_step - index as f64 * self.step_decrement
     }
 
-    /// Returns the program time with the `index`-th step if the nominal one takes `nominal_ns`.
+    /// Returns the program time with the `index`-th step if a program with the nominal step takes `nominal_ns`.
     fn program_ns(&self, index: usize, nominal_ns: u64) -> f64 {
         nominal_ns as f64 * self.nominal_step / self.step(index)
     }
@@ -142,7 +142,7 @@ pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
 /// The speed of every block of a device.
 #[derive(Clone, Debug)]
 pub struct Speeds {
-    /// Growth rate of each block; rounded once, when drawn.
+    /// Growth rate of each block, rounded only once, when it is drawn.
     growth: Vec<f32>,
     /// Erasures of each block.
     erases: Vec<u32>,
@@ -176,7 +176,7 @@ impl Speeds {
         Some(speeds)
     }
 
-    /// Sets how often a block has been erased and finds its step: the present one, or a smaller one.
+    /// Sets a block's erase count and finds its step: the present step, or a smaller one.
     #[inline]
     pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.erases[block as usize] = erases;
@@ -187,7 +187,7 @@ impl Speeds {
         }
     }
 
-    /// Returns, for each block, after how many erasures even the smallest step exceeds the ECC limit;
+    /// Returns, for each block, the number of erasures after which even the smallest step exceeds the ECC limit;
     /// `u32::MAX`: never.
     pub(crate) fn lasts(&self) -> Vec<u32> {
         let budget = self.budgets.last().copied().unwrap_or(f64::INFINITY);
@@ -205,13 +205,13 @@ impl Speeds {
         u32::from(self.class[block as usize])
     }
 
-    /// Returns the program time of a block's pages, ns.
+    /// Returns the time that a program takes in a block, ns.
     #[inline]
     pub fn program_ns(&self, block: u32) -> u64 {
         self.program_ns[usize::from(self.class[block as usize])]
     }
 
-    /// Counts programs of a block's pages; returns what each takes, ns.
+    /// Counts programs of a block's pages; returns the time of each program, ns.
     #[inline]
     pub fn program(&mut self, block: u32, pages: u32) -> u64 {
         self.programs[usize::from(self.class[block as usize])] += u64::from(pages);
@@ -224,7 +224,7 @@ impl Speeds {
         self.set_erases(block, self.erases[block as usize] + 1);
     }
 
-    /// Forgets the programs counted.
+    /// Resets the count of programs.
     pub(crate) fn reset_counts(&mut self) {
         self.programs.fill(0);
     }

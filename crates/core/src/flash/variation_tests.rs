@@ -1,4 +1,4 @@
-//! The error model compared with a plain implementation of its formula, and the two facts that the paper
+//! Compares the error model with a plain implementation of its formula, and with the two facts that the paper
 //! gives.
 
 use super::*;
@@ -52,11 +52,12 @@ fn rates_are_a_bounded_gaussian() {
     let growth: Vec<f64> = speeds(0).growth.iter().map(|&rate| f64::from(rate)).collect();
     let (mean, deviation) = mean_and_deviation(&growth);
     assert!((mean - 3.7e-4).abs() < 2e-6, "{mean}");
-    // Cut at three deviations, a Gaussian keeps 0.98658 of its deviation.
+    // A Gaussian that is cut off at three standard deviations keeps 0.98658 of its standard deviation.
     assert!((deviation - 0.98658 * 9e-5).abs() < 1.5e-6, "{deviation}");
     let bound = 3.0 * 9e-5 + 1e-9;
     assert!(growth.iter().all(|rate| (rate - 3.7e-4).abs() <= bound));
-    // 0.1573 of a Gaussian is beyond 1.414 deviations: the shape is not uniform.
+    // A Gaussian has 0.1573 of its mass beyond 1.414 standard deviations; a uniform distribution would have
+    // another share.
     let beyond = growth.iter().filter(|&rate| (rate - 3.7e-4).abs() > 1.414 * 9e-5).count();
     assert!((beyond as f64 / 20_000.0 - 0.155).abs() < 0.01, "{beyond}");
 }
@@ -91,7 +92,7 @@ fn the_spread_between_blocks_grows_with_wear() {
     for pair in stages.windows(2) {
         assert!(pair[1].0 > pair[0].0 && pair[1].1 > 1.5 * pair[0].1, "{stages:?}");
     }
-    // After 6,000 cycles some blocks already differ, or VIOS would gain nothing there.
+    // After 6,000 cycles some blocks must already differ, or VIOS would gain nothing at this stage.
     assert!(stages[0].1 > 3_000.0, "{stages:?}");
 }
 

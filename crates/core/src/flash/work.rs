@@ -1,4 +1,5 @@
-//! What surrounds the operations of a [`Work`]: chains, labels, counts, and LUNs that other requests wait for.
+//! What surrounds the operations of a [`Work`]: chains, labels, counts, and the LUNs for which other requests
+//! wait.
 
 use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Step, Timing, Waited, Work};
 use crate::util::{Bits, NONE};
@@ -36,8 +37,8 @@ impl Work {
         self.joining.apart = 1;
     }
 
-    /// Folds steps: each is one stretch of time with its transfers inside, and neighbours on one LUN are
-    /// merged as if there were no bus. Only for LUNs that share their bus with no other.
+    /// Folds steps from now on: each is one stretch of time that includes its transfers, and neighbouring steps
+    /// on one LUN are merged as if there were no bus. Call this only if no two LUNs share a bus.
     pub(crate) fn fold(&mut self) {
         let Timing { command_ns, page_transfer_ns, .. } = self.timing;
         self.joining.fold = !self.joining.each && command_ns.iter().sum::<u64>() + page_transfer_ns > 0;
@@ -62,7 +63,7 @@ impl Work {
         &self.cells
     }
 
-    /// Sets the erase count of each block before the run, in order.
+    /// Sets the erase count that each block has before the run, in block order.
     pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
         self.cells.set_erases(erases);
     }
@@ -90,7 +91,7 @@ impl Work {
         self.waited.current += 1;
     }
 
-    /// Marks a LUN that requests behind the current one wait for.
+    /// Marks a LUN as one for which requests behind the current one wait.
     pub fn hurry(&mut self, lun: u32) {
         let Waited { hurry, current, .. } = &mut self.waited;
         if lun as usize >= hurry.len() {
@@ -186,8 +187,8 @@ impl Work {
         self.await_last();
     }
 
-    /// Keeps later operations from being merged into the last step: whatever waits for it would then wait for
-    /// them too.
+    /// Keeps later operations from being merged into the last step: whatever waits for that step would otherwise
+    /// wait for them too.
     #[inline]
     pub(super) fn await_last(&mut self) {
         if self.loads.is_some() {

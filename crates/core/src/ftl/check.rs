@@ -1,15 +1,16 @@
 //! Checks that span several keys of the FTL and the flash: they find values that are each legal but do not fit
 //! together.
 //!
-//! A message names every other key that it mentions by its full path, or by its table's name in brackets; the
-//! configuration front end lists those keys with their values and places.
+//! A message gives the full path of every other key that it mentions, or the name of that key's table in
+//! brackets; the configuration front end lists those keys with their values and places.
 
 use super::placement;
 use super::settings::{GcBackground, Settings, StaticLeveling};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
 
-/// The most logical pages of a device: their numbers, and those of the physical pages, are kept in 32 bits.
+/// The largest number of logical pages that a device may have: their numbers, and those of the physical pages,
+/// are kept in 32 bits.
 const MAX_LOGICAL_PAGES: u128 = 1 << 31;
 
 /// Checks the geometry, the user capacity and the mapping cache, on which other checks rely.
@@ -51,7 +52,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(!super::gathers(settings), &["ftl.batch_update"], together);
     let unlimited = "ftl.mapping_cache = \"unlimited\" replaces nothing";
     found.unless(ftl.mapping_cache_bytes.is_some(), &["ftl.cache_policy"], unlimited);
-    // The cache above gathered units is DFTL's.
+    // Above gathered units, the mapping cache is DFTL's.
     let cache = if super::gathers(settings) { super::map::dftl::NAME } else { &ftl.kind };
     super::own_ignored(&[&ftl.kind, super::served_by(settings), cache], &|_| chosen.clone(), found);
     let victims = [ftl.gc.as_str(), if maps { &ftl.translation_gc } else { &ftl.gc }];
@@ -94,7 +95,7 @@ fn pages(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Refuses a geometry beyond 32-bit page numbers, before anything is multiplied in 64 bits.
+/// Refuses a geometry whose page numbers would exceed 32 bits, before anything is multiplied in 64 bits.
 fn addresses(settings: &Settings) -> Result<(), Contradiction> {
     let flash = &settings.flash;
     let per_plane = u128::from(flash.blocks_per_plane) * u128::from(flash.pages_per_block);
@@ -178,7 +179,7 @@ fn space(settings: &Settings) -> Result<(), Contradiction> {
 fn mapping_cache(settings: &Settings) -> Result<(), Contradiction> {
     let Some(cache) = settings.ftl.mapping_cache_bytes else { return Ok(()) };
     let entry = u64::from(settings.ftl.entry_bytes);
-    // A kind without a cache ignores the key, except for a zero, which nobody can mean.
+    // An FTL without a cache ignores the key, but even then zero is refused, since nobody can mean it.
     let has_cache = super::maps_on_flash(settings);
     if cache == 0 || (has_cache && cache < entry) {
         let message = format!(

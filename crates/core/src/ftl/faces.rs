@@ -1,7 +1,7 @@
 //! What other parts ask of an FTL: one small trait for each part that asks.
 //!
-//! Every FTL implements them, and so does [`Ftl`], which passes each call on to the FTL that it holds; so
-//! nobody outside needs to know which FTLs there are.
+//! Every FTL implements these traits, and so does [`Ftl`], which passes each call on to the FTL that it holds;
+//! so nobody outside needs to know which FTLs there are.
 
 use std::io;
 
@@ -25,7 +25,7 @@ pub struct BlockSize {
     pub page_bytes: u32,
 }
 
-/// An FTL while requests run: what host and device ask of it.
+/// What the host and the device ask of an FTL while requests run.
 pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
 
 impl<F: Serve + Idle + Locate + LookUp + Cooperate> Running for F {}
@@ -65,7 +65,7 @@ macro_rules! faces {
 }
 
 faces! {
-    /// For the device: operations. Each changes the FTL's state at once and emits its steps into a [`Work`];
+    /// For the device: the operations. Each changes the FTL's state at once and emits its steps into a [`Work`];
     /// the device decides when the steps run, but keeps this order on each LUN.
     trait Serve {
         /// Reads the pages of a request; returns the number of mapping-cache misses.
@@ -76,13 +76,13 @@ faces! {
         fn write(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
             self.write_marked(request, Mark::default(), work)
         };
-        /// Writes the `at`-th page of a request, as marked; returns the number of mapping-cache misses.
+        /// Writes the `at`-th page of a request, with this mark; returns the number of mapping-cache misses.
         fn write_page(self: &mut Self, request: Pages, at: u32, mark: Mark, work: &mut Work) -> u32 = {
             self.write_marked(request.part(at, 1), mark, work)
         };
-        /// Reads as [`Serve::read`] does, but as marked.
+        /// Reads as [`Serve::read`] does, but with this mark.
         fn read_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
-        /// Writes as [`Serve::write`] does, but as marked.
+        /// Writes as [`Serve::write`] does, but with this mark.
         fn write_marked(self: &mut Self, request: Pages, mark: Mark, work: &mut Work) -> u32;
         /// Trims the pages of a request; returns the number of mapping-cache misses.
         fn trim(self: &mut Self, request: Pages, work: &mut Work) -> u32;
@@ -102,26 +102,27 @@ faces! {
         /// Writes one translation page back in the background; returns false if there is nothing to write.
         fn write_back(self: &mut Self, work: &mut Work) -> bool = { false };
         /// Takes one step of collecting an idle LUN in the background; returns false if the LUN has enough
-        /// erased blocks, or nothing to gain from collecting.
+        /// erased blocks, or if collecting would gain nothing.
         fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
     }
 
     /// For the device's scheduler: where data lies.
     trait Locate {
-        /// Returns the LUN that a read of this LPN goes to.
+        /// Returns the LUN to which a read of this LPN goes.
         fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
-        /// Returns the LUN that a write goes to: the `page`-th page of a request that begins at LPN `first`.
+        /// Returns the LUN to which a write goes if it is the `page`-th page of a request that begins at LPN
+        /// `first`.
         fn write_lun(self: &Self, first: u32, page: u32) -> u32 = { self.home_lun(first + page) };
-        /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into
-        /// a page buffer that was begun on one.
+        /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into a
+        /// page buffer that is already begun.
         fn finds_room(self: &Self, busy: &Bits) -> bool = { true };
         /// Returns the LUN where static allocation puts an LPN.
         fn home_lun(self: &Self, lpn: u32) -> u32;
-        /// Returns the slot of the user data that an LPN resolves to, `u32::MAX` without data; slots are
-        /// numbered through LUNs, blocks and pages.
+        /// Returns the slot that holds the user data of an LPN, or `u32::MAX` if it has no data; slots are
+        /// numbered LUN by LUN, block by block and page by page.
         fn slot(self: &Self, lpn: u32) -> u32;
-        /// Begins to load into the CPU cache what a write of this LPN will invalidate: a request with it is in
-        /// the queue.
+        /// Begins to load into the CPU cache what a write of this LPN will invalidate: a request for this LPN is
+        /// in the queue.
         fn preload(self: &Self, lpn: u32) = {};
     }
 
@@ -129,11 +130,11 @@ faces! {
     trait LookUp {
         /// Returns the number of LPNs that the user may address.
         fn logical_pages(self: &Self) -> u32;
-        /// Begins to load the mapping of this LPN into the CPU cache: a request with it is on its way.
+        /// Begins to load the mapping of this LPN into the CPU cache: a request for this LPN is on its way.
         fn expect(self: &Self, lpn: u32) = {};
         /// Whether an LPN's mapping is cached.
         fn cached(self: &Self, lpn: u32) -> bool = { true };
-        /// Calls back with every LPN whose mapping is cached.
+        /// Calls `visit` with every LPN whose mapping is cached.
         fn each_cached(self: &Self, visit: &mut dyn FnMut(u32)) = { (0..self.logical_pages()).for_each(visit) };
         /// Returns how many mappings the cache can hold; `None`: no bound.
         fn cache_capacity(self: &Self) -> Option<u32> = { None };
@@ -153,9 +154,9 @@ faces! {
         fn coop_query(self: &Self, first: u32, pages: u32, set: &mut Vec<u32>) = { set.clear() };
         /// COOP_Issue: a preferential block issue of this logical block begins.
         fn coop_issue(self: &mut Self, block: u32, work: &mut Work) = {};
-        /// COOP_Complete: that block issue ends.
+        /// COOP_Complete: the preferential block issue of this logical block ends.
         fn coop_complete(self: &mut Self, block: u32, work: &mut Work) = {};
-        /// COOP_GetSize: returns the block's size; `None` if data is not mapped by blocks.
+        /// COOP_GetSize: returns the size of a logical block; `None` if the FTL does not map whole blocks.
         fn block_size(self: &Self) -> Option<BlockSize> = { None };
     }
 
@@ -163,11 +164,11 @@ faces! {
     trait Inspect {
         /// Returns the counters of the mapping.
         fn map_stats(self: &Self) -> MapStats;
-        /// Returns the translation units; all zero where the whole map is in RAM.
+        /// Returns the space that translation units take up; all fields are zero if the whole map is in RAM.
         fn units(self: &Self) -> UnitSpace = { UnitSpace::default() };
-        /// Returns the merges so far.
+        /// Returns the counts of the merges so far.
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
-        /// Returns the figures that the FTL's parts keep of their own, by part.
+        /// Returns, for each part of the FTL, the figures that only this part keeps.
         fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
         /// Returns the number of logical pages that the host wrote.
         fn host_slots(self: &Self) -> u64;
@@ -175,17 +176,17 @@ faces! {
         fn slots_per_page(self: &Self) -> u32 = { 1 };
         /// Returns the wear of the blocks.
         fn life(self: &Self) -> endurance::Life;
-        /// Calls back with every block's erase count.
+        /// Calls `visit` with every block's erase count.
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
     }
 
-    /// For the preparation: the device at time 0, and what is switched on only for a run.
+    /// For preparing the device: sets up its state at time 0, and switches on what only a run uses.
     trait Prepare {
         /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
         /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
         fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
-        /// From here on, counts as closed and empty those blocks of user data that were never written, if
-        /// `ftl.free_blocks` says so.
+        /// If `ftl.free_blocks` says so, treats blocks of user data that were never written as closed and empty
+        /// from now on.
         fn close_unwritten(self: &mut Self) = {};
         /// Begins the run: counters start at 0.
         fn start(self: &mut Self);
@@ -194,7 +195,7 @@ faces! {
         fn choose_by_speed(self: &mut Self, placement: &str, settings: &Settings, cells: &Cells) = {};
         /// Lets [`Idle::background_step`] collect. This is for runs only, for the same reason.
         fn collect_in_background(self: &mut Self, how: GcBackground) = {};
-        /// Writes the whole state except check mode's.
+        /// Writes the whole state, except for what only check mode keeps.
         ///
         /// # Errors
         /// An error of the output.
@@ -209,35 +210,35 @@ faces! {
         };
     }
 
-    /// For power cuts.
+    /// For simulated power cuts.
     trait Survive {
         /// Writes what the FTL has programmed so far to empty media; returns the highest sequence number. Needs
         /// check mode, and no page buffer may be part-full.
         fn write_media(self: &Self, media: &mut Media) -> u64;
         /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and the
         /// content of everything that is not user data. The media must hold what the FTL has programmed so far.
-        /// [`Ftl::recover`] must be able to make the FTL anew from the media at any moment.
+        /// [`Ftl::recover`] must be able to rebuild the FTL from the media at any moment.
         fn record(self: &mut Self, tape: &Tape, media: &Media);
-        /// Returns the sequence number of the version on the media that an LPN resolves to.
+        /// Returns the sequence number of the version to which an LPN resolves on the media.
         ///
         /// # Errors
-        /// A message, if it resolves to a page that does not hold it.
+        /// A message, if the LPN resolves to a page that holds no version of it.
         fn version_on(self: &Self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
     }
 
     /// For check mode.
     trait Police {
-        /// Returns the version stamp that an LPN resolves to, counted in writes and trims.
+        /// Returns the stamp of the version to which an LPN resolves, counted in writes and trims.
         fn version(self: &Self, lpn: u32) -> Option<u32>;
         /// Verifies the invariants that involve the pages of a request.
         ///
         /// # Errors
-        /// A message about the first broken one.
+        /// A message about the first invariant that is broken.
         fn verify_request(self: &Self, request: Pages) -> Result<(), String> = { self.verify() };
         /// Verifies all invariants.
         ///
         /// # Errors
-        /// A message about the first broken one.
+        /// A message about the first invariant that is broken.
         fn verify(self: &Self) -> Result<(), String>;
     }
 }

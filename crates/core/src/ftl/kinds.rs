@@ -1,15 +1,16 @@
-//! What is known about an FTL beforehand, and how the one that the settings name is made.
+//! What is known about an FTL before it is made, and how the FTL that the settings name is made.
 
 use super::recovery::{Flaw, Recovery};
 use super::settings::Settings;
-// The items that the registry's lines name.
+// The items that the lines of the registry name.
 use super::*;
 use crate::config::Contradiction;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
 
-/// An FTL: how it is made, and what is known beforehand. [`super::faces`] has what other parts ask of it.
+/// An FTL: how it is made, and what is known about it beforehand. [`super::faces`] has what other parts ask of
+/// it.
 pub trait FlashTranslation:
     Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
@@ -17,7 +18,7 @@ pub trait FlashTranslation:
     const MAPS_ON_FLASH: bool = false;
     /// Whether it has log blocks, which are merged with data blocks that are mapped as whole blocks.
     const IS_HYBRID: bool = false;
-    /// Whether it maps blocks, which are spread over the LUNs in turn whatever `ftl.allocation` says.
+    /// Whether it maps whole blocks; these go to the LUNs in turn, whatever `ftl.allocation` says.
     const MAPS_BLOCKS: bool = Self::IS_HYBRID;
 
     /// Makes the FTL that checked settings describe, on empty flash.
@@ -28,7 +29,7 @@ pub trait FlashTranslation:
     /// [`Damage`] if that is incomplete, or is the state of a device of another shape.
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
     /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the
-    /// changes of the media onto the tape, and so do those of later requests.
+    /// changes of the media onto the tape, as will those of later requests.
     ///
     /// # Errors
     /// A message, if it cannot be recovered: a bug in ftlab.
@@ -38,7 +39,7 @@ pub trait FlashTranslation:
         tape: (&Tape, Flaw),
         work: &mut Work,
     ) -> Result<(Self, Recovery), String>;
-    /// Checks that it fits the geometry.
+    /// Checks that the FTL fits the geometry.
     ///
     /// # Errors
     /// [`Contradiction`] naming the key to change.
@@ -84,7 +85,7 @@ impl Ftl {
     }
 
     /// Rebuilds the FTL that `settings` name as a power cut left it on the media, in check mode; also returns
-    /// what that took. Its steps go into `work`, and the changes of the media onto the tape.
+    /// the cost of doing so. The steps go into `work`, and the changes of the media onto the tape.
     ///
     /// # Errors
     /// A message, if it cannot be recovered: a bug in ftlab.
@@ -100,13 +101,14 @@ impl Ftl {
     }
 }
 
-/// What is called with the type of a registered FTL ([`typed`]), for example by tests that go through all FTLs.
+/// A visitor that [`typed`] calls with the type of a registered FTL, for example in tests that go through all
+/// FTLs.
 pub trait Typed {
     /// Called with the type of the FTL.
     fn ftl<F: FlashTranslation>(self);
 }
 
-/// Calls back with the type of the FTL of this name.
+/// Calls the visitor with the type of the FTL that is registered under this name.
 ///
 /// # Panics
 /// If the name is not registered.
@@ -119,7 +121,7 @@ pub fn maps_on_flash(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_ON_FLASH)
 }
 
-/// Whether the chosen FTL maps blocks, with log blocks or without.
+/// Whether the chosen FTL maps whole blocks, with or without log blocks.
 pub fn maps_blocks(settings: &Settings) -> bool {
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::MAPS_BLOCKS)
 }

@@ -1,8 +1,8 @@
 //! Flash translation layers.
 //!
-//! The traits of [`faces`] are what other parts ask of an FTL; an [`Ftl`] is one of the registered FTLs, whichever it
-//! is. To add an FTL: one file with `NAME`, `DOC`, `Keys` and the type, and one line in the registry below. In `map/`
-//! the type is a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the FTL
+//! The traits of [`faces`] are what other parts ask of an FTL; an [`Ftl`] is any one of the registered FTLs. To add
+//! an FTL: one file with `NAME`, `DOC`, `Keys` and the type, and one line in the registry below. In `map/` the type
+//! is a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the FTL
 //! ([`FlashTranslation`]).
 
 pub mod background;

@@ -1,8 +1,9 @@
 //! Recovery after a power cut: what is found on flash, which of it counts, and the cost of finding it.
 //!
 //! Nothing of the FTL's RAM is left, so every page's spare area is read. For each owner the version with the
-//! highest sequence number counts; among equal ones (a copy and its original), the one programmed last. Torn
-//! pages cannot be read. The rest is up to each FTL: `page_mapped/room.rs` and `hybrid/recover.rs`.
+//! highest sequence number counts; among versions with the same number (a copy and its original), the one
+//! programmed last. Torn pages cannot be read. The rest is up to each FTL: `page_mapped/room.rs` and
+//! `hybrid/recover.rs`.
 
 use std::cmp::Reverse;
 
@@ -15,10 +16,10 @@ use crate::util::NONE;
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flaw {
-    /// None.
+    /// No defect.
     #[default]
     None,
-    /// Spare areas of user data are ignored: the mapping is that of the translation pages.
+    /// Spare areas of user data are ignored: the mapping is taken from the translation pages alone.
     SkipScan,
     /// The first version found counts, not the newest.
     IgnoreOrder,
@@ -35,7 +36,7 @@ pub enum Flaw {
 pub struct Recovery {
     /// Pages whose spare areas were read.
     pub scan_reads: u64,
-    /// Translation pages and trims read.
+    /// Translation pages and trim pages read.
     pub map_reads: u64,
     /// Other pages read, while mappings were written back.
     pub gc_reads: u64,
@@ -48,7 +49,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Returns what was done since the device had power again; nothing else has been charged meanwhile.
+    /// Returns the cost of all that was done since the power came back; nothing else may have been charged since
+    /// then.
     pub(crate) fn of(found: &Found, map_reads: u64, work: &Work) -> Recovery {
         let counts = work.counts();
         Recovery {
@@ -71,16 +73,16 @@ pub(crate) struct Version {
     pub seq: u64,
     /// Number of the program.
     pub number: u64,
-    /// Page it lies in.
+    /// Page in which it lies.
     pub page: u32,
-    /// Slot it lies in.
+    /// Slot in which it lies.
     pub slot: u32,
 }
 
 /// What the scan found in a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// The use for which it was taken; `None`: nothing in it is readable.
+    /// The purpose for which the block was taken; `None`: nothing in it is readable.
     pub kind: Option<Kind>,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
@@ -88,12 +90,12 @@ pub(crate) struct Seen {
     pub first: u64,
     /// Number of its last readable program.
     pub last: u64,
-    /// Whether it will be erased.
+    /// Whether the block will be erased.
     pub given_up: bool,
 }
 
 impl Seen {
-    /// Whether it is erased, or will be.
+    /// Whether the block is erased, or will be.
     pub(crate) fn is_erased(&self) -> bool {
         self.used == 0 || self.given_up
     }
@@ -102,7 +104,7 @@ impl Seen {
 /// What the scan found on flash.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// The blocks.
+    /// What was found in each block.
     pub blocks: Vec<Seen>,
     /// Versions by owner; for each, the one that counts comes first.
     versions: Vec<Version>,
@@ -116,8 +118,8 @@ pub(crate) struct Found {
 
 impl Found {
     /// Reads the spare areas of all pages or, if the FTL leaves no `gaps`, of each block up to the first erased
-    /// page; later steps wait for them. `log` returns, for a kind of block, the offset of its owners in the
-    /// numbering of all `owners`, and its slots per page; blocks for which it returns `None` are skipped.
+    /// page; later steps wait for these reads. `log` returns, for a kind of block, the offset of its owners in
+    /// the numbering of all `owners`, and its slots per page; blocks for which it returns `None` are skipped.
     pub(crate) fn scan(
         media: &Media,
         gaps: bool,
@@ -210,8 +212,8 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
     }
 }
 
-/// Reads this many pages of each LUN, the LUNs in parallel, and makes all later chains wait for the last of
-/// them, since what follows needs everything that is read. Returns the number of pages.
+/// Reads this many pages of each LUN, on all LUNs in parallel, and makes all later chains wait for the last
+/// read, since what follows needs everything that is read. Returns the number of pages.
 pub(crate) fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) -> u64 {
     let luns = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
     for (lun, &reads) in luns() {

@@ -1,8 +1,8 @@
-//! What lies where: the map of owners to slots, and what the flash records about each slot.
+//! What lies where: the map from owners to slots, and what the flash records about each slot.
 //!
 //! A log of pages and the blocks of a hybrid FTL are both built on this. An owner is whatever can have data: a
 //! logical page, a translation page, a trim page. A slot holds one owner's data: a NAND page, or a logical page
-//! if that is smaller. In check mode the [`Medium`] is told about everything.
+//! if that is smaller. In check mode the [`Medium`] is told about every change.
 
 use std::io;
 
@@ -38,7 +38,7 @@ impl Clone for Slots {
 }
 
 impl Slots {
-    /// Makes the map of owners without data, and slots that are all erased.
+    /// Makes a map of owners that have no data, and slots that are all erased.
     pub(crate) fn new(owners: u32, slots: u32) -> Slots {
         let mut map = vec![0; owners as usize];
         memory::prepare(&mut map, false);
@@ -56,13 +56,13 @@ impl Slots {
         !self.map[owner as usize]
     }
 
-    /// Gives an owner a slot, or none; returns the previous one.
+    /// Sets an owner's slot, or removes it if `slot` is [`NONE`]; returns the previous slot.
     #[inline]
     pub(crate) fn set(&mut self, owner: u32, slot: u32) -> u32 {
         !std::mem::replace(&mut self.map[owner as usize], !slot)
     }
 
-    /// Begins to load the map's entry of an owner into the CPU cache, if that owner exists.
+    /// Begins to load the map entry of an owner into the CPU cache, if there is such an owner.
     #[inline]
     pub(crate) fn fetch(&self, owner: u32) {
         memory::fetch(&self.map, owner as usize);
@@ -78,7 +78,7 @@ impl Slots {
         out.words(self.map.iter().map(|kept| !kept))
     }
 
-    /// Reads a map of the same number of owners.
+    /// Reads a map that has the same number of owners.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<(), Damage> {
         self.expect_data();
         from.words(&mut self.map)?;
@@ -86,7 +86,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Determines from the map which slots are valid and their owners.
+    /// Determines from the map which slots are valid, and which owner each of them has.
     pub(crate) fn count_map(&mut self) -> Result<(), String> {
         let Slots { map, spare, valid, .. } = self;
         for (owner, slot) in mapped(map) {
@@ -99,7 +99,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Tells the medium, if one is kept, what is done.
+    /// Tells the medium, if one is kept, what happens.
     #[inline]
     pub(crate) fn tell(&mut self, what: impl FnOnce(&mut Medium)) {
         if let Some(medium) = &mut self.medium {
@@ -107,8 +107,8 @@ impl Slots {
         }
     }
 
-    /// Programs an owner's newest version into a slot, which the caller marks valid; `kind` gives the use for
-    /// which its block was taken.
+    /// Programs an owner's newest version into a slot, which the caller marks valid; `kind` returns the purpose
+    /// for which the block was taken.
     #[inline(always)] // for every write
     pub(crate) fn place(&mut self, slot: u32, owner: u32, kind: impl FnOnce() -> Kind) {
         self.spare[slot as usize] = owner;
@@ -133,7 +133,7 @@ impl Slots {
         slot - first
     }
 
-    /// Removes an owner's data; returns its slot, which is still marked valid and which the caller invalidates.
+    /// Removes an owner's data; returns its slot, which is still marked valid: the caller must invalidate it.
     pub(crate) fn trim(&mut self, owner: u32) -> u32 {
         self.tell(|medium| medium.trim(owner));
         self.set(owner, NONE)
@@ -156,9 +156,9 @@ impl Slots {
 
 /// Check mode, and what power cuts need from it.
 impl Slots {
-    /// Keeps a medium from now on: blocks of this shape, with this many slots programmed. With `gaps`, slots
-    /// may be skipped. With `versions`, for check mode, it keeps the version of each owner, counted from 1; for
-    /// followers alone it need not.
+    /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each are
+    /// programmed. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do
+    /// not, the medium keeps the version of each owner, counted from 1.
     pub(crate) fn keep_medium(
         &mut self,
         shape: (u32, u32),

@@ -2,20 +2,20 @@
 //!
 //! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
 //! others wear out first. When the erase count of an erased block exceeds that of the least worn movable block
-//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data
-//! moves into the former (cause `wear`, charged), and the less worn block is written instead. This is the rule
-//! of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's configuration help
-//! advises for flash of less than 10,000 cycles.
+//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data moves
+//! into the former (which is charged, with the cause `wear`), and the less worn block is written instead. This
+//! is the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
+//! configuration help advises for flash that endures fewer than 10,000 cycles.
 //!
-//! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the
-//! LUN's reserves, of user data and of translation pages, which exchange blocks for this, since erased blocks
-//! are all alike; a little-worn block that is erased and in the pool is exchanged without a copy. An open
-//! block is moved only at twice the threshold: one that is being written is full long before. While levelling
-//! is on, the least worn block of a reserve is used before the others. At most one block moves per page that
-//! the host writes, so the threshold is not a strict bound: blocks that wear past it meanwhile, or whose data
-//! turns out not to be cold, exceed it slightly. Translation blocks that are filled one at a time, if
-//! mappings are flushed by amount, are left out: the log itself rewrites them. Wear is levelled within a LUN,
-//! since data does not change LUNs under static allocation.
+//! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the LUN's
+//! two reserves, that of user data and that of translation pages, which exchange blocks for this purpose, since
+//! erased blocks are all alike; a little-worn block that is erased and in the pool is exchanged without a copy.
+//! An open block is moved only at twice the threshold: a block that is being written is usually full long before
+//! that. While levelling is on, the least worn block of a reserve is used before the others. At most one block
+//! moves per page that the host writes, so the threshold is not a strict bound: blocks that wear past it
+//! meanwhile, or whose data turns out not to be cold, exceed it slightly. Translation blocks that are filled one
+//! at a time (if mappings are flushed after an amount of data) are left out: the log itself rewrites them. Wear
+//! is levelled within a LUN, since data does not change LUNs under static allocation.
 
 use super::blocks::pool::BlockPool;
 use super::log::{Log, Under};
@@ -38,8 +38,8 @@ fn colder(best: &mut Cold, erases: u32, block: u32, place: Place) {
     }
 }
 
-/// Returns the least worn movable block of a LUN and the most worn erased one that a log holds, if they
-/// differ enough; tells the pool which erase count to measure against.
+/// Returns the least worn movable block of a LUN and the most worn erased block that a log holds, if their erase
+/// counts differ enough; tells the pool against which erase count it must measure.
 fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u32, Place), u32)> {
     let threshold = pool.threshold()?;
     let left_out = |block| pages.is_serial() && pages.has(block);
@@ -74,8 +74,8 @@ fn apart(lun: u32, data: &Log, pages: &Log, pool: &mut BlockPool) -> Option<((u3
     Some(((cold, place), worn))
 }
 
-/// Moves the data of the least worn block of a LUN into its most worn erased block, if they differ by more
-/// than the threshold. Calls `moved` with every LPN that moved.
+/// Moves the data of the least worn block of a LUN into its most worn erased block, if their erase counts differ
+/// by more than the threshold. Calls `moved` with every LPN that moved.
 ///
 /// # Panics
 /// If the log of user data cannot relocate a block on the LUN now.

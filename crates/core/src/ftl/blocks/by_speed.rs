@@ -25,7 +25,7 @@ pub(super) struct Order {
 }
 
 impl BlockPool {
-    /// Sorts the erased blocks by speed, equally fast ones by the order of erasure, and keeps them sorted.
+    /// Sorts the erased blocks by speed, equally fast ones in the order of their erasure, and keeps them sorted.
     pub(crate) fn sort_by_speed(&mut self, unhurried: Unhurried, cells: &Cells) {
         self.speeds = cells.speeds().map_or(1, Speeds::classes);
         let lists = vec![EMPTY; self.lists.len() * self.speeds as usize];
@@ -54,18 +54,20 @@ impl BlockPool {
         self.speeds > 1 && self.order.is_none()
     }
 
-    /// Returns a block's place in the order of return; blocks that were in use when the run began come first.
+    /// Returns a block's place in the order in which blocks returned to the pool; blocks that were in use when
+    /// the run began come first.
     #[inline]
     pub(crate) fn place_in_order(&self, block: u32) -> u32 {
         self.order.as_ref().map_or(0, |order| order.numbers[block as usize])
     }
 
-    /// Returns the block of a LUN and class that was erased first; there must be one.
+    /// Returns the block that was erased first among a LUN's erased blocks of one class, of which there must be
+    /// one.
     pub(crate) fn first_of_class(&self, lun: u32, class: u32) -> u32 {
         self.lists[self.list(lun, class)].head
     }
 
-    /// Notes that a block has returned.
+    /// Notes that a block has returned to the pool.
     #[inline]
     pub(super) fn note_order(&mut self, block: u32) {
         if let Some(order) = &mut self.order {

@@ -1,10 +1,10 @@
-//! Wear-out: blocks past their limit are retired, spare blocks replace them.
+//! Wear-out: blocks past their limit are retired, and spare blocks replace them.
 //!
 //! As in drives (NVMe's available spare, the reserved blocks of eMMC and UFS), each LUN withholds
 //! `ftl.spare_blocks`. A block's limit is a number of erasures or, with `ecc`, the error rate that the ECC
 //! corrects: the block has reached it once even the smallest ISPP step exceeds that rate
-//! ([`crate::flash::variation`]). It is checked when the block has been erased, so a retired block holds no
-//! data; it is never programmed again and a spare block takes its place, whichever log had it.
+//! ([`crate::flash::variation`]). The limit is checked whenever a block has been erased, so a retired block
+//! holds no data. It is never programmed again, and a spare block takes its place, whichever log had it.
 //!
 //! Without a spare the device turns read-only: it could go on with less over-provisioning, but it has to keep
 //! its capacity, and drives have spare blocks for that; users who want more of them configure more. The block
@@ -44,17 +44,17 @@ pub struct Life {
     pub erased: u64,
     /// Retired blocks.
     pub retired: u64,
-    /// Spare blocks at the beginning, and now.
+    /// Number of spare blocks at the beginning, and now.
     pub spares: (u64, u64),
-    /// Spare blocks that each LUN had, and those left on the LUN with the fewest.
+    /// Number of spare blocks that each LUN had, and number left on the LUN with the fewest.
     pub fewest: (u32, u32),
-    /// Erases of a block as a share of its limit, averaged over all blocks; from 1 on they are worn out. `None`
-    /// without a limit.
+    /// Erases of a block as a share of its limit, averaged over all blocks; a block at 1 or above is worn out.
+    /// `None` without a limit.
     pub used: Option<f64>,
 }
 
 impl Lives {
-    /// Makes the lives of blocks without a limit, none of them spare.
+    /// Makes the lives of a device whose blocks have no limit and none of whose blocks is spare.
     pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: u32::MAX,
@@ -66,7 +66,7 @@ impl Lives {
         }
     }
 
-    /// Makes the lives with the limits that the settings give; no block is spare or retired yet.
+    /// Makes the lives with the limits that follow from the settings; no block is spare or retired yet.
     fn new(settings: &Settings, blocks: u32) -> Lives {
         let limit = if let Endurance::Cycles(cycles) = settings.flash.endurance { cycles } else { u32::MAX };
         let by_errors = settings.flash.endurance == Endurance::Ecc;
@@ -97,8 +97,8 @@ fn lasts(settings: &Settings) -> Option<Vec<u32>> {
 }
 
 impl BlockPool {
-    /// Removes the spare blocks from a full pool, and the blocks that are past their limit at time 0, which
-    /// spare blocks replace.
+    /// Removes the spare blocks from a full pool, and also the blocks that are past their limit at time 0; spare
+    /// blocks replace the latter.
     ///
     /// # Panics
     /// If the settings were not checked.
@@ -128,9 +128,9 @@ impl BlockPool {
         }
     }
 
-    /// Withholds blocks of a pool that, after a power cut, holds every erased block. The limit alone tells
-    /// which of them are retired, as before the cut; erased blocks differ in nothing but wear, so the least
-    /// worn become the spare ones.
+    /// Removes the spare and retired blocks from the pool that was found after a power cut, which holds every
+    /// erased block. The limit alone tells which of these are retired, as before the cut; erased blocks differ
+    /// in nothing but wear, so the least worn ones become the spare blocks.
     pub(crate) fn withhold_found(&mut self, settings: &Settings) {
         let per_lun = settings.ftl.spare_blocks;
         if settings.flash.endurance == Endurance::Unlimited && per_lun == 0 {
@@ -172,7 +172,7 @@ impl BlockPool {
         Ok(())
     }
 
-    /// Retires every block past its limit, for a saved state.
+    /// Retires every block past its limit when a saved state is loaded.
     pub(super) fn retire_worn(&mut self) -> Result<(), Damage> {
         for lun in 0..self.lives().spares.len() as u32 {
             let worn: Vec<u32> = self.of_lun(lun).filter(|&block| self.is_past_limit(block)).collect();
@@ -228,7 +228,7 @@ impl BlockPool {
         !lives.spares.is_empty() && lives.retired.get(block)
     }
 
-    /// Whether a block is a spare one.
+    /// Whether a block is a spare block.
     pub(crate) fn is_spare(&self, block: u32) -> bool {
         let spares = self.lives().spares.get((block / self.blocks_per_lun()) as usize);
         spares.is_some_and(|spares| spares.contains(&block))

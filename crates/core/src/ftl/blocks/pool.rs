@@ -28,20 +28,21 @@ pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
 #[derive(Clone, Debug)]
 pub struct BlockPool {
     pub(super) blocks: Vec<PoolBlock>,
-    /// By LUN and class of speed.
+    /// Lists of erased blocks, by LUN and speed class.
     pub(super) lists: Vec<List>,
     /// For each LUN, the classes whose list has a block, as a bit set.
     pub(super) classes: Vec<u64>,
     /// Number of erased blocks of each LUN.
     pub(super) free: Vec<u32>,
     blocks_per_lun: u32,
-    /// Number of speed classes by which blocks are kept. More than 1 only in a run, so never in a saved state.
+    /// Number of speed classes into which blocks are sorted; more than 1 only during a run, so never in a saved
+    /// state.
     pub(super) speeds: u32,
-    /// If blocks are sorted by speed but taken in order: the order in which they returned.
+    /// If blocks are sorted by speed but taken in order: the order in which they returned to the pool.
     pub(super) order: Option<Order>,
     /// Erase count of each LUN's least worn movable block, when it was last checked.
     floors: Vec<u32>,
-    /// Under wear levelling, by how much the erase counts of a LUN may differ.
+    /// Under wear levelling, by how much the erase counts of a LUN's blocks may differ.
     threshold: Option<u32>,
     uneven: Option<u32>,
     /// Spare and retired blocks.
@@ -49,8 +50,8 @@ pub struct BlockPool {
 }
 
 impl BlockPool {
-    /// Makes a pool of all blocks, erased, with `flash.pe_cycles` erasures each. With a `threshold` it
-    /// watches for LUNs whose erase counts differ by more.
+    /// Makes a pool of all blocks, each of them erased and with an erase count of `flash.pe_cycles`. If there is
+    /// a `threshold`, the pool watches for LUNs whose blocks differ by more than this in their erase counts.
     pub(crate) fn new(settings: &Settings, threshold: Option<u32>) -> BlockPool {
         let flash = &settings.flash;
         let (luns, blocks_per_lun) = (flash.luns(), flash.blocks_per_lun() as u32);
@@ -90,7 +91,7 @@ impl BlockPool {
         &self.lives
     }
 
-    /// Returns the spare and retired blocks, to be changed.
+    /// Returns the spare and retired blocks, so that they can be changed.
     pub(super) fn lives_mut(&mut self) -> &mut Lives {
         &mut self.lives
     }
@@ -124,7 +125,8 @@ impl BlockPool {
         }
     }
 
-    /// Takes the block of a LUN and class that was erased first; there must be one.
+    /// Takes the block that was erased first among a LUN's erased blocks of one class, of which there must be
+    /// one.
     #[inline]
     pub(crate) fn take_class(&mut self, lun: u32, class: u32) -> u32 {
         let list = self.list(lun, class);
@@ -144,7 +146,8 @@ impl BlockPool {
         (lun * self.speeds + class) as usize
     }
 
-    /// Returns the class of a block's speed, 0 the fastest, if blocks are sorted by speed; else 0.
+    /// Returns the speed class of a block, of which 0 is the fastest, if blocks are sorted by speed; otherwise
+    /// 0.
     #[inline]
     pub(crate) fn class(&self, block: u32, cells: &Cells) -> u32 {
         cells.speeds().filter(|_| self.speeds > 1).map_or(0, |speeds| speeds.class(block))
@@ -162,7 +165,7 @@ impl BlockPool {
         }
     }
 
-    /// Returns by how much the erase counts of a LUN may differ under wear levelling.
+    /// Returns by how much the erase counts of a LUN's blocks may differ under wear levelling.
     pub(crate) fn threshold(&self) -> Option<u32> {
         self.threshold
     }
@@ -217,12 +220,12 @@ impl BlockPool {
         self.blocks[into as usize].next = next;
     }
 
-    /// Gives back an erased block, where blocks are not kept by speed.
+    /// Gives back an erased block to a pool whose blocks are not sorted by speed.
     pub(crate) fn push(&mut self, block: u32) {
         self.push_class(block, 0);
     }
 
-    /// Gives back an erased block, which is of this speed class.
+    /// Gives back an erased block of this speed class.
     pub(crate) fn push_class(&mut self, block: u32, class: u32) {
         let lun = block / self.blocks_per_lun;
         let list = self.list(lun, class);
@@ -244,7 +247,7 @@ impl BlockPool {
     }
 }
 
-/// The most erasures that a saved block may have, so that a run can erase it further.
+/// The highest erase count that a block of a saved state may have, so that a run can still erase the block.
 const MOST_ERASES: u32 = u32::MAX / 2;
 
 /// Which blocks of a saved state are claimed: each belongs to one part only.

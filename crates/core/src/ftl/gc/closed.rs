@@ -1,4 +1,4 @@
-//! The closed blocks of each LUN as an array, so that draws take constant time.
+//! The closed blocks of each LUN as an array, so that drawing a block takes constant time.
 
 use super::{Need, Space};
 use crate::util::below;
@@ -48,7 +48,7 @@ impl Closed {
         &self.blocks[first..first + self.len[lun as usize] as usize]
     }
 
-    /// Draws a closed block, each with equal probability.
+    /// Draws one of a LUN's closed blocks, each with equal probability.
     #[inline]
     fn draw(&mut self, lun: u32) -> u32 {
         let len = self.len[lun as usize];
@@ -57,8 +57,9 @@ impl Closed {
         self.blocks[(lun * self.space.blocks_per_lun + at) as usize]
     }
 
-    /// Returns the block that gains most among `count` draws with replacement, the first of equals. After as many
-    /// gainless collections in a row as there are closed blocks, it chooses among all of them instead.
+    /// Draws `count` closed blocks with replacement and returns the one whose collection gains most; of equals, the
+    /// one drawn first. After as many gainless collections in a row as there are closed blocks, it chooses among all
+    /// closed blocks instead.
     pub(crate) fn fewest_of(&mut self, count: u32, need: Need, valid: &dyn Fn(u32) -> u32) -> u32 {
         if need.gainless >= self.len[need.lun as usize] {
             let all = self.of(need.lun).iter().copied();

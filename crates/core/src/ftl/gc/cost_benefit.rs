@@ -8,10 +8,10 @@
 //! copies), so that the choice does not depend on how fast requests arrive. A block without valid slots is
 //! taken before all others; one whose collection gains no page is never taken.
 //!
-//! The search is exact. Among blocks of one size it looks at one for each number of valid slots: the oldest, which has
-//! the greatest value and, since every modification moves a block to the end of another list, is at the head of its
-//! list. Of blocks that gain equally much, smaller ones have fewer slots to copy: a list is searched up to its first
-//! block of the smallest size, behind which there is none better.
+//! The search is exact. Among blocks of one size it looks at one for each number of valid slots: the oldest, which
+//! has the greatest value and, since every modification moves a block to the end of another list, is at the head of
+//! its list. Of blocks that gain the same, smaller ones have fewer slots to copy: a list is searched up to its first
+//! block of the smallest size, behind which no block is better.
 
 use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};

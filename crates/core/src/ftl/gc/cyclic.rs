@@ -1,4 +1,4 @@
-//! Cyclic: the closed blocks of a LUN by their numbers, round and round, whatever they hold.
+//! Cyclic: the closed blocks of a LUN in the order of their numbers, round and round, whatever they hold.
 //!
 //! Source: none; it is one of two interpretations that fit the numbers in Kim and Lee, ICSOFT 2020, section
 //! 4.3, which does not say how user blocks are chosen (docs/msftl.md).
@@ -18,7 +18,7 @@ pub type Keys = ();
 pub(super) struct Cyclic {
     space: Space,
     closed: Bits,
-    /// The closed block of each LUN that is due, or [`NONE`] if none is closed.
+    /// For each LUN, the closed block that is due, or [`NONE`] if no block is closed.
     due: Vec<u32>,
 }
 

@@ -1,9 +1,9 @@
-//! d-choices: the block that gains most (of blocks of one size, that with the fewest valid slots) among
-//! `ftl.gc_choices` blocks drawn at random, with replacement; of equals, the one drawn first.
+//! d-choices: draws `ftl.gc_choices` blocks at random, with replacement, and takes the one whose collection
+//! gains most (among blocks of one size, the one with the fewest valid slots); of equals, the one drawn first.
 //!
 //! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
 //! state drives", SIGMETRICS 2013. As there, a block whose pages are all valid is collected if it is drawn
-//! ([`super`] says why this comes to an end).
+//! ([`super`] explains why this does not go on forever).
 
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};
@@ -24,10 +24,10 @@ section! {
     }
 }
 
-/// d-choices: it draws as often as its key says.
+/// d-choices: draws as many blocks as its key says.
 pub(super) type DChoices = Drawn<true>;
 
-/// A policy that draws blocks at random: several for each collection, or one.
+/// A policy that draws blocks at random: for each collection, either several blocks or one.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn<const SEVERAL: bool> {
     draws: u32,

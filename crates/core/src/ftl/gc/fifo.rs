@@ -1,8 +1,8 @@
 //! FIFO: the block that was closed first, whatever it holds.
 //!
-//! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are moved too. Its
-//! closed form assumes exactly that (Xiang and Kurkoski 2012; Desnoyers, SYSTOR 2012); skipping full blocks
-//! would make it a different policy.
+//! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are moved too. The
+//! closed form of its write amplification assumes exactly that (Xiang and Kurkoski 2012; Desnoyers, SYSTOR
+//! 2012); skipping full blocks would make it a different policy.
 
 use super::lists::{Links, each, links};
 use super::{Need, Own, Space, Victims};

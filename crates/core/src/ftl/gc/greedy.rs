@@ -1,5 +1,6 @@
-//! Greedy: the block that gains most, which among blocks of one size is that with the fewest valid slots; of equals,
-//! the one that came to that number first. It takes constant time: blocks are kept in lists by what they gain.
+//! Greedy: the block whose collection gains most (among blocks of one size, the one with the fewest valid slots); of
+//! equals, the one that came to gain that much first. The choice takes constant time: blocks are kept in lists
+//! according to what they gain.
 
 use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};

@@ -1,4 +1,4 @@
-//! Lists of blocks: in order of age, and by what collecting them gains.
+//! Lists of blocks, in the order of their age or according to what collecting them gains.
 
 use super::Space;
 use crate::util::{Chain, NONE, Neighbours};
@@ -20,8 +20,8 @@ pub(super) fn each(links: &[Neighbours], list: Chain, visit: &mut dyn FnMut(u32)
     }
 }
 
-/// Blocks by LUN and loss ([`Space::loss`]), in the order in which they came to that loss. If all blocks are of one
-/// size, they are by number of valid slots.
+/// Lists of blocks by LUN and loss ([`Space::loss`]), each in the order in which its blocks came to that loss. If
+/// all blocks have the same size, blocks of equal loss have the same number of valid slots.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     lists: Vec<Chain>,
@@ -61,7 +61,7 @@ impl Buckets {
         self.lists[at].unlink(block, &mut self.links);
     }
 
-    /// Moves a block that has lost a valid slot and has `valid` of them left.
+    /// Moves a block that has just lost a valid slot, and has `valid` of them left, to the list of its new loss.
     #[inline]
     pub(crate) fn lower(&mut self, lun: u32, block: u32, valid: u32) {
         self.unlink(lun, block, valid + 1);

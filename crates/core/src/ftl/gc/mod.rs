@@ -5,22 +5,22 @@
 //! [`Victims`], and one line in the registry below. A saved device state holds the closed blocks in the order
 //! of [`Victims::each`], and they are closed in that order when it is loaded.
 //!
-//! **No policy deadlocks.** A victim whose valid slots fill as many pages as it has gains nothing when it is
-//! collected; call any other *gainful*. When a LUN is collected, at least one of its `C` closed blocks is
-//! gainful (see [`crate::ftl::log`]), and collecting one block changes no other closed block, so a gainful
-//! block stays gainful until it is the victim. Every policy takes a gainful one within `C + 1` collections, or
-//! within as many as the log has blocks:
+//! **No policy deadlocks.** A victim whose valid slots fill as many pages as the block has gains nothing when it
+//! is collected; any other block is called *gainful*. When a LUN is collected, at least one of its `C` closed
+//! blocks is gainful (see [`crate::ftl::log`]), and collecting one block changes no other closed block, so a
+//! gainful block stays gainful until it is the victim. Every policy takes a gainful block within `C + 1`
+//! collections, or within as many collections as the log has blocks:
 //!
 //! - `greedy` takes a block that gains most ([`Space::loss`]), which is gainful if any is; `cost-benefit` considers
 //!   only gainful blocks.
-//! - `fifo` takes the oldest block, gainful or not: that is the policy the closed form of FIFO
-//!   cleaning describes. A gainless victim's data goes into the youngest block, so each
-//!   collection brings the first gainful block one place nearer to the head.
-//! - `cyclic` goes round the blocks by number. A round visits at most the blocks that were closed, open or
-//!   erased when it began, and so comes to the first gainful one.
-//! - `windowed-greedy` takes the block that gains most among the `W` oldest. While none of them is gainful,
-//!   each collection removes one of them and the next oldest block enters, so a gainful block enters within
-//!   `C - W` collections and is taken at once.
+//! - `fifo` takes the oldest block, gainful or not: this is the policy that the closed form of FIFO cleaning
+//!   describes. A gainless victim's data goes into the youngest block, so each collection brings the first
+//!   gainful block one place nearer to the head.
+//! - `cyclic` goes round the blocks in the order of their numbers. A round visits at most the blocks that were
+//!   closed, open or erased when it began, and so comes to the first gainful block.
+//! - `windowed-greedy` takes the block that gains most among the `W` oldest. While none of them is gainful, each
+//!   collection removes one of them and the next oldest block enters the window, so a gainful block enters
+//!   within `C - W` collections and is taken at once.
 //! - `random` and `d-choices` collect what they draw, gainful or not, again as their closed forms assume (with
 //!   64 pages per block and 7 % of spare space, 18 % of the blocks drawn at random are full). Draws may miss
 //!   the gainful blocks for ever, so after `C` gainless collections in succession the victim is a block that
@@ -39,16 +39,16 @@ use crate::util::Stat;
 
 pub use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The blocks a policy chooses from.
+/// The blocks from which a policy chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
     /// Number of LUNs; each victim is chosen among the blocks of one LUN.
     pub luns: u32,
-    /// Blocks of each LUN; blocks are numbered LUN by LUN.
+    /// Number of blocks of each LUN; blocks are numbered LUN by LUN.
     pub blocks_per_lun: u32,
-    /// Slots of the largest blocks; slots are numbered as if every block had this many.
+    /// Number of slots in the largest blocks; slots are numbered as if every block had this many.
     pub slots_per_block: u32,
-    /// Slots of a NAND page.
+    /// Number of slots in a NAND page.
     pub slots_per_page: u32,
 }
 
@@ -58,8 +58,8 @@ impl Space {
         self.luns * self.blocks_per_lun
     }
 
-    /// Returns the number of slots of a block. So far all blocks have the same size. Should some differ, as in SLC
-    /// mode, only this function and [`Space::smallest`] need to know.
+    /// Returns the number of slots of a block. So far all blocks have the same size. Should some blocks differ, as
+    /// in SLC mode, only this function and [`Space::smallest`] need to know.
     #[inline]
     pub fn slots(&self, _block: u32) -> u32 {
         self.slots_per_block
@@ -93,14 +93,14 @@ impl Space {
     }
 }
 
-/// The circumstances of a choice.
+/// The circumstances in which a victim is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// LUN to be collected.
     pub lun: u32,
-    /// Writes to the log so far, not counting copies.
+    /// Number of writes to the log so far, not counting copies.
     pub now: u64,
-    /// Collections in succession that gained nothing.
+    /// Number of collections in succession that have gained nothing.
     pub gainless: u32,
 }
 
@@ -119,32 +119,32 @@ registry! {
 }
 
 dispatch! {
-    /// A policy. It holds the closed blocks of one log; `valid` gives the number of a block's valid slots.
+    /// A policy. It holds the closed blocks of one log; `valid` returns the number of a block's valid slots.
     pub trait Victims: [Debug + Send + Sync];
     for Policy or AnyVictims (Clone by copy), which "ftl.gc", "ftl.translation_gc" may name;
 
-    /// Makes the policy of these keys; `rng` is its own random stream.
+    /// Makes the policy with these keys; `rng` is its own random stream.
     fn new(keys: &Own, space: Space, rng: Xoshiro256PlusPlus);
     /// Called when a block has become full, at `now`; `valid` of its slots are valid.
     #[inline]
     fn close(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64);
-    /// Called when a closed block has lost a valid slot, at `now`; `valid` are left.
+    /// Called when a closed block has lost a valid slot, at `now`; `valid` of its slots are still valid.
     #[inline]
     fn invalidate(self: &mut Self, lun: u32, block: u32, valid: u32, now: u64) = {};
     /// Returns the block to collect, which stays with the policy until it is removed. At least one closed block
-    /// of the LUN is gainful. `erases` gives a block's erase count.
+    /// of the LUN is gainful. `erases` returns a block's erase count.
     #[inline]
     fn choose(self: &mut Self, need: Need, valid: &dyn Fn(u32) -> u32, erases: &dyn Fn(u32) -> u32) -> u32;
     /// Called when a closed block leaves the policy.
     #[inline]
     fn remove(self: &mut Self, lun: u32, block: u32, valid: &dyn Fn(u32) -> u32);
-    /// Visits every held block of a LUN, with the number of valid slots under which it is filed, if the policy
-    /// files blocks by that. If the blocks are closed again in this order, they are chosen in the same order as
-    /// now.
+    /// Visits every block of a LUN that the policy holds, with the number of valid slots under which the block
+    /// is filed, if the policy files blocks by this number. If the blocks are closed again in this order, they
+    /// are chosen in the same order as now.
     fn each(self: &Self, lun: u32, visit: &mut dyn FnMut(u32, Option<u32>));
-    /// Returns when a held block was last modified; 0 if that does not matter to the policy.
+    /// Returns when a block that the policy holds was last modified; 0 if that does not matter to the policy.
     fn modified(self: &Self, block: u32) -> u64 = { 0 };
-    /// Returns the random stream of a policy that draws.
+    /// Returns the policy's random stream, if it draws random numbers.
     fn random(self: &mut Self) -> Option<&mut Xoshiro256PlusPlus> = { None };
     /// Returns the policy's own figures; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };

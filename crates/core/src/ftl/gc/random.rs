@@ -1,8 +1,8 @@
 //! Random: any closed block, each with equal probability.
 //!
-//! Under uniform random writes its write amplification is `1 / (1 - rho)` (the closed form of d-choices with
-//! `d = 1`). For that, blocks without an invalid slot must be collected too when they are drawn, as they are
-//! here ([`super`] says why this comes to an end).
+//! Under uniform random writes its write amplification is `1 / (1 - rho)` (the closed form of d-choices with `d
+//! = 1`). This requires that blocks without an invalid slot are collected too when they are drawn, as they are
+//! here ([`super`] explains why this does not go on forever).
 
 use super::d_choices::Drawn;
 

@@ -1,9 +1,11 @@
-//! Windowed greedy: the block that gains most (of blocks of one size, that with the fewest valid slots) among the
-//! `ftl.gc_window` oldest blocks of the LUN; of equals, the one that came to that number (or entered the window) first.
+//! Windowed greedy: the block whose collection gains most (of blocks of one size, the one with the fewest valid
+//! slots) among the `ftl.gc_window` oldest blocks of the LUN; of equals, the one that came to gain that much, or
+//! entered the window, first.
 //!
 //! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
-//! Drives", SYSTOR 2009. A window of one block is FIFO, a window of all is greedy. It takes constant time: the
-//! window is kept in lists by what blocks gain, and younger blocks wait in a queue.
+//! Drives", SYSTOR 2009. A window of one block is FIFO; a window of all blocks is greedy. The choice takes
+//! constant time: the blocks of the window are kept in lists according to what they gain, and younger blocks
+//! wait in a queue.
 
 use super::lists::{Buckets, each};
 use super::{Need, Own, Space, Victims};

@@ -1,4 +1,5 @@
-//! Check mode of a hybrid FTL: what the medium does not know, and the FTL's part in power cuts.
+//! Check mode of a hybrid FTL: checks of what the medium does not know, and the FTL's part in simulated power
+//! cuts.
 //!
 //! The model's contract is: "L2P and P2L a bijection, valid + invalid + free = all". Pages of a data block may
 //! be skipped where there is no data.
@@ -42,7 +43,7 @@ impl Store {
         self.slots.record(tape, lpns, media);
     }
 
-    /// Returns the sequence number of the version on the media to which an LPN resolves.
+    /// Returns the sequence number of the version to which an LPN resolves on the media.
     pub(crate) fn version_on(&self, lpn: u32, media: &Media) -> Result<Option<u64>, String> {
         match self.page(lpn) {
             NONE => Ok(None),
@@ -54,8 +55,8 @@ impl Store {
     }
 
     /// Writes what was programmed to the media; returns the largest sequence number. Pages that are not valid are
-    /// written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery goes by the
-    /// order of programs.
+    /// written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery relies on
+    /// the order of programs.
     ///
     /// # Panics
     /// If not in check mode.
@@ -98,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Checks that a page is where block-level mapping and the log blocks would find it.
+    /// Checks that a logical page lies where a search through block-level mapping and log blocks would find it.
     pub(super) fn verify_place(&self, lpn: u32, page: u32) -> Result<(), String> {
         let (logical, block) = (self.logical_of(lpn), self.block_of(page));
         let at = self.block(block);

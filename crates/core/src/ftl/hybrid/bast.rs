@@ -1,4 +1,4 @@
-//! BAST: one log block for one data block.
+//! BAST: each log block belongs to one data block.
 //!
 //! Source: J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer for
 //! CompactFlash systems", IEEE Transactions on Consumer Electronics, 2002, as Shim et al., TC 2014, section
@@ -7,13 +7,13 @@
 //! A page is appended to its logical block's log block. A log block whose last page is programmed is merged at
 //! once: by a switch merge if page i holds offset i for all i, else by a full merge. When a log block is needed
 //! and the LUN has as many as it may have, the least recently written one is merged: if it is in order from
-//! offset 0 so far, by a partial merge, else by a full one. Interpretation: recency counts writes, not reads; a
-//! log block in which nothing is valid (all trimmed) is erased, which is not a merge.
+//! offset 0 so far, by a partial merge, else by a full merge. Interpretation: recency counts writes, not reads;
+//! a log block in which nothing is valid (all trimmed) is erased, which is not a merge.
 //!
-//! **COOP_Query** (Algorithm 3): the paper is silent on two cases. If the issue has exactly as many pages as
-//! the log block has left, but does not continue it in order, the query names the block itself, since filling
-//! the log starts a full merge; if no log block is allocated but the LUN may take another, it names nothing. A
-//! victim without valid pages needs no merge, so nothing is named for it.
+//! **COOP_Query** (Algorithm 3): the paper is silent on two cases. If the issue has exactly as many pages as the
+//! log block has left, but does not continue the log block in order, the query names the logical block itself,
+//! since filling the log block starts a full merge; if the logical block has no log block but the LUN may take
+//! another, the query names nothing. A victim without valid pages needs no merge, so nothing is named for it.
 
 use super::frame::{Hybrid, complete};
 use super::layout::Shape;
@@ -27,7 +27,7 @@ use crate::util::{List, Lru, NONE};
 pub const NAME: &str = "bast";
 /// One line for `ftlab components`.
 pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
-/// Its keys in addition to those of all hybrid FTLs.
+/// Keys that bast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
 /// BAST.
@@ -50,7 +50,7 @@ impl Pairs {
         }
     }
 
-    /// Gives a logical block a log block; returns its id.
+    /// Gives a logical block a log block; returns the id of the log block.
     fn allocate(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
         let lun = store.lun(logical);
         let (list, limit) = self.luns[lun as usize];
@@ -201,7 +201,7 @@ impl Logs for Pairs {
                 let (logical, log) = (self.logs.key(id), *self.logs.value(id));
                 let at = store.block(log);
                 let sound = at.role == Role::Log && at.owner == logical && store.lun(logical) == lun;
-                // Full log blocks are merged at once, except for those that a power cut left.
+                // Full log blocks are merged at once, except for those that a power cut left unmerged.
                 let full = at.next == store.shape.pages_per_block;
                 if !sound || (full && !store.shape.power_safe) || at.next == 0 {
                     return Err(format!(

@@ -1,27 +1,27 @@
-//! FAST: log blocks shared by all data blocks, and one for sequential writes.
+//! FAST: log blocks shared by all data blocks, and one log block for sequential writes.
 //!
 //! Source: S.-W. Lee, D.-J. Park, T.-S. Chung, D.-H. Lee, S. Park, H.-J. Song, "A log buffer-based flash
 //! translation layer using fully-associative sector translation", ACM TECS, 2007, as Shim et al., TC 2014,
 //! section 2.2.2, describe it; COOP_Query is their Algorithm 4.
 //!
 //! A write request is sequential, and goes to the SW log block, if it begins at offset 0 of a logical block or
-//! continues from the last page of the SW log block. A write at offset 0 first reclaims an SW log block in use,
-//! by a partial merge; an SW log block that has become full is merged at once, by a switch merge. All other
-//! requests go to the RW log blocks, one after another. When a page needs a new RW log block and the LUN has as
-//! many as it may have, the one that was filled first (least recently written) is reclaimed: every logical
-//! block with a valid page in it is merged, fully, and the log block is erased.
+//! continues from the last page of the SW log block. A write at offset 0 first reclaims the SW log block, if one
+//! is in use, by a partial merge; an SW log block that has become full is merged at once, by a switch merge. All
+//! other requests go to the RW log blocks, one after another. When a page needs a new RW log block and the LUN
+//! has as many as it may have, the one that was filled first (least recently written) is reclaimed: every
+//! logical block with a valid page in it gets a full merge, and the log block is erased.
 //!
 //! Interpretation: each LUN has an SW log block, which counts towards its share of `ftl.log_blocks`. A partial
 //! merge takes the newest version of each page it copies, from wherever it is; pages of the SW log block that
-//! have since been written to an RW log block stay stale in the data block that it becomes. If one of a
-//! victim's logical blocks owns the SW log block, it is merged with that, partially; or, if pages of the SW log
-//! block have been superseded, fully, and the SW log block is erased. A log block in which nothing is valid is
-//! erased, which is not a merge.
+//! have since been written to an RW log block stay stale in the data block that it becomes. If one of a victim's
+//! logical blocks owns the SW log block, the two are merged, by a partial merge; but if pages of the SW log
+//! block have been superseded, the logical block gets a full merge, and the SW log block is erased. A log block
+//! in which nothing is valid is erased, which is not a merge.
 //!
-//! **COOP_Query** (Algorithm 4): it names the logical blocks of as many victims as the pages beyond the free
-//! ones need, but of at least one. **Under cooperation** (`Mark::coop`) the size of the host's block issues
-//! tells what is sequential, so everything that is not part of a cooperative switch merge goes to RW log
-//! blocks.
+//! **COOP_Query** (Algorithm 4): the query names the logical blocks of as many victims as are needed for the
+//! pages that exceed the free ones, but of at least one victim. **Under cooperation** (`Mark::coop`) the size of
+//! the host's block issues tells what is sequential, so everything that is not part of a cooperative switch
+//! merge goes to RW log blocks.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub const NAME: &str = "fast";
 /// One line for `ftlab components`.
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
-/// Its keys in addition to those of all hybrid FTLs.
+/// Keys that fast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
 /// FAST.
@@ -95,7 +95,7 @@ impl Shared {
         }
     }
 
-    /// Reclaims the RW log block of a LUN that was filled first.
+    /// Reclaims the RW log block that was filled first on a LUN.
     fn reclaim(&mut self, lun: u32, store: &mut Store, work: &mut Work) {
         let victim = self.0[lun as usize].random.pop_front().expect("all log blocks are in use");
         while let Some(logical) = store.first_associated(victim) {
@@ -255,7 +255,7 @@ impl Logs for Shared {
             let mut count = lun.random.len();
             if lun.sequential != NONE {
                 let at = store.block(lun.sequential);
-                // A power cut may have left an SW log block out of order, which waits for its merge.
+                // A power cut may have left an SW log block out of order; it then waits for its merge.
                 let sound = (at.in_order && at.next < full) || (!at.in_order && store.shape.power_safe);
                 if at.role != Role::Log || at.owner == NONE || !sound {
                     return Err(format!("block {} is not an SW log block: {at:?}", lun.sequential));

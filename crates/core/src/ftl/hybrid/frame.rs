@@ -1,24 +1,25 @@
-//! Hybrid FTLs: data blocks are mapped as blocks, log blocks page by page, and merges turn log into data
+//! Hybrid FTLs: data blocks are mapped as whole blocks, log blocks page by page, and merges turn log into data
 //! blocks.
 //!
 //! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based Mobile
-//! Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. Which log blocks there
-//! are and when they are merged is up to [`super::bast`] and [`super::fast`]; this file has the rest: blocks
-//! ([`super::store`]), how the flash is divided ([`super::layout`]), and the cooperative switch merge.
+//! Systems", IEEE Transactions on Computers, 2014, sections 2.2 and 5, Algorithm 1. Which log blocks there are
+//! and when they are merged is up to [`super::bast`] and [`super::fast`]; the rest is common to both: the blocks
+//! ([`super::store`]), the division of the flash ([`super::layout`]) and, in this file, the cooperative switch
+//! merge.
 //!
 //! **A write goes to a log block**, even the first write of a page; a logical page has its fixed offset in
 //! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write request of
 //! its own.
 //!
 //! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log;
-//! writes of FBN go there at their offset, and pages they skip are copied on the way; COOP_Complete(FBN) copies
-//! the rest and makes it the data block. The old data block is erased, and so are log blocks that no longer
-//! hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes the
+//! writes of FBN go there at their offsets, and pages that they skip are copied on the way; COOP_Complete(FBN)
+//! copies the rest and makes it the data block. The old data block is erased, and so are log blocks that no
+//! longer hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes the
 //! present one; a write to an offset already passed ends the issue early (completes it) and goes the ordinary
-//! way, as do those after it; a merge of FBN that an ordinary write needs meanwhile also ends the issue, and
-//! then serves as its completion. A COOP_Complete of any block but the present one does nothing. Offsets
-//! without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block returns
-//! to the pool.
+//! way, as do those after it; if an ordinary write needs a merge of FBN meanwhile, this also ends the issue,
+//! whose completion then serves as that merge. A COOP_Complete of any block but the present one does nothing.
+//! Offsets without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block
+//! returns to the pool.
 //!
 //! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been
 //! erased. Without a spare block the device turns read-only once the present page, with the merges it needs,
@@ -136,8 +137,8 @@ impl<L: Logs> Hybrid<L> {
     }
 }
 
-/// Writes a page into CSM_Log, after copying the pages before it; returns false if CSM_Log is already past its
-/// offset.
+/// Writes a page into CSM_Log, after copying the pages before it; returns false if CSM_Log is already past the
+/// page's offset.
 fn write_cooperative(store: &mut Store, lpn: u32, cause: Cause, work: &mut Work) -> bool {
     let (block, offset) = (store.cooperative, store.offset(lpn));
     if offset < store.block(block).next {

@@ -1,4 +1,4 @@
-//! What a hybrid FTL reports: where data is, what it has counted. Its whole map is in RAM.
+//! What a hybrid FTL reports: where data is, and what the FTL has counted. Its whole map is in RAM.
 
 use super::frame::Hybrid;
 use super::logs::Logs;

@@ -1,4 +1,4 @@
-//! How a hybrid FTL divides the flash: data blocks, log blocks, erased blocks for merges.
+//! How a hybrid FTL divides the flash into data blocks, log blocks, and erased blocks for merges.
 //!
 //! Logical block `b` is on LUN `b mod LUNs`, and so are its log pages, so that merges stay within a LUN and
 //! sequential data is spread over the LUNs block by block. `ftl.log_blocks` is a share of all erase blocks,
@@ -9,23 +9,23 @@
 use crate::config::Contradiction;
 use crate::ftl::settings::Settings;
 
-/// Erased blocks for merges on each LUN.
+/// Number of erased blocks that each LUN keeps for merges.
 const ERASED: u64 = 2;
 
 /// Sizes of a hybrid FTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// LUNs.
+    /// Number of LUNs.
     pub luns: u32,
-    /// Erase blocks of each LUN.
+    /// Number of erase blocks of each LUN.
     pub blocks_per_lun: u32,
-    /// Pages of a block.
+    /// Number of pages of a block.
     pub pages_per_block: u32,
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page_bytes: u32,
-    /// Logical pages of the user.
+    /// Number of the user's logical pages.
     pub lpns: u32,
-    /// Log blocks in all.
+    /// Number of log blocks on all LUNs together.
     pub log_blocks: u32,
     /// Largest block issue, in pages, that goes to log blocks under cooperation (CSM_TH of FAST).
     pub csm_threshold: u32,

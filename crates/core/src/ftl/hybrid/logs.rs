@@ -1,4 +1,4 @@
-//! Log blocks: where hybrid FTLs differ.
+//! Log blocks, which is where hybrid FTLs differ.
 
 use super::layout::Shape;
 use super::store::Store;
@@ -30,9 +30,10 @@ pub trait Logs: Sized + Clone {
     /// Writes a page of a part to a log block, as [`Logs::sequential`] has decided for the part, with the
     /// merges that are needed before and after it.
     fn write(&mut self, lpn: u32, sequential: bool, cause: Cause, store: &mut Store, work: &mut Work);
-    /// Makes room for a page of a logical block's trims, in the log block that takes its writes.
+    /// Makes room for a page of a logical block's trims, in the log block that takes this logical block's
+    /// writes.
     fn make_room(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// Writes a page of a logical block's trims into the log block that takes its writes.
+    /// Writes a page of a logical block's trims into the log block that takes this logical block's writes.
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));
@@ -40,12 +41,12 @@ pub trait Logs: Sized + Clone {
     /// programs.
     ///
     /// # Errors
-    /// A message, if there are more than allowed.
+    /// A message, if there are more log blocks than allowed.
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
     /// Erases log blocks that hold nothing valid after a cooperative switch merge of a logical block.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which is empty, the logical blocks whose full or
-    /// partial merge would be caused by a block issue, in ascending order.
+    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which must be empty, the logical blocks, in ascending
+    /// order, whose full or partial merge a block issue would cause.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
     /// Returns the log blocks' own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
@@ -54,14 +55,14 @@ pub trait Logs: Sized + Clone {
     /// Check mode: verifies the log blocks in use.
     ///
     /// # Errors
-    /// A message about the first one that is wrong.
+    /// A message about the first log block that is wrong.
     fn verify(&self, store: &Store) -> Result<(), String>;
 }
 
 /// A log block that was found after a power cut.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundLog {
-    /// Block.
+    /// Number of the block.
     pub block: u32,
     /// Number of its first program.
     pub born: u64,

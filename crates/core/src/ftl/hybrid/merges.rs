@@ -23,7 +23,7 @@ pub enum MergeKind {
 /// Merges of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCount {
-    /// How many there were.
+    /// Number of merges.
     pub count: u64,
     /// Pages copied by them; for padded switch merges, the padding pages.
     pub pages_copied: u64,
@@ -53,7 +53,7 @@ impl MergeStats {
         since
     }
 
-    /// Returns the merges of one kind, to be changed.
+    /// Returns the counts of one kind of merges, so that they can be changed.
     pub(crate) fn of_mut(&mut self, kind: MergeKind) -> &mut MergeCount {
         &mut self.0[kind as usize]
     }
@@ -69,7 +69,7 @@ impl Store {
         if copies > 0 {
             self.adopt(block, work);
         } else {
-            // Only trims of the logical block were in a log block.
+            // The log block held nothing of the logical block but its trims.
             self.give_back(block);
             let old = std::mem::replace(&mut self.data[logical as usize], NONE);
             if old != NONE {

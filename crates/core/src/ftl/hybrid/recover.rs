@@ -1,10 +1,10 @@
 //! Rebuilds a hybrid FTL from what a power cut left on flash.
 //!
-//! Source: none of the papers describes it. Block-mapped FTLs keep in each spare area what they need to
+//! Source: none of the papers describes recovery. Block-mapped FTLs keep in each spare area what they need to
 //! rebuild their tables (Kim et al., TCE 2002, write the logical number there): here, for every page, the
-//! logical page, the sequence number of its write (copies keep it), the number of the program, and the use
+//! logical page, the sequence number of its write (copies keep it), the number of the program, and the purpose
 //! for which its block was taken ([`Kind`]): data block, log block of one logical block, shared log block,
-//! CSM_Log. What became of a block later is not recorded anywhere, since a switch merge programs nothing; it
+//! CSM_Log. What became of a block later is not recorded anywhere, since a switch merge programs nothing; but it
 //! follows from the other blocks.
 //!
 //! All blocks of a logical block are on one LUN, and a LUN runs its steps in the order in which the FTL decided
@@ -13,24 +13,25 @@
 //!
 //! 1. Of each logical page the version with the highest sequence number counts; of a copy and its original, the
 //!    one programmed last. A version that was trimmed later does not count ([`super::trims`]).
-//! 2. **A full merge that was cut** left a block taken as data block and an older block that still has pages
-//!    that count. The newer one holds nothing but copies of pages that still exist elsewhere (if not, the older
-//!    one is no longer a data block): it is erased, and the originals count again. If the merge was complete,
-//!    nothing in the old blocks counts.
-//! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. This
-//!    gives an erased block again without any copying.
-//! 4. A logical block's data block is the one that was taken as data block; if there is none, the oldest block
-//!    that was written in order (a switch or partial merge made it the data block, or could have: the pages it
-//!    lacks are in log blocks).
-//! 5. Every other block that was taken as log block is one. It is in order only if the data block has no valid
-//!    page at an offset that the log block has already passed (for example with a torn page); otherwise it gets
-//!    a full merge when its turn comes. A full log block whose merge had not begun is merged at its next write.
+//! 2. **A full merge that was cut** left a block that was taken as a data block and an older block that still
+//!    has pages that count. The newer block holds nothing but copies of pages that still exist elsewhere (if
+//!    not, the older block is no longer a data block): the newer block is erased, and the originals count again.
+//!    If the merge was complete, nothing in the old blocks counts.
+//! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
+//!    there is an erased block again without any copying.
+//! 4. A logical block's data block is the block that was taken as its data block; if there is none, it is the
+//!    oldest block that was written in order (a switch or partial merge made it the data block, or could have:
+//!    the pages it lacks are in log blocks).
+//! 5. Every other block that was taken as a log block is still a log block. It is in order only if the data
+//!    block has no valid page at an offset that the log block has already passed (for example with a torn page);
+//!    otherwise it gets a full merge when its turn comes. A full log block whose merge had not begun is merged
+//!    at its next write.
 //! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
-//!    announced it is gone. If one of its pages was torn and has an older version, a full merge takes its
-//!    place; the layout's second erased block is there for this.
+//!    announced it is gone. If one of its pages was torn and has an older version, a full merge takes its place;
+//!    the layout's second erased block is there for this.
 //!
-//! Each of these steps can itself be cut; the next recovery treats what it leaves like any other state. Pages
-//! without data are skipped when blocks are merged, so only a scan of all pages finds everything.
+//! Each of these steps can itself be cut; the next recovery treats what the cut leaves like any other state.
+//! Pages without data are skipped when blocks are merged, so only a scan of all pages finds everything.
 
 use super::frame::{Hybrid, complete};
 use super::logs::{FoundLog, Logs};
@@ -47,7 +48,7 @@ struct Scan<'a> {
     media: &'a Media,
     store: &'a Store,
     flaw: Flaw,
-    /// Logical block of each block, unless it is shared.
+    /// Logical block of each block, except for shared log blocks.
     logical: Vec<u32>,
     /// Blocks in which every page holds the logical page of its offset.
     ordered: Vec<bool>,
@@ -108,7 +109,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns that version of an owner which counts, if any does.
+    /// Returns the one version of an owner that counts, if any does.
     fn pick(&self, owner: u32) -> Option<Version> {
         if owner < self.store.shape.lpns {
             let counts = |version: &&Version| self.found.is_kept(version) && !self.is_void(version);
@@ -147,7 +148,7 @@ impl<'a> Scan<'a> {
         blocks.chunk_by(|one, other| of(one) == of(other)).map(|all| (of(&all[0]), all.to_vec())).collect()
     }
 
-    /// Erases the destinations of full merges that were cut, and blocks that hold nothing that counts.
+    /// Gives up the destinations of full merges that were cut, and all blocks in which nothing counts.
     fn settle(&mut self) {
         let mut undone = false;
         for (_, blocks) in self.by_logical() {
@@ -183,7 +184,7 @@ impl<'a> Scan<'a> {
         !self.is(block, Kind::Log) || self.ordered[block as usize]
     }
 
-    /// Whether everything that counts in a block is elsewhere too.
+    /// Whether everything that counts in a block also exists elsewhere.
     fn is_copied(&self, block: u32) -> bool {
         let inside = |version: &&Version| self.found.block_of(version) == block;
         self.best.iter().flatten().filter(inside).all(|version| {
@@ -253,7 +254,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into `work`
-/// and the changes of the media onto the tape, and so do those of later requests.
+/// and the changes of the media onto the tape, as will those of later requests.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

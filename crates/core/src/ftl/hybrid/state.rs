@@ -1,5 +1,5 @@
-//! A hybrid FTL's saved state: its blocks and the map. Whatever follows from these is computed again, as after
-//! a power cut.
+//! A hybrid FTL's saved state: its blocks and the map. Whatever follows from these is recomputed, as after a
+//! power cut.
 
 use std::io;
 
@@ -26,8 +26,8 @@ impl Store {
         self.slots.save(out)
     }
 
-    /// Restores the saved blocks and map, and makes the log blocks. In check mode every page's version counts
-    /// from 1 again.
+    /// Restores the saved blocks and map, and makes the log blocks. In check mode the versions of all pages are
+    /// counted from 1 again.
     pub(super) fn load<L: Logs>(
         settings: &Settings,
         check: bool,
@@ -69,7 +69,7 @@ impl Store {
         Ok((store, logs))
     }
 
-    /// Notes that a block is in use.
+    /// Notes that a block of the saved state is in use.
     fn take_up(&mut self, block: u32, at: Block, claims: &mut Claims) -> Result<(), Damage> {
         claims.claim(block)?;
         let owned = at.owner == NONE
@@ -81,7 +81,7 @@ impl Store {
         Ok(())
     }
 
-    /// Counts what follows from the map.
+    /// Determines what follows from the map, and checks where each page lies.
     fn count_map(&mut self) -> Result<(), String> {
         self.slots.count_map()?;
         for (lpn, page) in self.slots.mapped() {

@@ -1,8 +1,8 @@
 //! The blocks of a hybrid FTL and their contents: what BAST and FAST have in common.
 //!
-//! `slots` gives, for each logical page, the physical page with its newest version, whether that is at its
-//! offset in the data block or anywhere in a log block. A real device keeps such a map only for its log blocks,
-//! and finds the rest through the data blocks; check mode verifies that this would be enough.
+//! `slots` maps each logical page to the physical page with its newest version, whether this is at its offset in
+//! the data block or anywhere in a log block. A real device keeps such a map only for its log blocks, and finds
+//! the rest through the data blocks; check mode verifies that this would be enough.
 
 use super::layout::Shape;
 use crate::flash::media::Kind;
@@ -13,7 +13,7 @@ use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 use crate::util::{Divider, NONE};
 
-/// The use of a block.
+/// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Erased, in the pool.
@@ -22,33 +22,33 @@ pub enum Role {
     Data,
     /// Log block: of its owner, or of all logical blocks of its LUN.
     Log,
-    /// Takes a cooperative switch merge of its owner (CSM_Log).
+    /// Destination of a cooperative switch merge of its owner (CSM_Log).
     Cooperative,
 }
 
 /// An erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its use.
+    /// What it is used for.
     pub role: Role,
-    /// Logical block it belongs to, or [`NONE`].
+    /// Logical block to which it belongs, or [`NONE`].
     pub owner: u32,
     /// First page not programmed yet; skipped pages before it stay empty.
     pub next: u32,
     /// Number of pages that hold the newest version of a logical page.
     pub valid: u32,
-    /// For a log block, whether page i holds offset i of its owner for all programmed pages.
+    /// For a log block, whether every programmed page i holds its owner's page at offset i.
     pub in_order: bool,
     /// Whether it has pages that the host wrote as padding.
     pub padded: bool,
 }
 
 impl Block {
-    /// Erased.
+    /// An erased block.
     pub(super) const FREE: Block =
         Block { role: Role::Free, owner: NONE, next: 0, valid: 0, in_order: true, padded: false };
 
-    /// Returns the use for which it was taken, as its pages' spare areas record it.
+    /// Returns the purpose for which the block was taken, as the spare areas of its pages record it.
     pub(super) fn kind(&self) -> Kind {
         match self.role {
             Role::Free | Role::Data => Kind::Data,
@@ -59,10 +59,10 @@ impl Block {
     }
 }
 
-/// Blocks, pages, and the map.
+/// The blocks, the pages and the map.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// Sizes.
+    /// The sizes of the FTL.
     pub shape: Shape,
     by_block: Divider,
     lun_of: Divider,
@@ -75,9 +75,9 @@ pub struct Store {
     pub(super) pool: BlockPool,
     /// Block of the present cooperative switch merge, or [`NONE`].
     pub(super) cooperative: u32,
-    /// Merges so far.
+    /// Counts of the merges so far.
     pub merges: MergeStats,
-    /// Logical pages the host wrote.
+    /// Number of logical pages that the host wrote.
     pub(super) host_pages: u64,
 }
 
@@ -108,7 +108,7 @@ impl Store {
         store
     }
 
-    /// Returns the logical block of a logical page, or the block of a physical one.
+    /// Returns the logical block of a logical page, or the erase block of a physical page.
     #[inline]
     pub(crate) fn block_of(&self, page: u32) -> u32 {
         self.by_block.div(page)
@@ -144,7 +144,7 @@ impl Store {
         &self.blocks[block as usize]
     }
 
-    /// Returns the physical page of a logical one, or [`NONE`].
+    /// Returns the physical page that holds a logical page, or [`NONE`].
     #[inline]
     pub(crate) fn page(&self, lpn: u32) -> u32 {
         self.slots.of(lpn)
@@ -246,8 +246,8 @@ impl Store {
         }
     }
 
-    /// Copies the newest versions of the owner's pages into a block, from its next page on up to
-    /// offset `end`, each to its own offset; returns how many. Offsets without data stay empty.
+    /// Fills a block, from its next page up to offset `end`, with copies of the newest versions of its owner's
+    /// pages, each at its own offset; returns the number of copies. Offsets without data stay empty.
     pub(crate) fn fill(&mut self, block: u32, end: u32, work: &mut Work) -> u32 {
         let at = self.blocks[block as usize];
         let (owner, next, kind) = (at.owner, at.next, at.kind());
@@ -317,8 +317,8 @@ impl Store {
         set.dedup();
     }
 
-    /// Whether a page of a block with an owner has a newer version elsewhere or, if trims are durable, may
-    /// have been trimmed.
+    /// Whether any page of a block, which must have an owner, has a newer version elsewhere or, if trims are
+    /// durable, may have been trimmed.
     pub(crate) fn superseded(&self, block: u32) -> bool {
         let Block { owner, next, .. } = self.blocks[block as usize];
         let [first, page] = [owner, block].map(|block| block * self.shape.pages_per_block);
@@ -329,7 +329,7 @@ impl Store {
         })
     }
 
-    /// Returns the number of log blocks of a LUN, counted one by one.
+    /// Returns the number of log blocks that a LUN has, by counting them one by one.
     pub(crate) fn logs_in_use(&self, lun: u32) -> u32 {
         self.pool.of_lun(lun).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }

@@ -1,16 +1,16 @@
-//! Trims that power cuts do not take back (`ftl.power_safe`).
+//! Trims that power cuts do not undo (`ftl.power_safe`).
 //!
-//! A trim leaves the trimmed data on flash. So, for each logical block that it concerns, it writes one page
-//! (cause pad) with a bit for each offset that has no data, into the log block that takes the logical block's
-//! writes. The newest such page of a logical block counts; whatever was written before it to the offsets it
-//! names is void. The page counts as valid: when its log block is reclaimed, its logical block is merged. After
-//! that nothing is left of what it voids, and it is no longer needed:
+//! A trim leaves the trimmed data on flash. So, for each logical block that it concerns, the trim also writes
+//! one page (with the cause `pad`) into the log block that takes this logical block's writes. The page has a bit
+//! for each offset that has no data. The newest such page of a logical block counts; whatever was written before
+//! it to the offsets that it names is void. The page counts as valid: when its log block is reclaimed, its
+//! logical block is merged. After that nothing is left of what it voids, and it is no longer needed:
 //!
-//! - BAST: it lies in the log block of its logical block, which is then not in order. A full merge leaves
-//!   neither the log block nor the old data block.
-//! - FAST: it is in an RW log block. When that is reclaimed it is the one filled first, so older versions are
-//!   in the same block, in the data block, in an SW log block or CSM_Log: the merge leaves none of those. (It
-//!   is a full merge if the SW log block or CSM_Log may hold what was trimmed.)
+//! - BAST: the page lies in the log block of its logical block, and this log block is then not in order. A full
+//!   merge leaves neither the log block nor the old data block.
+//! - FAST: the page lies in an RW log block. When this block is reclaimed, it is the one that was filled first,
+//!   so older versions are in the same block, in the data block, in an SW log block or in CSM_Log: the merge
+//!   leaves none of these. (It is a full merge if the SW log block or CSM_Log may hold what was trimmed.)
 
 use super::store::Store;
 use crate::flash::{Cause, Work};
@@ -36,7 +36,7 @@ impl Store {
         self.trims_page(logical) != NONE
     }
 
-    /// Returns which offsets of a logical block have no data, with a bit for each offset.
+    /// Returns which offsets of a logical block have no data, as a bit set.
     pub(super) fn trimmed(&self, logical: u32) -> Vec<u32> {
         let pages = self.shape.pages_per_block;
         let first = logical * pages;

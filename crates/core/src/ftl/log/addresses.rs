@@ -6,8 +6,8 @@ use crate::ftl::gc::Space;
 use crate::ftl::settings::Settings;
 use crate::util::Divider;
 
-/// The numbers of slots, pages, blocks and LUNs. A *group* is the set of LUNs that share one entry of a log's `luns`: a
-/// single LUN, or all of them if one block is filled at a time.
+/// How slots, pages, blocks and LUNs are numbered. A *group* is the set of LUNs that share one entry of a log's
+/// `luns`: a single LUN, or all of them if one block is filled at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     pub(super) space: Space,

@@ -1,4 +1,4 @@
-//! Check mode of a log: what the medium does not know, and the log's part in power cuts.
+//! Check mode of a log: checks of what the medium does not know, and the log's part in simulated power cuts.
 //!
 //! The model's contract is: "L2P and P2L a bijection, valid + invalid + free = all".
 
@@ -30,7 +30,7 @@ impl Log {
         slots.follow(moves, lpns);
     }
 
-    /// Returns the use for which the log's blocks are taken.
+    /// Returns the purpose for which the log's blocks are taken.
     pub(super) fn kind(&self) -> Kind {
         if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }

@@ -1,21 +1,21 @@
 //! Garbage collection in the background, in steps that requests can overtake.
 //!
-//! What firmware calls background or idle collection: while a LUN has nothing to do, one of its victims is
-//! copied a few pages at a time, and erased in a step of its own, as long as the LUN has fewer erased blocks
-//! than a normal threshold. A LUN that runs out of blocks nevertheless collects at once, in the foreground;
-//! the reserve is the urgent threshold.
+//! This is what firmware calls background or idle collection: while a LUN has nothing to do, one of its victims
+//! is copied a few pages at a time, and erased in a step of its own, as long as the LUN has fewer erased blocks
+//! than a normal threshold. A LUN that runs out of blocks nevertheless collects at once, in the foreground; the
+//! reserve is the urgent threshold.
 //!
-//! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it
-//! is erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not
+//! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it is
+//! erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not
 //! copied. Copies go where a foreground collection puts them, then to an erased block of the pool, if there is
-//! one, and only then to the reserve; from there on all copies of the victim go into that block.
+//! one, and only then to a block of the reserve; from then on all copies of the victim go into that block.
 //!
-//! **Nothing deadlocks.** A collection needs the whole reserve. It is short of one block only while a victim's
-//! copies fill that block: so a log whose reserve is short finishes the victim before anything else is written
-//! ([`Log::append`]); its copies all fit, as they fill at most one block. A log that must collect in the
+//! **Nothing deadlocks.** A collection needs the whole reserve. The reserve is short of one block only while a
+//! victim's copies fill that block: so a log whose reserve is short finishes the victim before anything else is
+//! written ([`Log::append`]); its copies all fit, as they fill at most one block. A log that must collect in the
 //! foreground first finishes the victim that was begun; then the argument of [`super`] holds. A victim is begun
-//! in the background only where some closed block gains a page, so that policies that take any block (`fifo`,
-//! `random`) do not move the data of a full log over and over.
+//! in the background only where collecting some closed block gains a page, so that policies that take any block
+//! (`fifo`, `random`) do not move the data of a full log over and over.
 
 use super::{Log, State, Under};
 use crate::ftl::blocks::pool::BlockPool;
@@ -58,8 +58,8 @@ impl Log {
         self.luns[lun as usize].reserve_len < self.shape.reserve
     }
 
-    /// Whether the erased blocks that the log may still fill on a LUN before it reaches its limit, including
-    /// its reserve, are fewer than `blocks`.
+    /// Whether the log may fill fewer than `blocks` more erased blocks on a LUN, including its reserve, before
+    /// it reaches its limit.
     pub(crate) fn nears_limit(&self, lun: u32, blocks: u32) -> bool {
         self.shape.limit - self.luns[lun as usize].held + self.shape.reserve < blocks
     }
@@ -82,8 +82,9 @@ impl Log {
         victim != NONE
     }
 
-    /// Performs one step of a LUN's collection: begins a victim if none is begun, and copies its live slots
-    /// into up to `pages` pages, or erases it if it has none left. `moved` is called for every moved owner.
+    /// Performs one step of a LUN's collection: chooses a victim if none is being collected, and copies its live
+    /// slots into up to `pages` pages, or erases it if no live slot is left in it. `moved` is called for every
+    /// moved owner.
     ///
     /// # Panics
     /// If the log does not collect in the background, or has no closed block on the LUN.
@@ -126,7 +127,8 @@ impl Log {
         victim
     }
 
-    /// Copies live slots of a victim until `pages` pages are full, or none are left; then pads the last page.
+    /// Copies live slots of a victim until `pages` pages are full, or no live slots are left; then pads the last
+    /// page.
     fn copy_some(
         &mut self,
         under: &mut Under,

@@ -19,7 +19,7 @@ impl Log {
             } else if at.is_full() {
                 self.resume(lun);
             } else {
-                // Two open blocks are one too many: the closed blocks alone may have nothing to gain.
+                // Two open blocks are one too many: collecting the closed blocks alone may gain nothing.
                 let block = self.addresses.block(at.next);
                 at.next = at.end;
                 self.empty(under, lun, block, self.shape.gc, &mut |_| ());
@@ -46,7 +46,7 @@ impl Log {
         self.empty(under, lun, victim, self.shape.gc, moved);
     }
 
-    /// Returns the block of a LUN that is collected next, which stays with the policy. `gainless` counts
+    /// Returns the block of a LUN that is to be collected next; it stays with the policy. `gainless` counts
     /// successive victims that gained nothing.
     pub(super) fn choose_victim(&mut self, lun: u32, gainless: &mut u32, pool: &BlockPool) -> u32 {
         let blocks = &self.blocks;
@@ -73,7 +73,8 @@ impl Log {
     ) {
         let mut here = 0;
         if self.cursor.superseded.contains(&victim) {
-            // Newer versions of its slots are in a page buffer: a power cut after the erasure would lose both.
+            // Newer versions of its slots are in a page buffer: a power cut after the erasure would lose both
+            // versions.
             self.flush(under.slots, under.work);
         }
         let hosts = self.fills_page_of_host(lun);
@@ -138,7 +139,7 @@ impl Log {
         leaving
     }
 
-    /// Names the pages that copies of these slots read.
+    /// Names the pages that must be read to copy these slots.
     fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) {
         if self.shape.slots_per_page == 1 {
             return work.sources(leaving.iter().map(|&(live, _)| live));
@@ -216,7 +217,7 @@ impl Log {
         self.blocks[block as usize].state == State::Closed
     }
 
-    /// Whether a block is an erased one in the reserve.
+    /// Whether a block is an erased block of the reserve.
     pub(crate) fn is_reserve(&self, block: u32) -> bool {
         self.blocks[block as usize].state == State::Reserve
     }
@@ -242,9 +243,9 @@ impl Log {
             && self.addresses.in_page(at.next) == 0
     }
 
-    /// Moves the live slots of `from`, closed or open, into the reserve block `into` (cause wear) and erases
-    /// `from`. The frontier stays, unless it is `from`; the remainder of `into` is set aside or takes the
-    /// place of `from`.
+    /// Moves the live slots of `from`, closed or open, into the reserve block `into`, with cause
+    /// [`Cause::Wear`], and erases `from`. The frontier stays the same, unless it is `from`; the remainder of
+    /// `into` is set aside or takes the place of `from`.
     ///
     /// # Panics
     /// If [`Log::can_relocate`] is false.

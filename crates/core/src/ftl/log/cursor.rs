@@ -1,19 +1,19 @@
-//! The cursor: the LUN that is written next, where that does not follow from the owner. Pages go to the LUNs in turn if
-//! slots are smaller than pages, and to the next idle LUN under dynamic allocation.
+//! The cursor: the LUN that is written next, for logs in which this does not follow from the owner. Pages go to the
+//! LUNs in turn if slots are smaller than pages, and to the next idle LUN under dynamic allocation.
 
 use super::Log;
 use crate::flash::Work;
 use crate::util::{Bits, NONE};
 
 impl Log {
-    /// Whether the page buffer that writes fill is part-full, if slots are smaller than pages.
+    /// Whether slots are smaller than pages and the page buffer that is being filled is part-full.
     #[inline]
     pub(crate) fn page_begun(&self) -> bool {
         self.shape.slots_per_page > 1 && self.addresses.in_page(self.luns[self.cursor.lun as usize].next) != 0
     }
 
     /// Returns the LUN of the next write of this owner; under dynamic allocation, [`Log::choose_lun`] must have been
-    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill (model, "The stack").
+    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill.
     #[inline]
     pub(crate) fn write_lun(&self, owner: u32) -> u32 {
         if self.cursor.leads { self.cursor.lun } else { self.addresses.home(owner) }
@@ -27,8 +27,8 @@ impl Log {
         }
     }
 
-    /// Turns to the next LUN that is idle, or if none is to the next one, of those that can take data and still
-    /// collect their garbage. A page buffer that was begun is filled first.
+    /// Among the LUNs that can take data and still collect their garbage, turns to the next idle one or, if none
+    /// is idle, to the next one. A page buffer that was begun is filled first.
     #[cold]
     fn turn(&mut self, work: &mut Work) {
         if self.addresses.in_page(self.luns[self.cursor.lun as usize].next) == 0 {
@@ -46,7 +46,7 @@ impl Log {
         self.page_begun() || (0..self.shape.luns).any(|lun| !busy.get(lun) && self.has_room(lun))
     }
 
-    /// Returns the LUN of an owner's write after `ahead` other slots have been written, as far as that is
+    /// Returns the LUN of an owner's write after `ahead` other slots have been written, as far as it can be
     /// known now.
     #[inline]
     pub(crate) fn write_lun_ahead(&self, owner: u32, ahead: u32) -> u32 {
@@ -81,7 +81,7 @@ impl Log {
         self.advance_cursor();
     }
 
-    /// Notes that an owner's new version is still in a page buffer, so that the block of the old one is not
+    /// Notes that an owner's new version is still in a page buffer, so that the block of the old version is not
     /// erased before the new one is programmed.
     pub(super) fn supersede(&mut self, owner: u32, old: u32) {
         if !self.shape.power_safe {

@@ -17,7 +17,7 @@ impl Log {
         self.addresses.in_page(next) != 0 && self.addresses.page(next) == self.addresses.page(slot)
     }
 
-    /// Whether the next write of an owner on this LUN needs another block, which the log may take.
+    /// Whether the next write on this LUN needs another block and the log may take one.
     #[inline]
     pub(crate) fn wants_block(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
@@ -25,7 +25,7 @@ impl Log {
         !open && self.fronts.anyones(lun).is_none() && at.held < self.shape.limit
     }
 
-    /// Returns the number of open blocks of a LUN: the frontier and those that wait.
+    /// Returns the number of open blocks of a LUN: the frontier and the open blocks that wait.
     #[inline]
     pub(super) fn open_blocks(&self, lun: u32) -> u32 {
         let at = &self.luns[lun as usize];
@@ -60,9 +60,9 @@ impl Log {
             - u64::from(slots_per_page + trim_pages)
     }
 
-    /// Puts first versions of owners in place before time 0: [`Log::append`] without steps. It stops at an
-    /// owner that already has a version, or whose place is not the next one of an open block; `owners` then
-    /// begins with that owner.
+    /// Puts the first versions of owners in place before time 0, like [`Log::append`] but without steps. It
+    /// stops at an owner that already has a version, or whose place is not the next slot of an open block;
+    /// `owners` then begins with that owner.
     pub(crate) fn prefill(&mut self, slots: &mut Slots, owners: &mut &[u32], work: &mut Work) {
         let kind = self.kind();
         while let Some(&first) = owners.first().filter(|_| !self.cursor.leads && self.placed.is_none()) {
@@ -139,8 +139,8 @@ impl Log {
         }
     }
 
-    /// Takes an erased block of a LUN (of any LUN, if they count as one), if there is one and the log may
-    /// have another.
+    /// Takes an erased block of a LUN (of any LUN, if all LUNs count as one), if there is one and the log may
+    /// have another block.
     pub(super) fn take_block(&mut self, lun: u32, pool: &mut BlockPool) -> Option<u32> {
         if self.luns[lun as usize].held >= self.shape.limit {
             return None;
@@ -150,9 +150,9 @@ impl Log {
         Some(block)
     }
 
-    /// If only blocks of the withheld space count as free: takes erased blocks until each LUN has as many as
-    /// the user's data may fill, and counts them as closed and empty. Collecting one costs an erasure like any
-    /// other.
+    /// Takes erased blocks until the log has as many on each LUN as the user's data may fill, and counts them as
+    /// closed and empty: for settings under which only the blocks of the withheld space count as free.
+    /// Collecting such a block costs an erasure, like collecting any other.
     pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
         for lun in 0..self.luns.len() as u32 {
             while self.held(lun) < self.shape.user_blocks + self.shape.reserve
@@ -175,8 +175,8 @@ impl Log {
         }
     }
 
-    /// Turns an open block that waits, and that any data may fill, into the frontier; returns whether there
-    /// is one.
+    /// Turns an open block that waits, and that any data may fill, into the frontier; returns whether there was
+    /// one.
     pub(super) fn resume(&mut self, lun: u32) -> bool {
         let Some(front) = self.fronts.anyones(lun) else { return false };
         self.go_on(lun, front);
@@ -208,8 +208,8 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes the reserve block that was erased last; under wear levelling the least worn one; if the slowest
-    /// goes first, the slowest.
+    /// Takes a block of the reserve: the one that was erased last; under wear levelling, the least worn one; if
+    /// the slowest block goes first, the slowest one.
     pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.luns[lun as usize].reserve;
         assert!(best != NONE, "the reserve of LUN {lun} is empty");

@@ -8,35 +8,35 @@
 //! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one for each front
 //! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at
 //! least one). The front that is being written is the frontier. When its block is full, it takes another from
-//! the pool; if the log has as many as its `limit`, or the pool is empty, it collects: the live slots of a
-//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. Those that find no room
-//! there go together into one block of the reserve, which has room for them, as they fill at most one block;
-//! the erased victim refills the reserve or goes to the pool. All blocks but the open ones and the reserve are
-//! closed and full. When a log collects, the block of the frontier is full, so at most `n - 1` are open, and
-//! there are more closed ones than the live slots need ([`blocks_at_least`]): in one of them the live slots
-//! fill fewer pages than the block has, and collecting that one gains a page. Every policy takes such a victim
-//! after finitely many others, and those lose nothing: a victim's live slots never fill more pages than the
-//! victim had. Collecting one log never writes into another, so collections do not nest. Check mode verifies
-//! the premise before every collection, and after every request that no LUN has more open blocks than fronts.
-//! If fronts are speeds, whatever block is open is filled before anything is collected, so that all open blocks
-//! are full by then, as with one front.
+//! the pool; if the log already has as many blocks as its `limit`, or the pool is empty, it collects garbage:
+//! the live slots of a victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts.
+//! Those that find no room there go together into one block of the reserve, which has room for them, as they
+//! fill at most one block; the erased victim refills the reserve or goes to the pool. All blocks but the open
+//! ones and the reserve are closed and full. When a log collects, the block of the frontier is full, so at most
+//! `n - 1` blocks are open, and there are more closed blocks than the live slots need ([`blocks_at_least`]): in
+//! one of them the live slots fill fewer pages than the block has, and collecting that block gains a page. Every
+//! policy takes such a victim after finitely many others, and collecting the others loses nothing: a victim's
+//! live slots never fill more pages than the victim had. Collecting one log never writes into another, so
+//! collections do not nest. Check mode verifies the premise before every collection, and after every request
+//! that no LUN has more open blocks than fronts. If fronts are speeds, whatever block is open is filled before
+//! anything is collected, so that all open blocks are full by then, as with one front.
 //!
 //! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
-//! translation pages need, and the data may have the translation pages collected to get back what they borrowed
-//! ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page boundary, so up to
-//! `slots_per_page - 1` slots of each block count as lost, and there is one front.)
+//! translation pages need, and the blocks that translation pages have borrowed can be regained for the data by
+//! collecting translation pages ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page
+//! boundary, so up to `slots_per_page - 1` slots of each block count as lost, and there is one front.)
 //!
-//! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest
+//! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest block
 //! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
 //!
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]), and so as
 //! gainful.
 //!
-//! **Wear levelling keeps that true.** [`Log::relocate`] moves a closed block's live slots into one erased
-//! block of the reserve and gives the reserve the block it erased in exchange. What is left of the destination
-//! is set aside, at most one block on each LUN, and is written before anything is collected for a frontier;
-//! before anything is reclaimed for another log, the frontier's live slots are moved there. So a log that
-//! collects has nothing set aside.
+//! **Wear levelling keeps this true.** [`Log::relocate`] moves a closed block's live slots into one erased block
+//! of the reserve, and in exchange gives the reserve the block that it has erased. What is left of the
+//! destination is set aside, at most one block on each LUN, and is written before anything is collected for a
+//! frontier; before anything is reclaimed for another log, the frontier's live slots are moved there. So a log
+//! that collects has nothing set aside.
 
 mod addresses;
 mod audit;
@@ -86,10 +86,11 @@ struct Block {
     /// The next reserve block.
     next: u32,
     state: State,
-    /// Closed and empty without ever having been written ([`Log::close_unwritten`]).
+    /// Whether the block counts as closed and empty although it was never written ([`Log::close_unwritten`]).
     unwritten: bool,
-    /// The number up to which everything must have finished before it is erased: the data that replaces its
-    /// invalid slots may still be on its way to another LUN ([`Work::mark`]). Only in a run.
+    /// The number up to which all programs and erases must finish before the block is erased: the data that
+    /// replaces its invalid slots may still be on its way to another LUN ([`Work::mark`]). Used only during a
+    /// run.
     after: u32,
 }
 
@@ -105,9 +106,9 @@ struct Lun {
     /// First of the reserve blocks.
     reserve: u32,
     reserve_len: u32,
-    /// Number of blocks that the log has there.
+    /// Number of blocks that the log has on the LUN.
     held: u32,
-    /// Next slot of the frontier, and one past its last; equal if there is no frontier.
+    /// Next slot of the frontier, and one past its last slot; the two are equal if there is no frontier.
     next: u32,
     end: u32,
     live: u32,
@@ -132,7 +133,7 @@ struct Cursor {
     superseded: Vec<u32>,
 }
 
-/// What lies under a log, which several logs may share.
+/// What lies under a log; several logs may share it.
 pub(crate) struct Under<'a> {
     /// Which slot holds what.
     pub(crate) slots: &'a mut Slots,
@@ -151,7 +152,7 @@ pub struct Log {
     shape: Shape,
     pub(crate) addresses: Addresses,
     blocks: Vec<Block>,
-    /// By LUN, or one entry for all if one block is filled at a time.
+    /// What the log has on each LUN; a single entry for all LUNs if one block is filled at a time.
     luns: Vec<Lun>,
     /// The closed blocks.
     pub(crate) victims: Policy,
@@ -161,10 +162,10 @@ pub struct Log {
     serial: Option<Serial>,
     /// Open blocks besides the frontiers.
     fronts: Fronts,
-    /// The placement, which says which front takes a page; without it there is one front. One that goes by speed exists
-    /// only in a run, so never in a saved state.
+    /// The placement, which says which front takes a page; without it there is one front. A placement by speed
+    /// exists only during a run, so never in a saved state.
     placed: Option<Box<Placed>>,
-    /// What is collected in the background: also only in a run.
+    /// What is collected in the background; this, too, exists only during a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,
@@ -173,7 +174,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Makes an empty log, with its reserve from the pool; with `check`, every operation is policed.
+    /// Makes an empty log, which takes its reserve from the pool; with `check`, every operation is policed.
     pub(crate) fn new(
         shape: Shape,
         settings: &Settings,
@@ -218,7 +219,7 @@ impl Log {
         log
     }
 
-    /// Returns the shape it was made with.
+    /// Returns the shape with which the log was made.
     pub(crate) fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -245,7 +246,7 @@ impl Log {
     }
 
     /// Finishes the background collection on the LUN of an owner's next write, if the reserve is short; returns
-    /// whether it was. Must be called before [`Log::append`].
+    /// whether it did so. Must be called before [`Log::append`].
     #[inline]
     pub(crate) fn end_short(&mut self, under: &mut Under, owner: u32, moved: &mut impl FnMut(u32)) -> bool {
         if self.background.is_none() {
@@ -256,7 +257,7 @@ impl Log {
     }
 
     /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after collecting
-    /// garbage if necessary. `moved` is called with every owner that collection moved.
+    /// garbage if necessary. `moved` is called with every owner that garbage collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
@@ -309,7 +310,7 @@ impl Log {
         }
     }
 
-    /// Programs every part-full page buffer (cause pad).
+    /// Programs every part-full page buffer, with cause [`Cause::Pad`].
     pub(crate) fn flush(&mut self, slots: &mut Slots, work: &mut Work) {
         if self.shape.slots_per_page > 1 {
             for lun in 0..self.shape.luns {
@@ -325,7 +326,7 @@ impl Log {
         }
     }
 
-    /// Gives an owner a new version; returns the slot of the previous one, or [`NONE`].
+    /// Gives an owner a new version; returns the slot of the previous version, or [`NONE`].
     #[inline(always)] // for every write
     fn renew(&mut self, slots: &mut Slots, owner: u32) -> u32 {
         self.writes += 1;

@@ -1,8 +1,9 @@
-//! Which front of its LUN takes a page: what the log asks its placement ([`crate::ftl::placement`]) and tells it.
+//! Which front of its LUN takes a page: what the log asks its placement ([`crate::ftl::placement`]), and what it
+//! tells it.
 //!
 //! If fronts are classes of data, a page's front follows from the page, and the front's open block becomes the
-//! frontier. If fronts are the speeds of blocks ("by speed"), the placement chooses among the speeds of which there is
-//! a block to write; copies take erased blocks from the reserve alone, and none while an open block is left.
+//! frontier. If fronts are the speeds of blocks ("by speed"), the placement chooses among the speeds for which there
+//! is a writable block; copies take erased blocks from the reserve alone, and none while an open block is left.
 
 use super::fronts::Fronts;
 use super::{Addresses, Log, Under};
@@ -20,16 +21,16 @@ pub(super) struct Placed {
     pub(super) policy: Policy,
     pub(super) by_speed: bool,
     pub(super) fronts: u32,
-    /// Front of each LUN's frontier, unless the placement goes by speed.
+    /// Front of each LUN's frontier, unless fronts are speeds.
     pub(super) active: Vec<u32>,
     /// When each page was written, counted in writes of the log; empty unless the placement needs ages.
     pub(super) written: Vec<u64>,
-    /// Front of each block, and when it was opened.
+    /// Front of each block, and when the block was opened.
     pub(super) opened: Vec<(u32, u64)>,
-    /// Copies with their fronts, while they are sorted.
+    /// Copies with their fronts, while they are being sorted.
     copies: Vec<(u32, u32, u32)>,
-    /// The sorted copies as runs, the last run first: the front, and the number of its copies. 0: all copies
-    /// that are left, wherever there is a block.
+    /// The sorted copies as runs, the last run first: the front, and the number of its copies. The number 0
+    /// stands for all copies that are left, which go wherever there is a block.
     runs: Vec<(u32, u32)>,
 }
 
@@ -76,7 +77,7 @@ impl Writable for Any {
 }
 
 impl Log {
-    /// Lets the placement of this name say where pages go. If that goes by speed, the pool must already keep
+    /// Lets the placement of this name say where pages go. If it chooses by speed, the pool must already keep
     /// its erased blocks sorted by the speed of these cells.
     pub(crate) fn place_by(&mut self, name: &str, settings: &Settings, cells: Option<&Cells>) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
@@ -102,7 +103,7 @@ impl Log {
         self.placed.as_ref().map_or(Vec::new(), |placed| placed.policy.stats())
     }
 
-    /// Whether the placement goes by the speed of blocks.
+    /// Whether the placement chooses blocks by their speed.
     pub(super) fn is_by_speed(&self) -> bool {
         self.placed.as_ref().is_some_and(|placed| placed.by_speed)
     }
@@ -230,7 +231,8 @@ impl Log {
         placed.copies = copies;
     }
 
-    /// Turns to the front of the next sorted copies; returns how many there are.
+    /// Turns to the front of the next run of sorted copies; returns the number of its copies, or `None` for all
+    /// that are left.
     pub(super) fn next_run(&mut self, lun: u32, here: &mut u32, work: &mut Work) -> Option<u32> {
         let (front, count) = self.placed.as_mut()?.runs.pop()?;
         self.note_copies(lun, here, work);
@@ -238,8 +240,8 @@ impl Log {
         (count > 0).then_some(count)
     }
 
-    /// If the placement goes by speed, makes the block that it chooses the frontier; there may be none to choose.
-    /// Erased blocks are among the choices if `erased`.
+    /// If the placement chooses by speed, makes the block that it chooses the frontier, unless there is no block to
+    /// choose. Erased blocks are among the choices only if `erased`.
     pub(super) fn choose_frontier(&mut self, under: &mut Under, lun: u32, hurried: bool, erased: bool) {
         let Log { placed: Some(placed), fronts, luns, addresses, shape, .. } = self else { return };
         if !placed.by_speed {

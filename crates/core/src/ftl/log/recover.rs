@@ -8,7 +8,7 @@ use crate::ftl::slots::Slots;
 /// A block of the log, as it was found.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundBlock {
-    /// Block.
+    /// Number of the block.
     pub block: u32,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
@@ -18,9 +18,9 @@ pub struct FoundBlock {
 
 impl Log {
     /// Makes the log with these blocks, given in the order of their last programs, and this map. The reserve
-    /// comes from the pool, which must have enough blocks. On each LUN the part-written block with the most
-    /// room left continues as the frontier (a serial log has one for all LUNs). All others are closed; the
-    /// room left in them is lost until they are collected.
+    /// comes from the pool, which must have enough blocks. On each LUN the part-written block with the most room
+    /// left continues as the frontier (a serial log has one frontier for all LUNs). All other blocks are closed;
+    /// the room left in them is lost until they are collected.
     pub(crate) fn recover(
         shape: Shape,
         settings: &Settings,
@@ -29,7 +29,7 @@ impl Log {
         found: &[FoundBlock],
         map: impl Iterator<Item = (u32, u32)>,
     ) -> Result<Log, String> {
-        // A serial log's reserve is taken where the blocks that were found leave room.
+        // A serial log's reserve is taken from LUNs on which the blocks that were found leave room.
         let mut log;
         if shape.serial {
             log = Log::without_reserve(shape, settings, (slots, pool));
@@ -83,7 +83,8 @@ impl Log {
         log
     }
 
-    /// Counts what follows from the map: which slots are valid, their owners, and how many there are.
+    /// Determines what follows from the map: which slots are valid, which owners they have, and how many there
+    /// are.
     pub(super) fn count_map(&mut self, slots: &mut Slots) -> Result<(), String> {
         slots.count_map()?;
         for (_, slot) in slots.mapped() {

@@ -5,10 +5,10 @@
 //! collected, and its live units are gathered into full pages.
 //!
 //! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always go to the
-//! same LUN. `limit` and `reserve` of the [`super::Shape`] are the whole log's; each LUN contributes up to its
-//! equal part of the limit, which whoever owns the log keeps free for it, so a block can always be taken below
-//! the limit. Within the log all blocks count as one LUN's, so the argument of [`super`] against deadlock holds
-//! unchanged.
+//! same LUN. `limit` and `reserve` of the [`super::Shape`] are those of the whole log; each LUN contributes up
+//! to its equal part of the limit, which whoever owns the log keeps free for it, so a block can always be taken
+//! below the limit. Within the log all blocks count as blocks of one LUN, so the argument of [`super`] against
+//! deadlock holds unchanged.
 
 use super::{Log, Under};
 use crate::flash::Cause;
@@ -16,12 +16,12 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
-/// Where the blocks of a log that fills one block at a time come from.
+/// From which LUNs a log that fills one block at a time takes its blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Serial {
     /// Number of blocks that the log holds on each LUN.
     pub(super) held: Vec<u32>,
-    /// The most blocks that it may hold on each LUN.
+    /// The largest number of blocks that it may hold on each LUN.
     most: u32,
     /// LUN that is asked first for the next block.
     pub(super) next_lun: u32,
@@ -39,7 +39,7 @@ impl Serial {
 }
 
 impl Log {
-    /// Takes an erased block from the next LUN in turn that may give one.
+    /// Takes an erased block from the next LUN, in turn, that has one to give.
     pub(super) fn take_next(&mut self, pool: &mut BlockPool) -> u32 {
         let serial = self.serial.as_mut().expect("a log of one open block");
         let luns = serial.held.len() as u32;
@@ -75,7 +75,7 @@ impl Log {
         at.is_full() && at.held + 1 >= self.shape.limit
     }
 
-    /// Opens a block after a full one.
+    /// Opens another block if the open one is full, after collecting garbage if necessary.
     pub(crate) fn open_next(&mut self, under: &mut Under) {
         let mut gainless = 0;
         while self.luns[0].is_full() {
@@ -94,7 +94,7 @@ impl Log {
         }
     }
 
-    /// Writes an owner's new version after the last one written; its page is programmed once full.
+    /// Writes an owner's new version behind the version written last; the page is programmed once it is full.
     pub(crate) fn append_next(&mut self, under: &mut Under, owner: u32, cause: Cause) {
         if self.luns[0].is_full() {
             self.open_next(under);
@@ -110,7 +110,7 @@ impl Log {
         }
     }
 
-    /// Programs the page that was begun, part-full, if there is one.
+    /// Programs the page that was begun, if there is one, although it is part-full.
     pub(crate) fn finish_page(&mut self, under: &mut Under, cause: Cause) {
         if self.pad(under.slots, 0) {
             self.program_page(self.luns[0].next - 1, cause, under.work);

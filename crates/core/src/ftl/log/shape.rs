@@ -11,11 +11,11 @@ use crate::ftl::slots::Slots;
 /// Size and behaviour of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// LUNs it spans ([`crate::flash::parallel`]).
+    /// Number of LUNs that the log spans ([`crate::flash::parallel`]).
     pub luns: u32,
-    /// Whether pages go to the next idle LUN, not where their number says.
+    /// Whether pages go to the next idle LUN, not to the LUN that follows from their number.
     pub dynamic: bool,
-    /// The most blocks it may have on each LUN, including the reserve.
+    /// The largest number of blocks that the log may have on each LUN, including the reserve.
     pub limit: u32,
     /// NAND pages per erase block.
     pub pages_per_block: u32,
@@ -23,20 +23,20 @@ pub struct Shape {
     pub slots_per_page: u32,
     /// Number of owners (LPNs or translation pages, then trim pages).
     pub owners: u32,
-    /// Trim pages among the owners (`trims.rs`).
+    /// Number of trim pages among the owners (`trims.rs`).
     pub trim_pages: u32,
-    /// LPNs that a trim page covers.
+    /// Number of LPNs that a trim page covers.
     pub lpns_per_trim_page: u32,
-    /// Whether an erase waits for the programs, on any LUN, of the data that replaces the block's slots.
+    /// Whether an erase waits until the data that replaces the block's slots is programmed, on whichever LUN.
     pub power_safe: bool,
-    /// Blocks of each LUN that count as holding user data from the start, written or not; 0: only written
-    /// blocks count.
+    /// Number of blocks of each LUN that count as holding user data from the start, written or not; 0: only
+    /// written blocks count.
     pub user_blocks: u32,
-    /// Erased blocks kept on each LUN.
+    /// Number of erased blocks that the log keeps on each LUN.
     pub reserve: u32,
-    /// Open blocks that each LUN may have.
+    /// Number of open blocks that each LUN may have.
     pub fronts: u32,
-    /// Cause of a copy.
+    /// The cause with which copies are counted.
     pub gc: Cause,
     /// Whether one block is filled at a time, on any LUN; `limit` and `reserve` are then those of the whole
     /// log, see [`super::serial`].
@@ -44,7 +44,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Makes the slots of all blocks of a pool, erased, for the log's owners, none of which has data.
+    /// Makes the slots of all blocks of a pool, all erased, and the map of the log's owners, none of which has
+    /// data.
     pub(crate) fn slots(&self, pool: &BlockPool) -> Slots {
         Slots::new(self.owners, pool.count() * self.pages_per_block * self.slots_per_page)
     }
@@ -67,7 +68,7 @@ pub(crate) fn fronts(settings: &Settings) -> u32 {
     placement(settings).map_or(1, |name| probe(name).fronts())
 }
 
-/// Returns the number of slots that collection can count on in any block.
+/// Returns the number of slots that garbage collection can count on in any block.
 fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
     let slots_per_block = pages_per_block * slots_per_page;
     gc::Space { luns: 1, blocks_per_lun: 1, slots_per_block, slots_per_page }.sure()
@@ -86,8 +87,8 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
     }
 }
 
-/// Returns the number of blocks below which a LUN with `live` slots could not collect garbage. All but one of the open
-/// blocks may be part-full when it collects.
+/// Returns the number of blocks below which a LUN with `live` live slots could not collect garbage. All but one of
+/// the open blocks may be part-full when the LUN collects.
 pub(crate) fn blocks_at_least(
     live: u64,
     pages_per_block: u32,
@@ -100,8 +101,8 @@ pub(crate) fn blocks_at_least(
     slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve + fronts - 1)
 }
 
-/// Returns the number of blocks with which the oldest block of a sequential overwrite holds nothing valid
-/// when it is collected: one block of slack beyond the live ones.
+/// Returns the number of blocks with which the oldest block of a sequential overwrite holds nothing valid when
+/// it is collected: one block more than the live slots need.
 pub(crate) fn blocks_wanted(
     live: u64,
     pages_per_block: u32,

@@ -1,8 +1,8 @@
-//! A log's saved state: its blocks, in the order in which they continue, and the map.
+//! A log's saved state: its blocks, in the order in which the log will go on to use them, and the map.
 //!
-//! Everything else follows from these and is computed again, so that a saved state cannot contradict itself in
-//! that; what could still be wrong in the blocks and the map is checked here. Which slots are valid, and their
-//! owners, follows from the map. Stale owners of invalid slots are not kept: nothing reads them.
+//! Everything else follows from these and is recomputed, so that a saved state cannot contradict itself there;
+//! what could still be wrong in the blocks and the map is checked here. Which slots are valid, and which owners
+//! they have, follows from the map. Stale owners of invalid slots are not kept: nothing reads them.
 
 use std::io;
 
@@ -82,7 +82,7 @@ impl Log {
         slots.save(out)
     }
 
-    /// Reads a saved log of this shape. In check mode every owner's version counts from 1 again.
+    /// Reads a saved log of this shape. In check mode the versions of every owner are counted from 1 again.
     pub(crate) fn load(
         shape: Shape,
         settings: &Settings,
@@ -151,7 +151,7 @@ impl Log {
         Ok(())
     }
 
-    /// Claims a block for the log; returns its LUN, or 0 if all count as one.
+    /// Claims a block for the log; returns its LUN, or 0 if all LUNs count as one.
     fn take_up(&mut self, block: u32, claims: &mut Claims) -> Result<u32, Damage> {
         claims.claim(block)?;
         if let Some(serial) = &mut self.serial {
@@ -162,7 +162,7 @@ impl Log {
         Ok(group)
     }
 
-    /// Opens the block of this slot again, to be continued from there; returns one past its last slot.
+    /// Reopens the block of this slot, to be filled from this slot on; returns one past the block's last slot.
     fn take_up_open(&mut self, group: u32, next: u32, claims: &mut Claims) -> Result<u32, Damage> {
         let block = self.addresses.block(next);
         if self.take_up(block, claims)? != group || next >= self.addresses.end(block) {
@@ -172,7 +172,7 @@ impl Log {
         Ok(self.addresses.end(block))
     }
 
-    /// Lets the block of this slot, if there is one, wait for its front to be written.
+    /// Notes that the block of this slot, if there is one, waits until its front is written.
     fn take_up_waiting(
         &mut self,
         group: u32,
@@ -187,7 +187,7 @@ impl Log {
         Ok(())
     }
 
-    /// Takes over what was saved of the placement.
+    /// Restores what was saved for the placement.
     fn take_placement(&mut self, kept: KeptPlacement, claims: &mut Claims) -> Result<(), Damage> {
         let KeptPlacement { waiting, active, written, opened, own } = kept;
         let Some(placed) = &mut self.placed else { return Ok(()) };

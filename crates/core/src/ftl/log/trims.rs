@@ -1,13 +1,13 @@
 //! Trims that survive a power cut.
 //!
 //! A trim leaves nothing on flash, and the trimmed data is still there. So the log of user data has owners
-//! besides the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs, one slot with a
-//! bit for each of them that says whether it has data. The statement "no data" is about everything written
-//! before the trim page, so every version of a trim page that is still on flash stays true, and copies keep
-//! their sequence number. A trim page is written
+//! besides the logical pages: a *trim page* for every `8 x` (bytes of a logical page) LPNs. It takes one slot
+//! and has a bit for each of these LPNs, which says whether the LPN has data. The statement "no data" is about
+//! everything written before the trim page, so every version of a trim page that is still on flash stays true,
+//! and copies keep their sequence numbers. A trim page is written
 //!
-//! - at a host flush, if a logical page that it covers was trimmed since it was last written: after all data
-//!   that the flush programs, because a page that has data again has its bit cleared;
+//! - at a host flush, if a logical page that it covers was trimmed since the trim page was last written; it
+//!   comes after all data that the flush programs, because a page that has data again has its bit cleared;
 //! - when garbage collection is about to erase a slot whose page was trimmed since then: an older version of
 //!   the page may be elsewhere, and must not come back in place of the trimmed one.
 //!
@@ -23,7 +23,7 @@ use crate::flash::media::Kind;
 use crate::ftl::slots::Slots;
 use crate::util::{Bits, NONE};
 
-/// What was trimmed since its trim page was written.
+/// What was trimmed since the trim page that covers it was last written.
 #[derive(Clone, Debug)]
 pub(super) struct Trims {
     pub(super) lpns: Bits,
@@ -46,7 +46,7 @@ impl Log {
         self.shape.owners - self.shape.trim_pages
     }
 
-    /// Notes that an owner whose data is in a slot is trimmed.
+    /// Notes that an owner is trimmed; `slot` holds its data.
     #[cold]
     pub(super) fn note_trim(&mut self, owner: u32, slot: u32) {
         if self.shape.trim_pages == 0 {
@@ -73,8 +73,8 @@ impl Log {
         trims
     }
 
-    /// Notes, after a power cut, that a slot holds a version of a trim page that is not the newest but is
-    /// relied on.
+    /// Notes, after a power cut, that a slot holds a version of a trim page that is not the newest one but on
+    /// which recovery still relies.
     pub(crate) fn rely(&mut self, slots: &mut Slots, owner: u32, slot: u32) {
         slots.spare[slot as usize] = owner;
         self.trim_page_needed(owner, slot);
@@ -127,7 +127,7 @@ impl Log {
         }
     }
 
-    /// Notes that all trim pages due have been programmed.
+    /// Notes that all trim pages that were due have been programmed.
     pub(crate) fn trim_pages_written(&mut self, work: &mut Work) {
         while let Some(owner) = self.trim_page_due(0) {
             self.trim_page_written(owner);
@@ -135,8 +135,8 @@ impl Log {
         self.trims_settled(work.mark());
     }
 
-    /// Notes that, once everything up to `number` has finished, the trim pages on which blocks with trimmed
-    /// slots rely are on flash for good, whatever a power cut tears.
+    /// Notes that, once all programs and erases up to `number` have finished, the trim pages on which blocks
+    /// with trimmed slots rely are on flash for good, whatever a power cut tears.
     pub(super) fn trims_settled(&mut self, number: u32) {
         let Some(trims) = &mut self.trims else { return };
         let count = self.blocks.len() as u32;
@@ -164,8 +164,9 @@ impl Log {
         (owner >= self.pages() && trims.due.contains(&owner)).then_some(owner)
     }
 
-    /// Writes the trim pages without which trimmed data could come back once `victim` is erased; returns
-    /// whether there are any. They go where the victim's copies will go, and are counted among these in `here`.
+    /// Writes the trim pages without which trimmed data could come back once `victim` is erased; returns whether
+    /// there are any. The trim pages go where the victim's copies will go, and `here` counts them among these
+    /// copies.
     pub(super) fn state_trims(&mut self, under: &mut Under, lun: u32, victim: u32, here: &mut u32) -> bool {
         if !self.relies(victim) {
             return false;

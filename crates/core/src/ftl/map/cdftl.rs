@@ -1,18 +1,19 @@
-//! CDFTL: a two-level mapping cache, single entries above whole translation pages.
+//! CDFTL: a two-level mapping cache, with single entries above whole translation pages.
 //!
 //! Source: Qin, Wang, Liu, Shao, "A Two-Level Caching Mechanism for Demand-Based
 //! Page-Level Address Mapping in NAND Flash Memory Storage Systems", RTAS 2011.
 //!
-//! Interpretation: the first level (CMT) holds entries, the second (CTP) whole translation pages, both LRU. A
-//! translation looks in the CMT, then in the CTP; both are hits, and a CTP hit copies the entry into the CMT.
-//! A miss loads the page into the CTP and the entry into the CMT. The CMT's victim is its least recent entry
-//! that is clean, or dirty with its page in the CTP, into which it is merged without a flash operation; dirty
-//! entries whose page is absent stay, and if no other is left, the page of the least recent of them is
-//! loaded. A dirty CTP victim is programmed without a read, since the CTP holds it whole.
+//! Interpretation: the first level (CMT) holds entries, the second (CTP) whole translation pages; both are LRU
+//! lists. A translation looks in the CMT, then in the CTP; finding the entry in either is a hit, and a CTP hit
+//! copies the entry into the CMT. A miss loads the page into the CTP and the entry into the CMT. The CMT's
+//! victim is its least recent entry that is either clean, or dirty with its page in the CTP; a dirty victim is
+//! merged into that page without a flash operation. Dirty entries whose page is absent stay; if there are no
+//! other entries, the page of the least recent of them is loaded. A dirty CTP victim is programmed without a
+//! read, since the CTP holds the whole page.
 //!
-//! What the paper leaves open: half of the capacity, rounded down to whole pages but at least one, is the
-//! CTP, the rest the CMT; a CMT hit does not touch the CTP; programming a CTP victim leaves the dirty entries
-//! that the CMT has of it dirty; a page that garbage collection updates does not enter the CTP.
+//! What the paper leaves open: half of the capacity, rounded down to whole pages but at least one, is the CTP,
+//! and the rest is the CMT; a CMT hit does not touch the CTP; when a CTP victim is programmed, the CMT's dirty
+//! entries of that page stay dirty; a page that garbage collection updates does not enter the CTP.
 
 use std::io;
 
@@ -33,7 +34,7 @@ pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)"
 /// Keys of cdftl alone.
 pub type Keys = ();
 
-/// Returns the number of entries in the first level and of pages in the second, for the capacity set.
+/// Returns the number of entries in the first level and of pages in the second, for the configured capacity.
 fn split(settings: &Settings) -> Option<(u64, u64)> {
     let page = u64::from(settings.flash.page_bytes);
     settings.ftl.mapping_cache_bytes.map(|bytes| {
@@ -48,24 +49,24 @@ pub type Cdftl = Cached<Levels>;
 /// A second-level page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// How many of its entries differ from flash.
+    /// How many of its entries differ from the copy on flash.
     updated: u32,
-    /// The read that brought it in.
+    /// Number of the load that brought it in.
     load: u32,
 }
 
-/// The order of the first level, and the second level.
+/// The order of the entries in the first level, and the pages of the second level.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// First-level entries. Marked are the clean ones and, of each page in the second level, the least recent
-    /// dirty one, so the first marked entry may leave. Dirty entries of absent pages may be marked too.
+    /// First-level entries. The clean ones are marked, and so is, for each page in the second level, the least
+    /// recent dirty one; so the first marked entry may leave. Dirty entries of absent pages may be marked too.
     order: Recency,
     dirty: u32,
     pages: Lru<Page>,
     page_list: List,
     /// Second-level pages with updates.
     updated_pages: u32,
-    /// LPNs whose entry in a second-level page is newer than on flash.
+    /// LPNs whose entry in a second-level page is newer than the entry on flash.
     merged: Bits,
     lpns: u32,
 }
@@ -80,7 +81,7 @@ impl Levels {
         }
     }
 
-    /// Notes that a second-level page holds a newer mapping of an LPN than flash.
+    /// Notes that a second-level page holds a newer mapping of an LPN than flash does.
     fn merge(&mut self, lpn: u32, held: u32) {
         if !self.merged.get(lpn) {
             self.merged.set(lpn);
@@ -90,8 +91,8 @@ impl Levels {
         }
     }
 
-    /// Forgets what was merged into a second-level page, which is now programmed; returns how many entries that
-    /// were.
+    /// Forgets what was merged into a second-level page, which is now programmed; returns the number of entries
+    /// that were merged.
     fn take_updates(&mut self, held: u32, pages: &TranslationPages) -> u32 {
         let updated = std::mem::take(&mut self.pages.value_mut(held).updated);
         if updated > 0 {
@@ -102,8 +103,8 @@ impl Levels {
         updated
     }
 
-    /// Returns the translation page of the least recent dirty entry or, without one, the least recent updated
-    /// page.
+    /// Returns the translation page of the least recent dirty entry or, if there is none, the least recent
+    /// updated page.
     fn first_dirty_page(&self, entries: &Entries<()>) -> Option<u32> {
         if self.dirty > 0 {
             return self.order.iter().find(|&id| entries.is_dirty(id)).map(|id| entries.page(id));
@@ -204,7 +205,7 @@ impl Policy for Levels {
         entries.make_clean(self, id);
     }
 
-    /// Brings a translation page into the second level: one read, after evicting.
+    /// Brings a translation page into the second level with one read, after evicting another page if necessary.
     fn load(&mut self, entries: &mut Entries<()>, page: u32, context: &mut Context) -> u32 {
         if self.pages.is_full() {
             let victim = self.page_list.tail;

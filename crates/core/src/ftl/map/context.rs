@@ -13,7 +13,7 @@ use crate::ftl::slots::Slots;
 pub struct Context<'a> {
     /// The user data.
     pub data: &'a Log,
-    /// The slots in which it is.
+    /// The slots in which the user data lies.
     pub(crate) newest: &'a Slots,
     /// The translation pages.
     pub pages: &'a mut TranslationPages,
@@ -21,7 +21,7 @@ pub struct Context<'a> {
     pub pool: &'a mut BlockPool,
     /// The steps of the request.
     pub work: &'a mut Work,
-    /// Logical pages of the request after the one being translated.
+    /// Number of logical pages that the request has after the one being translated.
     pub ahead: u32,
 }
 
@@ -54,7 +54,8 @@ impl Context<'_> {
         self.program_but(page, updated, |_| false);
     }
 
-    /// Does what `program` does, but leaves entries that are `newer` in the cache as they are on flash.
+    /// Does what `program` does, except for entries of which, as `newer` says, the cache has a newer version:
+    /// these stay as they are on flash.
     pub(super) fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
         let (first, end) = self.pages.range(page);
         self.persist((first..end).filter(|&lpn| !newer(lpn)));
@@ -67,7 +68,7 @@ impl Context<'_> {
         self.append(self.pages.of(lpn), 1);
     }
 
-    /// Notes, in check mode, that flash has the newest slots of these LPNs.
+    /// Notes, in check mode, that the entries of these LPNs on flash name their newest slots.
     #[inline]
     pub(super) fn persist(&mut self, lpns: impl IntoIterator<Item = u32>) {
         if let Some(persisted) = &mut self.pages.persisted {
@@ -85,7 +86,8 @@ impl Context<'_> {
         }
     }
 
-    /// Programs every unit that disagrees with `data`, after a power cut; all units have been read.
+    /// After a power cut, programs every unit that disagrees with where the data was found; all units must have
+    /// been read.
     pub(crate) fn renew(&mut self) {
         let serial = self.pages.log.is_serial();
         for unit in 0..self.pages.units {

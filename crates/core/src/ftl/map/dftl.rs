@@ -1,23 +1,23 @@
-//! DFTL: a page map on flash, its hot entries cached one by one.
+//! DFTL: a page map on flash, with its hot entries cached one by one.
 //!
 //! Source: Gupta, Kim, Urgaonkar, "DFTL: A Flash Translation Layer Employing
 //! Demand-Based Selective Caching of Page-Level Address Mappings", ASPLOS 2009,
 //! as the MAP+ paper uses it (Ji et al., TCAD 2018, sections III-A, IV-A, V-D).
 //!
-//! Interpretation: the cache is a segmented LRU, protected : probationary = 1 : 7 of the capacity (capacity /
-//! 8, rounded down); a hit moves an entry to the protected head, and what overflows there goes to the
-//! probationary head; a miss in a full cache first evicts the probationary tail (the protected tail if that
-//! segment is empty). A dirty victim costs a read and a program of its translation page and cleans all cached
-//! dirty entries of that page (batch update; `ftl.batch_update = false` writes only the victim's entry, as
-//! FlashSim does). Then the missed entry costs one read: eq. (2) of the paper. Entries that garbage
-//! collection moves are updated in the cache if they are there, else on flash, with one read and program for
-//! each translation page concerned.
+//! Interpretation: the cache is a segmented LRU, whose protected segment has an eighth of the capacity (rounded
+//! down) and whose probationary segment has the rest; a hit moves an entry to the protected head, and what
+//! overflows there goes to the probationary head; a miss in a full cache first evicts the probationary tail (the
+//! protected tail if the probationary segment is empty). A dirty victim costs a read and a program of its
+//! translation page and cleans all cached dirty entries of that page (batch update; `ftl.batch_update = false`
+//! writes only the victim's entry, as FlashSim does). Then the missed entry costs one read: eq. (2) of the
+//! paper. Entries that garbage collection moves are updated in the cache if they are there, else on flash, with
+//! one read and one program for each translation page concerned.
 //!
 //! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in the entries of the
-//! same translation page that the rest of the request needs and the cache lacks, as the read of a batch does
-//! for the batch (section V-B). The missed entry counts as a miss; the others hit. They come in from the last
-//! to the missed one, each evicting as a miss does, so that the next entries stay even if the request is larger
-//! than the cache; the first one that has already left misses again and loads the rest.
+//! same translation page that the rest of the request needs and the cache lacks, as the read of a batch does for
+//! the batch (section V-B). The missed entry counts as a miss; the others hit. The entries come in from the last
+//! one to the missed one, each evicting an entry as a miss does, so that the next entries stay even if the
+//! request is larger than the cache; the first one that has already left misses again and loads the rest.
 
 use std::fmt::Debug;
 
@@ -91,11 +91,11 @@ impl Clone for Box<dyn Replacement> {
 
 const KEY: &str = "ftl.cache_policy";
 
-/// Makes a replacement policy for this many entries (`None`: no bound).
+/// A function that makes a replacement policy for this many entries (`None`: no bound).
 type Outside = Box<dyn Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync>;
 
-/// Registers a replacement policy under a name that `ftl.cache_policy` can then give. `make` is called once for
-/// each cache, with the number of its entries (`None`: no bound).
+/// Registers a replacement policy under a name that can then be the value of `ftl.cache_policy`. `make` is
+/// called once for each cache, with the number of its entries (`None`: no bound).
 pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> + Send + Sync + 'static) {
     outside::add::<Outside>(&[KEY], name, Box::new(make));
 }
@@ -103,7 +103,7 @@ pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> +
 /// The mapping cache.
 pub type Dftl = Cached<Segmented>;
 
-/// Segmented LRU; if the protected segment has no room it is one LRU list.
+/// Segmented LRU; if the protected segment has no room, the cache is one LRU list.
 #[derive(Clone, Debug)]
 pub struct Segmented {
     protected_capacity: u32,
@@ -113,7 +113,7 @@ pub struct Segmented {
     dirty_in: [u32; 2],
     batch_update: bool,
     load: Load,
-    /// Decides, if present, which entry leaves; the lists are then empty.
+    /// A registered replacement policy; if present, it decides which entry leaves, and the lists are empty.
     outside: Option<Box<dyn Replacement>>,
 }
 
@@ -259,8 +259,8 @@ impl Policy for Segmented {
         Ok(())
     }
 
-    /// Returns the dirty entry nearest the probationary tail, else nearest the protected tail. It searches
-    /// from both ends: after idle times the few dirty entries are the recent ones.
+    /// Returns the dirty entry nearest the probationary tail, else nearest the protected tail. The search goes
+    /// from both ends: after idle times the few entries still dirty are recent ones.
     fn first_dirty(&self, entries: &Entries<bool>) -> Option<u32> {
         if self.outside.is_some() {
             return entries.any_dirty();

@@ -12,14 +12,14 @@ pub struct Mapping<N> {
     dirty: bool,
     /// The next newer dirty entry of its translation page; the newest one points to the oldest.
     prev: u32,
-    /// The next older one, or [`NONE`].
+    /// The next older dirty entry of its translation page, or [`NONE`].
     next: u32,
-    /// The read that brought it in.
+    /// Number of the load that brought it in.
     load: u32,
 }
 
-/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry or change what
-/// is dirty pass in the policy, which is then told about it.
+/// The cached entries by LPN, and the dirty ones by translation page. Callers that add an entry, or make one
+/// dirty or clean, pass in the policy, which is then told about it.
 #[derive(Clone, Debug)]
 pub struct Entries<N> {
     pub(super) slab: Lru<Mapping<N>>,
@@ -56,13 +56,13 @@ impl<N: Copy + Default> Entries<N> {
         &mut self.slab.value_mut(id).note
     }
 
-    /// Returns the read that brought an entry in.
+    /// Returns the number of the load that brought an entry in.
     #[inline]
     pub(super) fn load(&self, id: u32) -> u32 {
         self.slab.value(id).load
     }
 
-    /// Whether flash lacks an entry's update.
+    /// Whether an entry has an update that is not yet on flash.
     #[inline]
     pub(super) fn is_dirty(&self, id: u32) -> bool {
         self.slab.value(id).dirty
@@ -107,7 +107,7 @@ impl<N: Copy + Default> Entries<N> {
         self.remove(policy, id);
     }
 
-    /// Makes room for an entry.
+    /// Makes room for an entry, by evicting another one if the cache is full.
     #[inline]
     pub(super) fn make_room<P: Policy<Note = N>>(&mut self, policy: &mut P, context: &mut Context) {
         if self.slab.is_full() {
@@ -116,7 +116,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Notes that an entry has an update that flash lacks.
+    /// Notes that an entry has an update that is not yet on flash.
     #[inline]
     pub(super) fn make_dirty<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         if !self.is_dirty(id) {
@@ -125,7 +125,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Notes that flash has an entry's update.
+    /// Notes that an entry's update is on flash.
     pub(super) fn make_clean<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32) {
         self.unlink(id);
         policy.marked(self, id, false);
@@ -152,8 +152,8 @@ impl<N: Copy + Default> Entries<N> {
         cleaned
     }
 
-    /// Updates the flash copy of a translation page with everything known about it, after reading it; `moved`
-    /// is the number of its moved mappings that have no entry.
+    /// Updates the flash copy of a translation page with everything known about it, after reading it; `moved` is
+    /// the number of the page's moved mappings that have no cache entry.
     pub(super) fn rewrite<P: Policy<Note = N>>(
         &mut self,
         policy: &mut P,
@@ -171,7 +171,7 @@ impl<N: Copy + Default> Entries<N> {
         self.dirty.iter().copied().find(|&id| id != NONE)
     }
 
-    /// Makes an entry dirty and puts it, in the order of age, behind those of its page that are newer.
+    /// Makes an entry dirty and puts it, in the order of age, behind the newer dirty entries of its page.
     #[inline]
     fn link(&mut self, id: u32, newer: impl Fn(u32) -> bool) {
         let page = self.page(id) as usize;

@@ -1,9 +1,9 @@
 //! Mini-page FTL: the baseline of MSFTL with translation units of 4 KiB.
 //!
-//! Source: Lv et al., "Exploiting Minipage-Level Mapping to Improve Write Efficiency of NAND Flash",
-//! NAS 2018, as Kim and Lee (ICSOFT 2020, section 4.1) simulate it: "using the logical small page-level
-//! granularity as the translation page (i.e., 4 KiB)", its units gathered into NAND pages like
-//! MSFTL's (section 4.2). Everything else is [`super::msftl`].
+//! Source: Lv et al., "Exploiting Minipage-Level Mapping to Improve Write Efficiency of NAND Flash", NAS 2018,
+//! as Kim and Lee (ICSOFT 2020, section 4.1) simulate it: "using the logical small page-level granularity as the
+//! translation page (i.e., 4 KiB)", its units gathered into NAND pages like MSFTL's (section 4.2). Everything
+//! else is as in [`super::msftl`].
 
 use super::msftl::Flushed;
 

@@ -1,4 +1,4 @@
-//! MSFTL: mappings flushed by amount of data, in segments smaller than a page.
+//! MSFTL: mappings are flushed after a fixed amount of data, in segments smaller than a page.
 //!
 //! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
 //! Storage", ICSOFT 2020, sections 2, 3.2 and 4.1. Mappings of data written, by the host or by garbage
@@ -8,18 +8,18 @@
 //! describes how units get to flash.
 //!
 //! Interpretation:
-//! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so
-//!   it always hits; a read whose entry is not cached is a miss and fetches its unit, if that
-//!   was ever written, and caches the one entry, or what `ftl.load` says.
-//! - Data programmed is counted in whole NAND pages of causes host and pad and, unless `ftl.flush_counts =
-//!   "user"`, gc and wear. The flush follows the page that completes the amount, within the request that wrote
-//!   it, and waits while the page buffer is part-full: no mapping on flash names a page that is not on flash
-//!   (evictions do not wait). After any flush the count begins again at 0.
+//! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so it
+//!   always hits; a read whose entry is not cached is a miss and fetches its unit, if the unit was ever written,
+//!   and caches the one entry, or what `ftl.load` says.
+//! - Data programmed is counted in whole NAND pages: those with the causes `host` and `pad` and, unless
+//!   `ftl.flush_counts = "user"`, also those with `gc` and `wear`. The flush follows the page that completes the
+//!   amount, within the request that wrote it, and waits while the page buffer is part-full: no mapping on flash
+//!   names a page that is not on flash (evictions do not wait). After any flush the count begins again at 0.
 //! - A flush by the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a power
 //!   cycle as the reason for flushing. The paper's traces contain no flushes by the host.
 //! - A bounded cache is DFTL's (`ftl.cache_policy`). According to section 2 mappings are written when they are
-//!   evicted: a dirty victim has its unit written, and the rest of that page is filled with the next units that
-//!   have updates. With `ftl.flush = "eviction"` that is the only time when mappings are written.
+//!   evicted: the unit of a dirty victim is written, and the rest of the NAND page is filled with the next units
+//!   that have updates. With `ftl.flush = "eviction"` mappings are written at no other time.
 
 use std::io;
 
@@ -50,7 +50,7 @@ section! {
     }
 }
 
-/// The units with entries that flash lacks.
+/// The units that have entries not yet on flash.
 #[derive(Clone, Debug)]
 struct Updated {
     units: Bits,
@@ -76,7 +76,7 @@ impl Updated {
         if unit >= first { unit - first } else { self.count - first + unit }
     }
 
-    /// Returns how far after `first` the last unit lies that is reached by writing up to `most` updated units.
+    /// Returns the distance from `first` to the last unit written, if up to `most` updated units are written.
     fn range_of(&self, first: u32, most: u32) -> u32 {
         let (mut from, mut range) = (first, None);
         for _ in 0..most {
@@ -121,7 +121,7 @@ impl Updated {
 struct Flat {
     cached: Bits,
     dirty: Bits,
-    /// The read that brought an entry in. Those before time 0 have ended, so a saved state has none.
+    /// Number of the load that brought in each entry. Loads before time 0 have ended, so a saved state has none.
     loads: Vec<u32>,
 }
 
@@ -135,12 +135,12 @@ enum Held {
 /// The mapping cache of MSFTL.
 pub type Msftl = Flushed<0>;
 
-/// A mapping cache whose updates are gathered in units of `UNIT` bytes; 0: of `ftl.segment`.
+/// A mapping cache whose updates are gathered in units of `UNIT` bytes or, if that is 0, of `ftl.segment`.
 #[derive(Clone, Debug)]
 pub struct Flushed<const UNIT: u32> {
     held: Held,
     updated: Updated,
-    /// Mappings that collection has moved and that enter the cache next.
+    /// Mappings that garbage collection has moved and that enter the cache next.
     moved: Vec<u32>,
     due: Due,
     load: Load,
@@ -156,8 +156,8 @@ impl<const UNIT: u32> Flushed<UNIT> {
         });
     }
 
-    /// Evicts the entry that leaves a full cache; if it is dirty, its unit is written in a page that other
-    /// updated units fill.
+    /// Evicts an entry if the cache is full; if the entry is dirty, writes its unit in a page that other updated
+    /// units fill up.
     fn make_room(&mut self, context: &mut Context) {
         let Flushed { held: Held::Bounded(Cached { entries, policy, .. }), updated, .. } = self else {
             return;
@@ -208,7 +208,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
 
     fn unit_bytes(settings: &Settings) -> u32 {
         let segment = settings.ftl.own.msftl.segment_bytes;
-        // If it serves in place of dftl, the unit is the NAND page.
+        // If this FTL serves in place of dftl, the unit is the NAND page.
         let own = if settings.ftl.kind == GATHERED { segment } else { settings.flash.page_bytes };
         if UNIT > 0 { UNIT } else { own }
     }
@@ -292,7 +292,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Checks after each page written whether a flush is due: moved mappings cost nothing before that.
+    /// Checks after each page written whether a flush is due: moved mappings cost nothing before a flush.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);
@@ -303,7 +303,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         }
     }
 
-    /// Writes back the units of one page.
+    /// Writes back as many updated units as one page holds.
     fn write_back(&mut self, context: &mut Context) -> bool {
         let any = self.updated.any();
         if any {

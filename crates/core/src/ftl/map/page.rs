@@ -1,7 +1,7 @@
 //! The full page map in RAM: every translation is free.
 //!
-//! It is the upper bound for every demand-cached map, and what a mapping cache as large as the map must equal
-//! once it is warm.
+//! It is the upper bound for every demand-cached map, and a mapping cache as large as the map must equal it once
+//! the cache is warm.
 
 use super::context::Context;
 use super::pages::TranslationPages;

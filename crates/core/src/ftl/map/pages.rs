@@ -1,10 +1,10 @@
 //! Translation pages on flash.
 //!
 //! On flash the mapping consists of translation units, each with the entries of consecutive LPNs
-//! ([`TranslationPages::of`]). A unit is in a slot of its log, and only its newest version counts; for each
-//! of its LPNs it gives the slot of the user data that was the newest when the unit was programmed. A unit is
-//! the NAND page if mappings are written back by eviction; FTLs that flush by amount ([`super::units`]) have
-//! smaller ones too.
+//! ([`TranslationPages::of`]). A unit is in a slot of its log, and only its newest version counts; for each of
+//! its LPNs it names the slot of the user data that was the newest when the unit was programmed. A unit is a
+//! NAND page if mappings are written back on eviction; FTLs that flush mappings after an amount of data
+//! ([`super::units`]) may have smaller units.
 
 use std::io;
 
@@ -21,21 +21,21 @@ use crate::util::{Divider, NONE};
 /// Counters of the mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapStats {
-    /// Translations whose entry was cached.
+    /// Number of translations whose entry was cached.
     pub hits: u64,
-    /// Translations whose entry had to be fetched.
+    /// Number of translations whose entry had to be fetched.
     pub misses: u64,
-    /// Translation pages read ahead for a batch.
+    /// Number of translation pages read ahead for a batch.
     pub prefetches: u64,
-    /// Entries that differed from their flash copy, over all translation pages programmed.
+    /// Number of entries that differed from their flash copy, over all translation pages programmed.
     pub entries_updated: u64,
-    /// Entries programmed, updated or not.
+    /// Number of entries programmed, updated or not.
     pub entries_programmed: u64,
-    /// Mapping flushes, of FTLs that flush by amount.
+    /// Number of mapping flushes, by FTLs that flush mappings after an amount of data.
     pub flushes: u64,
 }
 
-/// The translation pages: which units there are, where they are, what they hold.
+/// The translation pages: which units there are, where they are, and what they hold.
 ///
 /// The global translation directory (GTD, or mapping segment directory, MSD) is the log's map, which is kept
 /// whole in RAM.
@@ -49,15 +49,15 @@ pub struct TranslationPages {
     pub(super) units: u32,
     /// Check mode: the slot that each entry on flash names.
     pub(super) persisted: Option<Vec<u32>>,
-    /// The units being gathered into pages, if mappings are flushed by amount.
+    /// The units being gathered into pages, if mappings are flushed after an amount of data.
     pub(super) gathering: Gathering,
     /// Counters.
     pub stats: MapStats,
 }
 
 impl TranslationPages {
-    /// Makes translation units for the user's logical pages. If mappings are written back by eviction, all
-    /// units exist from the start, otherwise none does.
+    /// Makes translation units for the user's logical pages. If mappings are written back on eviction, all units
+    /// exist from the start; otherwise none does.
     pub(crate) fn new(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
@@ -96,7 +96,7 @@ impl TranslationPages {
         }
     }
 
-    /// Makes the translation units that are in `log` on the media, with their contents there.
+    /// Makes the translation units that `log` holds on the media, with the contents found there.
     pub(crate) fn found(
         (log, mut slots, space): (Log, Slots, &UnitSpace),
         settings: &Settings,
@@ -124,7 +124,8 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// Whether it is told about data put in place before time 0 ([`super::context::Context::prefill`]).
+    /// Whether the translation pages are told about data put in place before time 0
+    /// ([`super::context::Context::prefill`]).
     pub(crate) fn hears_of_data(&self) -> bool {
         self.log.is_serial() || self.persisted.is_some()
     }
@@ -219,7 +220,7 @@ impl TranslationPages {
         (&mut self.log, Under { slots: &mut self.slots, pool, work })
     }
 
-    /// Returns the log, to move its blocks.
+    /// Returns the log, for moving its blocks.
     pub(crate) fn log_mut(&mut self) -> &mut Log {
         &mut self.log
     }
@@ -236,7 +237,7 @@ impl TranslationPages {
         out.value(&self.gathering.stale)
     }
 
-    /// Reads what was saved.
+    /// Reads what [`TranslationPages::save`] wrote.
     pub(crate) fn load(
         (shape, space): (Shape, &UnitSpace),
         settings: &Settings,
@@ -257,7 +258,7 @@ impl TranslationPages {
     }
 
     /// In a loaded state, sets the flash copies of entries that are not `dirty` in the cache to the slots that
-    /// `data` gives.
+    /// `data` has for them.
     pub(crate) fn agree(&mut self, data: &Slots, dirty: &IsDirty) -> Result<(), Damage> {
         for unit in (0..self.units).filter(|&unit| self.log.is_serial() && !self.is_written(unit)) {
             let (first, end) = self.range(unit);
@@ -272,7 +273,8 @@ impl TranslationPages {
         Ok(())
     }
 
-    /// Checks that the flash copy of an entry that is not cached dirty names the newest slot (check mode).
+    /// Checks, in check mode, that the flash copy of an entry names the newest slot, unless the entry is `dirty`
+    /// in the cache.
     pub(crate) fn verify_entry(&self, lpn: u32, dirty: bool, data: &Slots) -> Result<(), String> {
         match &self.persisted {
             Some(persisted) if !dirty && persisted[lpn as usize] != data.of(lpn) => Err(format!(
@@ -285,5 +287,5 @@ impl TranslationPages {
     }
 }
 
-/// Whether the cache holds an update of an LPN's entry that flash lacks.
+/// Whether the cache holds an update, not yet on flash, of an LPN's entry.
 pub type IsDirty<'a> = dyn Fn(u32, &TranslationPages) -> bool + 'a;

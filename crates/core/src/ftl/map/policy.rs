@@ -1,4 +1,4 @@
-//! The frame of a mapping cache whose entries are written back as they leave it.
+//! The frame of a mapping cache whose entries are written back as they leave the cache.
 //!
 //! [`Cached`] serves lookups from [`Entries`] and remembers what garbage collection has moved. A [`Policy`]
 //! says which entry leaves a full cache; other things that a cache may do in its own way have defaults here.
@@ -20,16 +20,17 @@ use serde::de::DeserializeOwned;
 
 /// What distinguishes one mapping cache from another. Entries are identified by ids below the capacity.
 pub trait Policy: Sized + Clone + Debug {
-    /// What it notes for each entry.
+    /// What the policy notes for each entry.
     type Note: Copy + Default + Debug + Serialize + DeserializeOwned;
 
-    /// Name of the FTL that serves in its place if mappings are flushed by amount; `None`: they cannot be.
+    /// Name of the FTL that serves in place of this one if mappings are flushed after an amount of data; `None`:
+    /// mappings cannot be flushed that way.
     const BY_AMOUNT: Option<&'static str> = None;
 
     /// Makes the policy of `settings`, for this many translation pages.
     fn new(settings: &Settings, pages: u32) -> Self;
 
-    /// Checks the settings on which it depends.
+    /// Checks the settings on which the policy depends.
     ///
     /// # Errors
     /// [`Contradiction`] naming the key to change.
@@ -37,14 +38,14 @@ pub trait Policy: Sized + Clone + Debug {
         Ok(())
     }
 
-    /// Returns the number of mappings it can hold; `None`: no bound.
+    /// Returns the number of mappings that the cache can hold; `None`: no bound.
     fn capacity(settings: &Settings) -> Option<u32> {
         let bytes = settings.ftl.mapping_cache_bytes?;
         Some((bytes / u64::from(settings.ftl.entry_bytes)).clamp(1, settings.user_pages()) as u32)
     }
 
-    /// Returns the number of entries it can hold, which is below its capacity if it holds some mappings
-    /// elsewhere.
+    /// Returns the number of entries that the cache can hold, which is below its capacity if the policy holds
+    /// some mappings elsewhere.
     fn entries(settings: &Settings) -> Option<u32> {
         Self::capacity(settings)
     }
@@ -73,7 +74,7 @@ pub trait Policy: Sized + Clone + Debug {
         false
     }
 
-    /// Stores the update of a victim where it survives, and cleans it.
+    /// Stores the update of a victim where it survives, and makes the victim clean.
     #[inline]
     fn write_back_victim(&mut self, entries: &mut Entries<Self::Note>, id: u32, context: &mut Context) {
         entries.rewrite(self, entries.page(id), 0, context);
@@ -85,7 +86,8 @@ pub trait Policy: Sized + Clone + Debug {
         context.load(page)
     }
 
-    /// Serves an LPN that has no entry; returns the entry it gets, and whether its mapping was cached anyway.
+    /// Serves an LPN that has no entry; returns the entry that the LPN gets, and whether its mapping was cached
+    /// anyway.
     #[inline]
     fn fetch(&mut self, entries: &mut Entries<Self::Note>, lpn: u32, context: &mut Context) -> (u32, bool) {
         entries.make_room(self, context);
@@ -132,13 +134,13 @@ pub trait Policy: Sized + Clone + Debug {
         false
     }
 
-    /// Whether it holds all mappings of a translation page.
+    /// Whether the policy holds all mappings of a translation page.
     #[inline]
     fn holds(&self, _page: u32) -> bool {
         false
     }
 
-    /// Whether it holds, outside the entries, a mapping of an LPN that flash lacks.
+    /// Whether the policy holds, outside the entries, a mapping of this LPN that is not yet on flash.
     fn is_updated(&self, _lpn: u32) -> bool {
         false
     }
@@ -151,10 +153,10 @@ pub trait Policy: Sized + Clone + Debug {
         !entries.slab.is_full()
     }
 
-    /// Called for an entry that was added again, clean, with this note.
+    /// Called with the saved note of an entry that has been added again, as a clean one, from a saved state.
     ///
     /// # Errors
-    /// [`Damage`] if that is impossible.
+    /// [`Damage`] if such an entry is impossible.
     fn restore(
         &mut self,
         _entries: &mut Entries<Self::Note>,
@@ -167,7 +169,7 @@ pub trait Policy: Sized + Clone + Debug {
     /// Writes the policy's state apart from the entries.
     ///
     /// # Errors
-    /// The output's error.
+    /// An error of the output.
     fn save_rest(&self, _out: &mut Encoder) -> io::Result<()> {
         Ok(())
     }
@@ -175,7 +177,7 @@ pub trait Policy: Sized + Clone + Debug {
     /// Reads what [`Policy::save_rest`] wrote, after the entries.
     ///
     /// # Errors
-    /// [`Damage`] if it is incomplete or impossible.
+    /// [`Damage`] if what is read is incomplete or impossible.
     fn load_rest(
         &mut self,
         _entries: &mut Entries<Self::Note>,
@@ -192,7 +194,8 @@ pub struct Cached<P: Policy> {
     pub(super) entries: Entries<P::Note>,
     pub(super) policy: P,
     capacity: Option<u32>,
-    /// For each translation page, how many mappings without an entry garbage collection has moved.
+    /// For each translation page, the number of its mappings that garbage collection has moved and that have no
+    /// entry.
     moved: Vec<u32>,
     /// The pages that have moved mappings, in the order of the first move.
     moved_pages: Vec<u32>,

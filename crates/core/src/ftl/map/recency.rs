@@ -1,9 +1,10 @@
-//! Entries in the order of their last access, some of them marked; the first marked one is found without
-//! walking over those before it.
+//! Entries in the order of their last access, some of them marked; the first marked entry is found without
+//! walking over the entries before it.
 
 use crate::util::NONE;
 
-/// Entries by positions, which grow with time. When the positions are used up the entries are compacted.
+/// Entries by position; later accesses get higher positions. When all positions are used up, the entries are
+/// compacted.
 #[derive(Clone, Debug)]
 pub(super) struct Recency {
     /// Entry at each position, or [`NONE`].
@@ -145,7 +146,7 @@ impl Marks {
         }
     }
 
-    /// Removes a position from the set; returns whether it was in it.
+    /// Removes a position from the set; returns whether the set contained it.
     #[inline]
     fn clear(&mut self, place: usize) -> bool {
         let was = self.get(place);

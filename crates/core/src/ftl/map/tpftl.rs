@@ -4,24 +4,24 @@
 //! Flash Memory", EuroSys 2015 (TPFTL), as two public implementations have it (WiscSee's and one for FEMU).
 //!
 //! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8 B
-//! ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the entries
-//! of a node by their own recency. A miss in a full cache evicts from the coldest node its least recent clean
-//! entry, else its least recent entry; if that is dirty, all dirty entries of the node are written with one
-//! read and program of the page (batch update), and only the victim leaves. Then the page is read once, for the
-//! missed entry and those prefetched: the rest of the request, up to the page's end; and, if selective
-//! prefetching is on, as many entries after the missed one as are cached right before it. Selective prefetching
-//! is off at first; a counter, +1 for a node that enters and -1 for one that leaves, turns it on at -3 and off
-//! at +3 and then begins at 0 again.
+//! ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the entries of
+//! a node by their own recency. A miss in a full cache evicts the least recent clean entry of the coldest node
+//! or, if there is none, its least recent entry; if the victim is dirty, all dirty entries of the node are
+//! written with one read and one program of the page (batch update), and only the victim leaves. Then the page
+//! is read once, for the missed entry and the prefetched ones: the rest of the request, up to the page's end;
+//! and, if selective prefetching is on, as many entries after the missed one as are cached right before it.
+//! Selective prefetching is off at first; a counter goes up by 1 when a node enters and down by 1 when a node
+//! leaves; it turns selective prefetching on at -3 and off at +3, and then begins at 0 again.
 //!
 //! Where the implementations differ, or the paper says nothing:
 //! - Recency is the number of the translation that touched an entry last; entries loaded together have the
-//!   number of the one that missed, and come in the order of their LPNs. If means are equal, the lower
-//!   translation page is the colder. (The one for FEMU has an LRU list of nodes instead.)
+//!   number of the translation that missed, and come in the order of their LPNs. If means are equal, the lower
+//!   translation page is the colder. (The implementation for FEMU has an LRU list of nodes instead.)
 //! - Every miss within a request prefetches, not only its first.
-//! - Room is made before the page is read, from one node, the coldest; when that has no entry left, no more is
-//!   prefetched than fits. The coldest node may be that of the missed entry.
-//! - A mapping that garbage collection moves is updated in the cache if it is there, which does not count as
-//!   an access; else on flash, together with the dirty entries of its node.
+//! - Room is made before the page is read, from one node, the coldest; when that node has no entry left, only as
+//!   many entries are prefetched as fit. The coldest node may be that of the missed entry.
+//! - A mapping that garbage collection moves is updated in the cache if it is there, which does not count as an
+//!   access; otherwise it is updated on flash, together with the dirty entries of its node.
 //! - Prefetching for a batch of the host's scheduler evicts from as many nodes as necessary.
 
 use std::io;
@@ -49,7 +49,7 @@ pub const ENTRY_BYTES: u64 = 6;
 pub const NODE_BYTES: u64 = 8;
 /// Number of nodes that must enter to turn selective prefetching off, or leave to turn it on.
 const THRESHOLD: i32 = 3;
-/// The most translations that a saved state may count: sums of their numbers must not overflow.
+/// The largest number of translations that a saved state may count: sums of their numbers must not overflow.
 const MOST_TOUCHES: u64 = 1 << 39;
 
 /// The mapping cache.
@@ -62,7 +62,7 @@ struct Node {
     dirty: u32,
     /// Its index in the heap.
     place: u32,
-    /// Sum of the times at which its entries were touched.
+    /// Sum of the times at which its entries were last touched.
     touched: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct Nodes {
     /// The node that loses entries to make room, until it is gone.
     leaving: u32,
     dirty: u32,
-    /// Translations so far.
+    /// Number of translations so far.
     now: u64,
     /// Nodes that entered minus nodes that left, since selective prefetching was last turned on or off.
     change: i32,
@@ -104,7 +104,7 @@ impl Nodes {
         self.nodes.value_mut(node).place = place as u32;
     }
 
-    /// Moves a node to the place in the heap that its mean recency gives it.
+    /// Moves a node to the place in the heap that corresponds to its mean recency.
     fn sift(&mut self, node: u32) {
         let mut place = self.nodes.value(node).place as usize;
         while place > 0 && self.colder(node, self.heap[(place - 1) / 2]) {
@@ -164,8 +164,9 @@ impl Nodes {
         (bytes.saturating_sub(used) / ENTRY_BYTES).min(u32::MAX.into()) as u32
     }
 
-    /// Evicts from the coldest node until `wanted` more entries of a page fit or that node is gone; returns
-    /// how many fit. Emptying a node makes room for another one with an entry, so at least one entry fits.
+    /// Evicts from the coldest node until `wanted` more entries of a page fit or the coldest node is gone;
+    /// returns how many fit. Emptying a node makes room for another one with an entry, so at least one entry
+    /// fits.
     fn make_room(
         &mut self,
         entries: &mut Entries<u64>,
@@ -181,8 +182,8 @@ impl Nodes {
         wanted.min(self.room(entries, page) as usize)
     }
 
-    /// Returns one past the last LPN to load for a miss: the rest of the request and, after the missed entry,
-    /// as many as are cached right before it.
+    /// Returns one past the last LPN to load for a miss: the rest of the request and, after the missed entry, as
+    /// many entries as are cached right before it.
     fn end_of_load(&self, entries: &Entries<u64>, lpn: u32, context: &Context) -> u32 {
         let (first, end) = context.pages.range(context.pages.of(lpn));
         let mut ahead = context.ahead;
@@ -195,7 +196,7 @@ impl Nodes {
 }
 
 impl Policy for Nodes {
-    /// The translation that touched the entry last.
+    /// Number of the translation that touched the entry last.
     type Note = u64;
 
     fn new(settings: &Settings, pages: u32) -> Nodes {
@@ -295,7 +296,7 @@ impl Policy for Nodes {
         let mut room = self.make_room(entries, page, missing, context);
         let load = context.load(page);
         for each in lpn..end {
-            // Looked up again, since entries may have left.
+            // The entry is looked up again, since entries may have left meanwhile.
             if room > 0 && entries.slab.find(each) == NONE {
                 entries.insert(self, each, load);
                 room -= 1;
@@ -328,7 +329,7 @@ impl Policy for Nodes {
         self.room(entries, page) > 0
     }
 
-    /// Sets the saved note of an entry, which was noted with 0 when it came in, since time had not begun.
+    /// Sets the saved note of an entry; the note was 0 when the entry was added, since time had not begun.
     fn restore(&mut self, entries: &mut Entries<u64>, id: u32, touched: u64) -> Result<(), Damage> {
         if touched > MOST_TOUCHES {
             return Damage::impossible(format!("a mapping was touched at {touched}"));

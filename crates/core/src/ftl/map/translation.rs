@@ -1,4 +1,4 @@
-//! What a mapping cache must provide, and what it works on.
+//! What a mapping cache must provide.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub trait Translation: Sized {
     /// The key that sets the size of a translation unit.
     const UNIT_KEY: &'static str = "flash.page";
 
-    /// Whether it settles after each page written, even if nothing has moved.
+    /// Whether the cache settles after each page written, even if nothing has moved.
     const SETTLES_ALWAYS: bool = false;
 
     /// Returns the size of a translation unit in bytes.
@@ -41,7 +41,7 @@ pub trait Translation: Sized {
     /// Makes the cache of `settings`, for these translation units.
     fn new(settings: &Settings, space: &UnitSpace) -> Self;
 
-    /// Checks the settings on which it depends.
+    /// Checks the settings on which the cache depends.
     ///
     /// # Errors
     /// [`Contradiction`] naming the key to change.
@@ -67,13 +67,13 @@ pub trait Translation: Sized {
     /// Whether a translation would hit now.
     fn cached(&self, lpn: u32, pages: &TranslationPages) -> bool;
 
-    /// Calls back with every LPN whose translation would hit now.
+    /// Calls `visit` with every LPN whose translation would hit now.
     fn each_cached(&self, pages: &TranslationPages, visit: &mut dyn FnMut(u32));
 
-    /// Returns the number of entries it can hold; `None`: no bound.
+    /// Returns the number of entries that the cache can hold; `None`: no bound.
     fn capacity(&self) -> Option<u32>;
 
-    /// Whether the cache holds an update of this LPN's entry that flash lacks.
+    /// Whether the cache holds an update, not yet on flash, of this LPN's entry.
     fn dirty(&self, lpn: u32, pages: &TranslationPages) -> bool;
 
     /// Whether entries are updated without being fetched first, so that no write misses.
@@ -89,21 +89,21 @@ pub trait Translation: Sized {
         Vec::new()
     }
 
-    /// Counts data programmed, starting from these numbers ([`crate::flash::Counts::programs`]).
+    /// Counts the data programmed from now on, starting from these numbers ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &ByCause<u64>) {}
 
     /// Writes what is cached, before a run.
     ///
     /// # Errors
-    /// The output's error.
+    /// An error of the output.
     fn save(&self, _out: &mut Encoder) -> io::Result<()> {
         Ok(())
     }
 
-    /// Fills a new cache with the saved contents of one.
+    /// Fills a new cache with the contents of a saved one.
     ///
     /// # Errors
-    /// [`Damage`] if it is incomplete or impossible.
+    /// [`Damage`] if what is read is incomplete or impossible.
     fn load(&mut self, _pages: &TranslationPages, _from: &mut Decoder) -> Result<(), Damage> {
         Ok(())
     }

@@ -1,22 +1,23 @@
-//! Translation units: mappings gathered into NAND pages, their directory, garbage collection.
+//! Translation units: how they are gathered into NAND pages, their directory, and their garbage collection.
 //!
 //! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
-//! Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that has an update:
-//! its source is read through the directory, updated from RAM and put into the page being gathered, which is
-//! programmed when full; then the directory in RAM names its new place. The unit is the NAND page (Base-DFTL:
-//! gathering is then a read and a program per unit), 4 KiB (mini-page FTL) or a segment (MSFTL).
+//! Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that has an update: the
+//! unit's previous copy (its source) is located through the directory, read, updated from RAM and put into the
+//! page being gathered, which is programmed when it is full; then the directory in RAM names the unit's new
+//! place. A unit is a NAND page (Base-DFTL: gathering is then a read and a program per unit), 4 KiB (mini-page
+//! FTL) or a segment (MSFTL).
 //!
 //! Interpretation:
 //! - A NAND page is read once per flush for all of its units that have an update; they wait in RAM until they
-//!   are gathered. Only what is wanted of it crosses the bus, since the error correction covers each unit
+//!   are gathered. Only the wanted units of the page cross the bus, since the error correction covers each unit
 //!   separately.
 //! - A unit that was never written has no source; a page left part-full at the end of a flush is programmed.
 //! - Units are gathered in ascending order, so that neighbours stay neighbours.
 //! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
-//! - The directory is written (cause dir) when the log takes its last block, if units were programmed since
-//!   the last time; then translation blocks are collected (cause gc-map) until a block is free again: "before
-//!   conducting the GC" (3.3). The directory fills whole pages.
-//! - An entry of the directory is as large as one of the mapping: both name a place on flash.
+//! - The directory is written, with the cause `dir`, when the log takes its last block, if units were programmed
+//!   since the directory was last written; then translation blocks are collected, with the cause `gc-map`, until
+//!   a block is free again: "before conducting the GC" (3.3). The directory fills whole pages.
+//! - An entry of the directory is as large as an entry of the mapping: both name a place on flash.
 
 use super::context::Context;
 use super::pages::TranslationPages;
@@ -34,19 +35,19 @@ pub const GATHERED: &str = "msftl";
 /// The number and sizes of units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSpace {
-    /// Bytes of a unit.
+    /// Size of a unit in bytes.
     pub unit_bytes: u64,
-    /// Whether they are gathered into NAND pages; otherwise each is a page and is written back alone.
+    /// Whether units are gathered into NAND pages; otherwise each unit is a page and is written back alone.
     pub gathered: bool,
-    /// Units of a NAND page.
+    /// Number of units in a NAND page.
     pub per_page: u32,
-    /// Entries of a unit.
+    /// Number of entries in a unit.
     pub entries: u32,
-    /// Units of the device.
+    /// Number of units of the device.
     pub units: u32,
-    /// Bytes of the directory.
+    /// Size of the directory in bytes.
     pub directory_bytes: u64,
-    /// Slots that the directory takes on flash, in whole pages; 0 if it is not written.
+    /// Number of slots in the whole pages that the directory takes on flash; 0 if it is not written.
     pub directory_slots: u32,
 }
 
@@ -78,7 +79,7 @@ pub struct Due {
     /// Number of programmed NAND pages of data after which a flush is due; `None`: never.
     amount: Option<u64>,
     counts_moved: bool,
-    /// Pages programmed since the last flush, and the total at the last check.
+    /// Number of pages programmed since the last flush, and the total number at the last check.
     programmed: u64,
     seen: u64,
 }
@@ -110,7 +111,7 @@ impl Due {
         self.amount.is_some_and(|amount| self.programmed >= amount) && !context.data.page_begun()
     }
 
-    /// Notes that a flush begins: the count to the next one starts at 0.
+    /// Notes that a flush begins: the count towards the next flush starts at 0.
     pub(crate) fn flushed(&mut self, context: &Context) {
         self.look(context);
         self.programmed = 0;
@@ -130,7 +131,7 @@ impl Due {
         Ok(())
     }
 
-    /// Counts data programmed, starting from these numbers.
+    /// Counts the data programmed from now on, starting from these numbers.
     pub(crate) fn count_from(&mut self, programs: &ByCause<u64>) {
         self.seen = self.total(programs);
     }
@@ -139,7 +140,7 @@ impl Due {
 /// The present flush, and the directory.
 #[derive(Clone, Debug)]
 pub struct Gathering {
-    /// Units still to be gathered whose source was read together with another's.
+    /// Units still to be gathered whose source was read together with that of another unit.
     read: Bits,
     /// Whether units were programmed since the directory was written.
     pub(super) stale: bool,
@@ -158,7 +159,7 @@ impl Gathering {
 }
 
 impl Context<'_> {
-    /// Reads a unit into the cache, if it has a copy; returns the load's number
+    /// Reads a unit into the cache, if it has a copy on flash; returns the load's number
     /// ([`crate::flash::Work::load`]).
     #[inline]
     pub(super) fn load_unit(&mut self, unit: u32) -> u32 {
@@ -201,7 +202,7 @@ impl Context<'_> {
         log.append_next(&mut under, unit, Cause::Map);
     }
 
-    /// Reads the page of a unit's newest copy, for all the units there that are `wanted`.
+    /// Reads the page that holds a unit's newest copy, once for all units in it that are `wanted`.
     fn read_source(&mut self, unit: u32, wanted: impl Fn(u32) -> bool) {
         let TranslationPages { log, slots, gathering, units: all, .. } = &mut *self.pages;
         let slot = slots.of(unit);

@@ -12,8 +12,8 @@ impl<T: Translation> PageMapped<T> {
         if self.data.trim_pages_due() == 0 {
             return;
         }
-        // One chain: a trim page says that data is there, so the data must be there first. The loop starts at
-        // the end, since a collection may write some of the trim pages meanwhile.
+        // All this is one chain: a trim page says which data is there, so the data must be on flash first. The
+        // loop starts at the end, since a collection may write some of the trim pages meanwhile.
         for at in (0..self.data.trim_pages_due()).rev() {
             if let Some(owner) = self.data.trim_page_due(at) {
                 self.data.trim_page_moves(&mut self.slots, owner);

@@ -1,4 +1,4 @@
-//! What a page-mapped FTL reports: where data is, what is cached, what it has counted.
+//! What a page-mapped FTL reports: where data is, what is cached, and what the FTL has counted.
 
 use super::PageMapped;
 use crate::flash::moves::Moves;

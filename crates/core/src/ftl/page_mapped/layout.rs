@@ -9,28 +9,29 @@ use crate::ftl::map::units::UnitSpace;
 use crate::ftl::placement::{MOST_FRONTS, ONE};
 use crate::ftl::settings::{FreeBlocks, Settings};
 
-/// How many of each LUN's blocks user data and translation pages may have. Translation pages may borrow any
-/// erased block; the data gets back what it needs up to its limit. If units are gathered, translation blocks
-/// have a limit too.
+/// How many blocks of each LUN user data and translation pages may have. Translation pages may borrow any erased
+/// block; the data gets back what it needs up to its limit. If units are gathered, translation blocks have a
+/// limit too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     data_limit: u32,
     map_limit: u32,
-    /// Trim pages; 0: there is no room for them, so trims are not durable.
+    /// Number of trim pages; 0: there is no room for them, so trims are not durable.
     trim_pages: u32,
     /// The translation units.
     pub space: UnitSpace,
-    /// Logical pages in a NAND page.
+    /// Number of logical pages in a NAND page.
     pub slots_per_page: u32,
 }
 
 impl Layout {
     /// Divides the blocks: first what the data needs at least, then what the translation pages need, then slack
-    /// for both. Of what is left, translation pages get a sixteenth or, if that is more, half as much again as
-    /// they need (but at most half of what is left), unless `ftl.translation_blocks` says how many they have.
+    /// for both. Of the blocks that are left then, translation pages get a sixteenth or, if that is more, half
+    /// the number that they need (but at most half of those left), unless `ftl.translation_blocks` says how many
+    /// blocks they have.
     ///
     /// # Errors
-    /// Blocks needed per LUN, and available blocks.
+    /// The number of blocks needed on each LUN, and the number available.
     fn new<T: Translation>(settings: &Settings) -> Result<Layout, (u64, u64)> {
         let flash = &settings.flash;
         let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
@@ -155,7 +156,7 @@ pub(crate) fn check<T: Translation>(settings: &Settings) -> Result<(), Contradic
     }
 }
 
-/// Checks that the translation blocks asked for are enough.
+/// Checks that `ftl.translation_blocks` asks for enough blocks.
 fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction> {
     let Some(blocks) = settings.ftl.translation_blocks.filter(|_| space.gathered) else { return Ok(()) };
     let luns = u64::from(settings.flash.luns());
@@ -170,7 +171,7 @@ fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction
     Err(Contradiction { key: "ftl.translation_blocks", message })
 }
 
-/// Returns the layout of checked settings, and the logs of user data and of translation pages.
+/// Returns the layout of checked settings, and the shapes of the logs of user data and of translation pages.
 pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]) {
     let layout = Layout::new::<T>(settings).expect("the settings were checked");
     let data = Shape {

@@ -1,4 +1,4 @@
-//! Page-mapped FTLs: one log of user data, resolved by an exchangeable mapping cache.
+//! Page-mapped FTLs: one log of user data, whose addresses an exchangeable mapping cache resolves.
 
 mod durable;
 mod inspect;
@@ -33,7 +33,7 @@ fn flushes_mappings(settings: &Settings) -> bool {
     settings.ftl.host_flush == HostFlush::Mapping && settings.ftl.flush_bytes.is_some()
 }
 
-/// Returns the erase blocks of a new device, its spare ones withheld.
+/// Returns the erase blocks of a new device, with the spare ones withheld.
 fn full_pool(settings: &Settings) -> BlockPool {
     let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     pool.withhold(settings);
@@ -44,7 +44,7 @@ fn full_pool(settings: &Settings) -> BlockPool {
 #[derive(Clone, Debug)]
 pub struct PageMapped<T> {
     data: Log,
-    /// The slots in which the data is.
+    /// The slots in which the data lies.
     slots: Slots,
     pages: TranslationPages,
     pool: BlockPool,
@@ -55,13 +55,13 @@ pub struct PageMapped<T> {
     space: UnitSpace,
     lpns: u32,
     by_page: Divider,
-    /// Logical pages the host wrote.
+    /// Number of logical pages that the host wrote.
     host_slots: u64,
-    /// Set once a LUN had no spare block for a worn one: no write, trim or flush is served any more.
+    /// Set when a LUN has no spare block to replace a worn one: from then on no write, trim or flush is served.
     read_only: bool,
-    /// Number of requests refused in the run.
+    /// Number of requests refused during the run.
     refused: u64,
-    /// How garbage is collected in the background; only in a run.
+    /// How garbage is collected in the background; set only during a run.
     background: Option<GcBackground>,
     /// A deliberate defect, for tests.
     flaw: Flaw,
@@ -105,7 +105,7 @@ impl<T: Translation> PageMapped<T> {
         (translation, Context { data, newest: slots, pages, pool, work, ahead: 0 })
     }
 
-    /// Resolves an LPN that has `ahead` more after it in its request; returns the number of misses.
+    /// Resolves an LPN that has `ahead` more LPNs after it in its request; returns the number of misses.
     #[inline]
     fn translate(&mut self, lpn: u32, ahead: u32, write: bool, work: &mut Work) -> u32 {
         let (translation, context) = self.translation(work);
@@ -126,7 +126,7 @@ impl<T: Translation> PageMapped<T> {
         };
         data.choose_lun(work);
         let mut under = Under { slots, pool, work };
-        // What this programs may move the cursor.
+        // Finishing a collection programs pages, which may move the cursor.
         while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
             data.choose_lun(under.work);
         }
@@ -250,7 +250,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     fn prefill(&mut self, mut lpns: &[u32], work: &mut Work) {
         self.slots.expect_data();
         let mut moved = Vec::new();
-        // If the translation pages need not be told, most pages are put in place many at a time.
+        // If the translation pages need not be told, most data is put in place many pages at a time.
         let tells = T::ON_FLASH && self.pages.hears_of_data();
         loop {
             let PageMapped { data, slots, pages, pool, .. } = self;
@@ -303,7 +303,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
     fn collect_in_background(&mut self, how: GcBackground) {
         self.background = Some(how);
         self.data.collect_in_background();
-        // Blocks that are filled one at a time are collected when one is needed.
+        // Translation blocks that are filled one at a time are collected when a block is needed.
         if T::ON_FLASH && !self.pages.log().is_serial() {
             self.pages.log_mut().collect_in_background();
         }

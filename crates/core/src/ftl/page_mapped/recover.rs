@@ -1,10 +1,10 @@
 //! Page-mapped FTLs and power cuts: what they keep on flash, and how they are rebuilt from it.
 //!
 //! The order is: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts, unless
-//! a trim page says that nothing written before it does ([`crate::ftl::log`]); erase torn blocks and restore
-//! the reserves; read the translation pages, and rewrite those that disagree with what was found, so that the
-//! mapping cache begins empty. Every step can itself be cut; the next recovery treats what it leaves like any
-//! other state.
+//! a trim page says that nothing written before the trim page counts ([`crate::ftl::log`]); erase torn blocks
+//! and restore the reserves; read the translation pages, and rewrite those that disagree with what was found, so
+//! that the mapping cache begins empty. Every step can itself be cut; the next recovery treats what the cut
+//! leaves like any other state.
 
 use super::PageMapped;
 use super::room::{Room, Scan};
@@ -22,7 +22,7 @@ use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
 /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the changes
-/// of the media onto the tape, and so do those of later requests.
+/// of the media onto the tape, as will those of later requests.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,

@@ -5,16 +5,16 @@
 //! has its reserve of erased blocks. During a collection, some copies have gone into open blocks and all the
 //! others into at most one block of the reserve, and the victim is intact:
 //!
-//! - if everything in the victim has been copied, it holds nothing that counts and is erased (the collection
-//!   is finished); so is a block whose erase was torn;
-//! - if not, the reserve block holds nothing but copies of what the victim still has: the originals count
-//!   again and the block is erased (the collection is undone). A trim page in it was written for the
-//!   collection, and is undone with it: its data is still in the victim.
+//! - if everything in the victim has been copied, the victim holds nothing that counts and is erased (the
+//!   collection is finished); so is a block whose erase was torn;
+//! - if not, the reserve block holds nothing but copies of what the victim still has: the originals count again
+//!   and the reserve block is erased (the collection is undone). A trim page in that block was written for the
+//!   collection, and is undone with it: the trimmed data is still in the victim.
 //!
-//! Either way there is an erased block again without any copying, so a cut within recovery finds the same
-//! situation. Torn pages and pages left over in a closed block are like invalid ones: the argument of
+//! Either way there is an erased block again without any copying, so a cut during recovery leads to the same
+//! situation. Torn pages and unused pages of a closed block are like invalid ones: the argument of
 //! [`crate::ftl::log`] needs no more room for them, since live slots alone decide whether some closed block is
-//! gainful, and it is the reserve, whole again, that a collection writes to.
+//! gainful, and a collection writes to the reserve, which is whole again.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -27,22 +27,22 @@ use crate::ftl::recovery::{Flaw, Found, Seen, Version};
 /// What an FTL needs at least, to be able to go on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Erased blocks of each LUN, including spare and retired ones.
+    /// Number of erased blocks of each LUN, including spare and retired ones.
     reserve: u32,
-    /// The most blocks with data on each LUN.
+    /// The largest number of blocks that may hold data on each LUN.
     data_limit: u32,
-    /// Room of a log of translation units that spans the LUNs.
+    /// What a log of translation units needs, if it spans the LUNs.
     map: Option<MapRoom>,
 }
 
 /// What a log that fills one block at a time needs at least.
 #[derive(Clone, Copy, Debug)]
 struct MapRoom {
-    /// Erased blocks in all.
+    /// Number of erased blocks on all LUNs together.
     reserve: u32,
-    /// The most blocks in all that are not erased.
+    /// The largest number of blocks that are not erased, on all LUNs together.
     limit: u32,
-    /// The most blocks of one LUN.
+    /// The largest number of blocks of one LUN.
     most: u32,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns that version of a translation unit which counts, if any does.
+    /// Returns the one version of a translation unit that counts, if any does.
     pub(super) fn unit(&self, unit: u32) -> Option<Version> {
         self.best.get((self.trim_pages.end + unit) as usize).copied().flatten()
     }
@@ -143,7 +143,7 @@ impl<'a> Scan<'a> {
         live
     }
 
-    /// Returns the LPNs without data because a trim page says so, each with the newest page that does.
+    /// Returns the LPNs that have no data because a trim page says so, each with the newest trim page that does.
     pub(super) fn trimmed(&self) -> Vec<(u32, Version)> {
         let mut trims: Vec<Version> =
             self.trims().filter(|_| self.flaw != Flaw::ForgetTrims).copied().collect();
@@ -177,7 +177,7 @@ impl<'a> Scan<'a> {
         relied
     }
 
-    /// Chooses the blocks to erase: those with nothing readable in them, then as many as `room` lacks.
+    /// Chooses the blocks to erase: those with nothing readable in them, then as many more as `room` requires.
     pub(super) fn make_room(&mut self, room: &Room) -> Result<(), String> {
         let media = self.media;
         for block in self.held(0..media.blocks(), None) {
@@ -210,8 +210,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses as many of a LUN's blocks as it lacks erased ones; unless it is the `last` time, it may still
-    /// lack some afterwards.
+    /// Chooses blocks to erase until a LUN has enough erased ones; unless this is the `last` time, the LUN may
+    /// still lack some afterwards.
     fn make_room_on(&mut self, lun: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
         loop {
             let [erased, data, _] = self.count(lun.clone());
@@ -228,8 +228,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Chooses a block of a range (with `kind`, a block of that log): one with nothing that counts, or the
-    /// destination of a collection that is undone. Only the `last` time may it hold trim pages that do not
-    /// count.
+    /// destination of a collection that is undone. Only the `last` time may the block hold trim pages that do
+    /// not count.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -291,7 +291,7 @@ impl<'a> Scan<'a> {
         Some(block)
     }
 
-    /// Returns the originals of everything that counts in a block, if everything has one.
+    /// Returns the originals of everything that counts in a block, if there is an original of everything.
     fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
         let elsewhere =
             |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);

@@ -155,8 +155,8 @@ impl<T: Translation> Serve for PageMapped<T> {
         let first = u64::from(page) * u64::from(self.pages.entries());
         let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
         for need in needs {
-            // A request may begin before the page of its batch, if another request was merged into it at its
-            // front.
+            // A request may begin before the translation page of its batch, if another request was merged into
+            // it at its front.
             for lpn in need.first.max(first as u32)..end.min(need.first + need.pages) {
                 let entry = lpn - first as u32;
                 if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {
@@ -166,7 +166,7 @@ impl<T: Translation> Serve for PageMapped<T> {
             }
         }
         if !self.missing.is_empty() {
-            // If a unit was never written, the directory shows it, and nothing is read.
+            // If a unit was never written, the directory shows this, and nothing is read.
             self.pages.stats.prefetches += u64::from(self.pages.is_written(page));
             work.chain_for(self.missing[0]);
             let missing = std::mem::take(&mut self.missing);

@@ -17,26 +17,27 @@ pub const ONE: &str = "one";
 /// What a placement needs from the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether fronts are the speeds of blocks; such a placement is asked only in a run.
+    /// Whether fronts are the speeds of blocks; such a placement is asked only during a run.
     pub speeds: bool,
-    /// Whether the log keeps when each page was written, and passes their ages on.
+    /// Whether the log must keep track of when each page was written, and pass on the ages of pages.
     pub ages: bool,
 }
 
 impl Needs {
-    /// Nothing but the pages that it is asked about.
+    /// The needs of a placement that needs nothing but the pages about which it is asked.
     pub const NOTHING: Needs = Needs { speeds: false, ages: false };
 }
 
-/// The most fronts of a LUN: they and the block set aside must fit in a 64-bit word, one bit for each.
+/// The largest number of fronts of a LUN: they and the block set aside must fit in a 64-bit word, one bit for
+/// each.
 pub const MOST_FRONTS: u32 = 63;
 
-/// What a placement is made for.
+/// The sizes of the device for which a placement is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Space {
-    /// LUNs.
+    /// Number of LUNs.
     pub luns: u32,
-    /// Logical pages.
+    /// Number of logical pages.
     pub pages: u32,
 }
 
@@ -51,11 +52,11 @@ pub struct Page {
     pub cause: Cause,
     /// Stream of the request; 0 if it has none, and for copies.
     pub stream: u16,
-    /// Of a write: how long the version that it replaces was valid. Of a copy: how long ago its data was written.
-    /// Counted in writes of the log; `u64::MAX` if there is no such version, or ages are not kept ([`Needs::ages`]).
+    /// For a write, how long the version that it replaces was valid; for a copy, how long ago its data was written.
+    /// It is counted in writes to the log; `u64::MAX` if there is no such version, or ages are not kept
+    /// ([`Needs::ages`]).
     pub age: u64,
-    /// Of a copy, or of a write that replaces a version: the front of the block in which the present version
-    /// lies.
+    /// For a copy, or a write that replaces a version: the front of the block in which the present version lies.
     pub from: Option<u32>,
     /// Whether requests behind this one wait for the LUN.
     pub hurried: bool,
@@ -83,18 +84,18 @@ dispatch! {
     pub trait Placement: [Debug + Send + Sync], NEEDS: Needs = Needs::NOTHING;
     for Policy or AnyPlacement (Clone by copy), which "ftl.placement" may name;
 
-    /// Makes the placement of these keys.
+    /// Makes the placement with these keys.
     fn new(keys: &Own, space: Space);
     /// Returns the number of fronts of a LUN, at most [`MOST_FRONTS`], which must not depend on the space. Placements
     /// by speed have as many fronts as there are speeds.
     fn fronts(self: &Self) -> u32 = { 1 };
-    /// Returns the front of a page. A placement by speed chooses among `blocks`, and is asked about the copies of a
-    /// collection together.
+    /// Returns the front of a page. A placement by speed chooses among `blocks`, and is asked about all copies of a
+    /// collection together, not about each of them.
     fn front(self: &mut Self, page: Page, blocks: @Writable) -> u32;
     /// Called when a version in this front becomes invalid after `age`: its page is trimmed, or about to be
     /// written.
     fn invalidated(self: &mut Self, lpn: u32, front: u32, age: u64) = {};
-    /// Called when a block of this front, opened `age` writes of the log ago, is collected.
+    /// Called when a block of this front, opened `age` writes to the log ago, is collected.
     fn collected(self: &mut Self, front: u32, age: u64) = {};
     /// Returns the state that must be kept when the device is saved.
     fn save(self: &Self) -> Vec<u64> = { Vec::new() };

@@ -1,4 +1,4 @@
-//! One: all data in one open block, new versions and copies alike.
+//! One: all data of a LUN goes into one open block, new versions and copies alike.
 
 use super::{Own, Page, Placement, Space, Writable};
 

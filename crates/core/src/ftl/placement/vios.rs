@@ -1,13 +1,13 @@
 //! VIOS: the speed of blocks decides which of them takes a page.
 //!
 //! Source: Cui et al., NPC 2016, sections 3.1 and 3.3. The writable blocks of a LUN, partly written ones and
-//! erased ones, are ordered by their detected speed. A write to a LUN that other requests wait for takes the
+//! erased ones, are ordered by their detected speed. A write to a LUN for which other requests wait takes the
 //! fastest block; any other write and every copy of garbage collection takes what `device.unhurried` says: the
-//! slowest, or the one next in order. A full block leaves the order; an erased one returns to it at its new
-//! place.
+//! slowest block, or the next one in order. A full block leaves the order; when it has been erased, it returns
+//! to the order at its new place.
 //!
-//! **In order** means: a block is filled to its end, then comes the writable one that was erased first. Blocks
-//! that hurried writes have begun are among the writable ones.
+//! **In order** means: a block is filled to its end, then comes the writable block that was erased first. Blocks
+//! that hurried writes have begun are among the writable blocks.
 //!
 //! There are few speeds (ISPP steps), so the order is a list per speed and a word that says which speeds have a block:
 //! this replaces the paper's red-black tree, with every operation in constant time. Among equally fast blocks a partly
