@@ -51,7 +51,8 @@ class Row(ftlab.HostScheduler):
 class Rb(ftlab.HostScheduler):
     """Request batched (Ji et al., TCAD 2018, section V-B).
 
-    Requests of a half that share a translation page go as one batch, the oldest batch of reads first.
+    Requests of a half that share a translation page go as one batch, the oldest batch of reads first. A late
+    request goes alone, so that it is rb with host.late = "request".
     """
 
     def __init__(self) -> None:

@@ -56,6 +56,8 @@ pub struct Needs {
     pub translation_pages: bool,
     /// Whether requests that have waited for `host.deadline` are dispatched before any choice.
     pub deadline: bool,
+    /// Whether it makes batches of requests that leave together, by deadline too if `host.late` says so.
+    pub batches: bool,
     /// Whether it works by flash blocks: the host cuts writes at their ends.
     pub blocks: bool,
     /// Whether it saves copies in a hybrid FTL's merges, and so is useless above another FTL.
@@ -70,6 +72,7 @@ impl Needs {
         hits: false,
         translation_pages: false,
         deadline: false,
+        batches: false,
         blocks: false,
         merges: false,
         cooperation: false,
@@ -110,6 +113,12 @@ dispatch! {
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
     /// Removes a request that is dispatched by deadline; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
+    /// Removes a request that is dispatched by deadline, and the rest of its batch; only called if
+    /// [`Needs::batches`] is set and `host.late` keeps batches together.
+    fn expire(self: &mut Self, id: u32, pool: &mut Pool) -> Decision = {
+        self.remove(id, pool);
+        Decision::One(id)
+    };
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
     /// Returns figures of its own; called when a report is drawn up.
