@@ -191,6 +191,7 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
         "free": switch("ftl.free_blocks", "erased", "withheld"),
         "merge": switch("host.merge_limit", "auto", "64KiB"),
         "deadline": switch("host.deadline", "10ms", "1ms", "none"),
+        "late": switch("host.late", "batch", "request"),
         "awareness": registered("host.awareness"),
         "alternate": switch("host.alternate", "false", "true"),
         "pending": switch("host.queue_depth", "128", "4", "unlimited"),

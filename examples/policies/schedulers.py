@@ -52,7 +52,7 @@ class Rb(ftlab.HostScheduler):
     """Request batched (Ji et al., TCAD 2018, section V-B).
 
     Reads that share a translation page go as one batch, and so do writes; the oldest batch of reads goes
-    first.
+    first. A late request goes alone, as under ``rb`` with ``host.late = "request"``.
     """
 
     def __init__(self) -> None:

@@ -67,6 +67,7 @@ SIMPLER: dict[str, Any] = {
     "scheduler": "noop",
     "queue_depth": 128,
     "deadline_ns": None,
+    "late": "request",
     "awareness": "full",
     "alternate": False,
     "replay": "open",

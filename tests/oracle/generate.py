@@ -32,6 +32,7 @@ KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
     "scheduler": ("host.scheduler", "", ""),
     "queue_depth": ("host.queue_depth", "", "unlimited"),
     "deadline_ns": ("host.deadline", "ns", "none"),
+    "late": ("host.late", "", ""),
     "awareness": ("host.awareness", "", ""),
     "alternate": ("host.alternate", "", ""),
     "replay": ("workload.replay", "", ""),
@@ -92,6 +93,7 @@ def config(random_source: random.Random) -> Config:
         read_ns=read_ns,
         program_ns=program_ns,
         load=pick(["entry", "entry", "request"]),
+        late=pick(["batch", "batch", "request"]),
     )
 
 

@@ -34,6 +34,7 @@ class Config:
     scheduler: str = "map+"
     queue_depth: int | None = 128  # None: unlimited
     deadline_ns: int | None = 10_000_000  # None: none
+    late: str = "batch"
     awareness: str = "full"
     alternate: bool = False
     replay: str = "open"
@@ -273,13 +274,35 @@ class Simulation:
 
     def deadline_check(self) -> None:
         """Checks deadlines after a regular dispatch: the list is taken once, then served without new
-        checks.
+        checks. With batches that stay whole, the oldest late request goes with its batch, and after that
+        the deadlines are checked again.
         """
+        if self.config.late == "batch" and self.scheduler.batches is not None:
+            while self.late_batch():
+                self.admit(self.busy_until)
+            return
         expired = self.scheduler.take_expired(self.busy_until, self.config.deadline_ns)
         for request in expired:
             request.expired = True
             self.counters.expired += 1
             self.serve(request)
+
+    def late_batch(self) -> bool:
+        """Serves the oldest late request, and all requests of its batch; returns False if none is late."""
+        now = self.busy_until
+        taken = self.scheduler.take_late_batch(now, self.config.deadline_ns)
+        if taken is None:
+            return False
+        requests, is_batch = taken
+        for position, request in enumerate(requests):
+            # Interpretation: of a batch that goes by deadline, those that are late themselves count as
+            # expired, the others as prioritized.
+            request.expired = now - request.arrival >= (self.config.deadline_ns or 0)
+            request.prioritized = not request.expired
+            self.counters.expired += request.expired
+            self.counters.prioritized += request.prioritized
+            self.serve(request, batch=requests if is_batch and position == 0 else None)
+        return True
 
     def run(self) -> Result:
         while True:

@@ -4,6 +4,7 @@ A scheduler keeps what was admitted and answers:
 
 - ``admit(request)``    take in one request (its class is settled here, once)
 - ``take_expired(now, deadline_ns)``  take out what has waited that long, oldest first
+- ``take_late_batch(now, deadline_ns)``  take out the oldest of them with its batch, or None
 - ``choose()``          take out the next choice, or None when nothing is pending
 - ``pending()``         how many are held
 
@@ -211,6 +212,27 @@ class Scheduler:
                     expired.append(request)
                     part.remove(request)
         return sorted(expired, key=lambda request: request.id)
+
+    def take_late_batch(self, now: int, deadline_ns: int | None) -> tuple[list[Request], bool] | None:
+        """Takes out the oldest request, if it has waited that long, with its batch if it has one; also
+        returns whether it has.
+        """
+        waiting = [request for part in self.parts() for request in part.all()]
+        if not waiting or deadline_ns is None:
+            return None
+        oldest = min(waiting, key=lambda request: request.id)
+        if now - oldest.arrival < deadline_ns:
+            return None
+        for batch in self.batches.list if self.batches is not None else []:
+            if oldest in batch.requests:
+                requests = list(batch.requests)
+                for request in requests:
+                    self.batches.remove(request)
+                return requests, True
+        for part in self.parts():
+            if oldest in part.all():
+                part.remove(oldest)
+        return [oldest], False
 
     def choose(self) -> Choice | None:
         if self.arrival_order:

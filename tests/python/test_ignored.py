@@ -102,6 +102,8 @@ def test_what_is_ignored_changes_nothing(name: str, trace: Path, monkeypatch: py
         ("ftl.kind=page ftl.mapping_cache=8KiB", 'ftl.kind = "page" has no mapping cache'),
         ("ftl.kind=page ftl.cache_policy=lru", 'ftl.kind = "page"'),
         ("host.page_cache=1MiB", "a trace or a generator enters below the page cache; clients are"),
+        ("host.scheduler=row host.late=request", 'host.scheduler = "row" takes no batch along'),
+        ("host.scheduler=rb host.deadline=none host.late=request", 'host.deadline = "none"'),
         ("host.scheduler=noop host.deadline=5ms", 'host.scheduler = "noop" dispatches nothing by deadline'),
         ("host.scheduler=rb host.awareness=none", 'host.scheduler = "rb" does not ask for cached mappings'),
         ("host.scheduler=noop host.alternate=true", 'host.scheduler = "noop" has an order of its own'),

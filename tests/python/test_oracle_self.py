@@ -305,7 +305,7 @@ def test_decision_after_idling_has_no_check_before_it() -> None:
 
 def test_batch_thinned_out_by_deadline_keeps_its_number() -> None:
     trace = [(0, "R", 0, 1), (0, "R", 8, 1), (15, "R", 9, 1)]
-    result = run(small(None, scheduler="rb", deadline_ns=20), trace)
+    result = run(small(None, scheduler="rb", deadline_ns=20, late="request"), trace)
     # At 20 request 2 has waited 20 and goes by deadline out of batch 2, which 3 had joined.
     assert [request.batch for request in result.requests] == [1, 2, 2]
     assert [request.expired for request in result.requests] == [False, True, False]
@@ -314,8 +314,30 @@ def test_batch_thinned_out_by_deadline_keeps_its_number() -> None:
 
 def test_batch_emptied_by_deadline_is_gone() -> None:
     trace = [(0, "R", 0, 1), (0, "R", 8, 1), (25, "R", 9, 1)]
+    for late in ("batch", "request"):
+        result = run(small(None, scheduler="rb", deadline_ns=20, late=late), trace)
+        assert [request.batch for request in result.requests] == [1, 2, 3]
+
+
+def test_late_request_takes_its_batch_along() -> None:
+    trace = [(0, "R", 0, 1), (0, "R", 8, 1), (5, "R", 16, 1), (15, "R", 9, 1)]
     result = run(small(None, scheduler="rb", deadline_ns=20), trace)
-    assert [request.batch for request in result.requests] == [1, 2, 3]
+    # At 20 read 2 is late: one read of its translation page serves it and read 4, which is not late.
+    assert order(result) == [1, 2, 4, 3]
+    assert [request.dispatch for request in result.requests] == [0, 20, 50, 40]
+    assert [request.expired for request in result.requests] == [False, True, True, False]
+    assert [request.prioritized for request in result.requests] == [False, False, False, True]
+    assert result.counters.prefetches == 3
+
+
+def test_deadlines_are_looked_at_again_after_each_late_batch() -> None:
+    trace = [(0, "R", 0, 1), (0, "R", 8, 1), (15, "R", 16, 1), (25, "R", 0, 1)]
+    result = run(small(None, scheduler="map+", deadline_ns=20), trace)
+    # At 40 read 4 is a hit and would go next by choice, but read 3 has waited 25 by then.
+    assert order(result) == [1, 2, 3, 4]
+    assert [request.expired for request in result.requests] == [False, True, True, True]
+    result = run(small(None, scheduler="map+", deadline_ns=20, late="request"), trace)
+    assert order(result) == [1, 2, 4, 3]
 
 
 def test_full_queue_keeps_arrivals_out_in_order() -> None:

@@ -152,13 +152,25 @@ impl Run {
         self.scheduler.admit(id, &mut self.pool);
     }
 
-    /// Lets a deadline pass: the oldest request leaves.
+    /// Lets a deadline pass: the oldest request leaves, alone or with its batch.
     fn expire(&mut self) {
         let oldest = self.waiting.iter().copied().min_by_key(|&id| self.pool[id].id);
-        if let Some(id) = oldest {
+        let Some(id) = oldest else { return };
+        if self.random_below(2) == 0 {
             self.scheduler.remove(id, &mut self.pool);
-            self.leave(id);
+            return self.leave(id);
         }
+        let number = self.pool[id].id;
+        match self.scheduler.expire(id, &mut self.pool) {
+            Decision::Nothing => panic!("seed {}: request {number} stays", self.seed),
+            Decision::One(id) => self.leave(id),
+            Decision::Batch(mut queue) => {
+                while let Some(id) = queue.pop(&mut self.pool) {
+                    self.leave(id);
+                }
+            }
+        }
+        assert!(self.left.contains(&number), "seed {}: request {number} stays", self.seed);
     }
 
     /// Merges a later request with a waiting one, without filling its block.

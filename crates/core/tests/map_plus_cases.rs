@@ -4,6 +4,7 @@ use ftlab_conformance as common;
 
 use common::{checked, pages, settings};
 use ftlab_core::ftl::map::dftl::Load;
+use ftlab_core::host::settings::Late;
 use ftlab_core::metrics::Report;
 use ftlab_core::settings::Settings;
 use ftlab_core::sim::Completion;
@@ -110,6 +111,27 @@ fn a_miss_costs_what_equation_2_says() {
     let (read, program) = (35_000, 350_000);
     assert_eq!(latencies(&done), [read + program, (read + program) + read + read, read + read]);
     assert_eq!(done.iter().map(|c| c.mapping_misses).sum::<u32>(), 3);
+}
+
+/// Reads 2 and 4 share a translation page, and read 2 is late when the device has room after read 1.
+fn late(late: Late) -> Vec<Completion> {
+    let mut settings = with_scheduler(settings(), "rb");
+    (settings.host.deadline_ns, settings.host.late) = (Some(70_000), late);
+    let trace = [(0, 0), (0, 600), (5_000, 1100), (15_000, 601)];
+    checked(&settings, trace.map(|(at, lpn)| pages(at, Op::Read, 4096, lpn, 1)).to_vec()).1
+}
+
+#[test]
+fn a_late_request_takes_its_batch_along() {
+    let us = |done: &[Completion]| done.iter().map(|c| c.dispatch_ns / 1000).collect::<Vec<_>>();
+    let batch = late(Late::Batch);
+    // One read of its translation page serves both; then read 3 is late, too.
+    assert_eq!(us(&batch), [0, 70, 175, 140]);
+    assert_eq!(batch.iter().map(|c| c.expired).collect::<Vec<_>>(), [false, true, true, false]);
+    assert_eq!(batch.iter().map(|c| c.prioritized).collect::<Vec<_>>(), [false, false, false, true]);
+    let alone = late(Late::Request);
+    assert_eq!(us(&alone), [0, 70, 210, 140], "read 4 reads the translation page again");
+    assert_eq!(alone.iter().map(|c| c.prioritized).filter(|&is| is).count(), 0);
 }
 
 /// Runs with `ftl.load` at each of its values.

@@ -21,6 +21,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let chosen = format!("host.scheduler = \"{name}\"");
     let needs = needs(name);
     found.unless(needs.deadline, &["host.deadline"], &format!("{chosen} dispatches nothing by deadline"));
+    found.unless(needs.batches, &["host.late"], &format!("{chosen} takes no batch along"));
+    found.unless(settings.host.deadline_ns.is_some(), &["host.late"], "host.deadline = \"none\"");
     found.unless(needs.hits, &["host.awareness"], &format!("{chosen} does not ask for cached mappings"));
     let orders = needs.hits || needs.translation_pages;
     found.unless(orders, &["host.alternate"], &format!("{chosen} has an order of its own"));

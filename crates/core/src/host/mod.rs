@@ -17,8 +17,8 @@ pub use submitted::{Submission, SubmitError, Submitted};
 
 use crate::host::awareness::{Awareness, DeviceView};
 use crate::host::sched::{Decision, Needs, Sched, needs};
-use crate::host::settings::Settings;
-use crate::request::{Ages, Pool, Queue};
+use crate::host::settings::{Late, Settings};
+use crate::request::{Ages, Pool, Queue, Request};
 use crate::util::{NONE, Stat};
 use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
@@ -33,6 +33,8 @@ pub struct Host {
     awareness: Awareness,
     depth: u32,
     deadline_ns: Option<u64>,
+    /// Whether a request whose deadline has passed takes its batch along.
+    whole_batches: bool,
     pending: u32,
     /// All pending requests in order of arrival, if a deadline, merging or a scheduler that works on whole flash blocks
     /// needs the order.
@@ -40,7 +42,7 @@ pub struct Host {
     aged: bool,
     /// The rest of a chosen batch, or of the requests whose deadline had passed.
     chosen: Queue,
-    /// Whether a regular dispatch has been made since the deadlines were last checked.
+    /// Whether there has been a dispatch after which the deadlines are looked at.
     deadlines_due: bool,
     merging: Option<Merging>,
     /// Whether requests may merge or be cut.
@@ -61,6 +63,7 @@ impl Host {
             awareness: Awareness::new(settings.host.awareness, device),
             depth: settings.host.queue_depth,
             deadline_ns,
+            whole_batches: needs.batches && settings.host.late == Late::Batch,
             aged: deadline_ns.is_some() || needs.blocks || merging.is_some(),
             sched: Sched::new(&settings.host.scheduler, &settings.host.sched, blocks.pages),
             needs,
@@ -114,7 +117,8 @@ impl Host {
     ///
     /// The order is the paper's (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or
     /// batch, the requests that have reached their deadline are collected and dispatched; then the next
-    /// choice is made.
+    /// choice is made. Where a late request takes its batch along, one such batch goes at a time, that of the
+    /// oldest request, and the deadlines are looked at again after it.
     ///
     /// # Errors
     /// The workload's error.
@@ -243,6 +247,9 @@ impl Host {
     /// Chooses every pending request that has waited for the deadline or longer, oldest first; returns the first.
     fn collect_expired(&mut self, now_ns: u64) -> Option<u32> {
         let deadline_ns = self.deadline_ns?;
+        if self.whole_batches {
+            return self.expire_batch(now_ns, deadline_ns);
+        }
         while self.ages.head() != NONE && now_ns - self.pool[self.ages.head()].arrival_ns >= deadline_ns {
             let id = self.ages.head();
             self.leave(id);
@@ -251,6 +258,36 @@ impl Host {
             self.chosen.push(id, &mut self.pool);
         }
         self.chosen.pop(&mut self.pool)
+    }
+
+    /// Chooses the oldest pending request, if it has waited for the deadline or longer, and the batch that it
+    /// belongs to; returns the first.
+    #[inline(never)] // as in `choose`, most decisions find nobody late
+    fn expire_batch(&mut self, now_ns: u64, deadline_ns: u64) -> Option<u32> {
+        let oldest = self.ages.head();
+        if oldest == NONE || now_ns - self.pool[oldest].arrival_ns < deadline_ns {
+            return None;
+        }
+        self.chosen = match self.sched.expire(oldest, &mut self.pool) {
+            Decision::Batch(queue) => queue,
+            Decision::One(_) | Decision::Nothing => self.alone(oldest),
+        };
+        let mut id = self.chosen.head();
+        while id != NONE {
+            self.leave(id);
+            let Request { arrival_ns, host, .. } = &mut self.pool[id];
+            host.expired = now_ns - *arrival_ns >= deadline_ns;
+            host.prioritized &= !host.expired;
+            id = self.pool.behind(id);
+        }
+        self.deadlines_due = true;
+        self.chosen.pop(&mut self.pool)
+    }
+
+    fn alone(&mut self, id: u32) -> Queue {
+        let mut queue = Queue::default();
+        queue.push(id, &mut self.pool);
+        queue
     }
 
     /// Lets the scheduler decide what goes next; returns the first request, if there is one.

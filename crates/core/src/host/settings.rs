@@ -1,7 +1,7 @@
 //! `[host]`: the scheduler, the pending queue and merging.
 
 use crate::config::section::{ANY_TIME, bytes, count, one_of};
-use crate::config::{over, section};
+use crate::config::{choice, over, section};
 use crate::device::settings as device;
 use crate::workload::settings::Workload;
 
@@ -20,6 +20,16 @@ section! {
 
 over!(Settings, below: device::Settings);
 
+choice! {
+    /// `host.late`.
+    pub enum Late {
+        /// the whole batch that it belongs to
+        Batch = "batch",
+        /// the request alone, out of its batch
+        Request = "request",
+    }
+}
+
 section! {
     /// `[host]`.
     #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +40,8 @@ section! {
         scheduler: String = "host.scheduler", one_of(crate::host::sched::choices), "noop";
         /// A request that has waited this long is dispatched before any choice.
         deadline_ns: Option<u64> = "host.deadline", ANY_TIME or "none", "10ms";
+        /// Schedulers with batches: what goes when a request has waited that long.
+        late: Late = "host.late", "batch";
         /// How the scheduler learns which mappings the device caches.
         awareness: crate::host::awareness::AwarenessKind = "host.awareness", "full";
         /// Adjacent requests in the pending queue merge up to this; 0B: never; auto: never, except for

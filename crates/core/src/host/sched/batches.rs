@@ -4,8 +4,13 @@
 //! Create_New_Batch). A request joins the batch of its half and of the translation page of its
 //! first LPN; a flush, which has no LPN, is a batch of its own.
 
+use super::Needs;
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
+
+/// What a scheduler with batches needs.
+pub(super) const BATCHED: Needs =
+    Needs { translation_pages: true, deadline: true, batches: true, ..Needs::NOTHING };
 
 /// Ids of waiting batches or bundles, looked up by a small number, which stands for a translation page and a half, or
 /// for a flash block. The table is dense, since hashing would cost more than everything else that a batch needs; it

@@ -64,6 +64,14 @@ impl<S: Scheduler> Scheduler for HitsOver<S> {
         }
     }
 
+    fn expire(&mut self, id: u32, pool: &mut Pool) -> Decision {
+        if !pool[id].host.hit {
+            return self.misses.expire(id, pool);
+        }
+        self.hits.unlink(id, pool);
+        Decision::One(id)
+    }
+
     fn batches(&self) -> u64 {
         self.misses.batches()
     }

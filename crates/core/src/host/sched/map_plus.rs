@@ -3,12 +3,13 @@
 //! Source: Ji et al., TCAD 2018, section V-C (BS), eq. (9): density = requests / pages; the densest
 //! waiting batch goes first, read batches before write batches.
 //!
-//! Interpretation: ties go to the older batch; a request that leaves because of its deadline changes its batch's
-//! density, and so does one that grows by merging; a batch with a single flush, which has no pages, has density 0.
+//! Interpretation: ties go to the older batch; a request that grows by merging changes its batch's density, and so does
+//! one that leaves alone because its deadline has passed (`host.late = "request"`); a batch with a single flush, which
+//! has no pages, has density 0.
 
 use std::cmp::Ordering;
 
-use super::batches::Batches;
+use super::batches::{BATCHED, Batches};
 use super::halves::Turn;
 use super::hp::HitsOver;
 use super::{Around, Decision, Needs, Scheduler};
@@ -72,7 +73,7 @@ impl Densest {
 }
 
 impl Scheduler for Densest {
-    const NEEDS: Needs = Needs { translation_pages: true, deadline: true, ..Needs::NOTHING };
+    const NEEDS: Needs = BATCHED;
 
     fn new(keys: &super::Keys, _block_pages: u32) -> Densest {
         Densest { batches: Batches::new(), heaps: Default::default(), turn: Turn::new(keys.alternate) }
@@ -107,6 +108,14 @@ impl Scheduler for Densest {
                 self.heaps[half as usize].forget(|entry| density(batches, entry.slot) == *entry);
             }
         }
+    }
+
+    fn expire(&mut self, id: u32, pool: &mut Pool) -> Decision {
+        let (slot, half) = (pool[id].host.batch_slot, pool[id].half());
+        let queue = self.batches.take(slot, pool);
+        let batches = &self.batches;
+        self.heaps[half as usize].forget(|entry| density(batches, entry.slot) == *entry);
+        Decision::Batch(queue)
     }
 
     fn batches(&self) -> u64 {

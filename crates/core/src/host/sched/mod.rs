@@ -56,6 +56,8 @@ pub struct Needs {
     pub translation_pages: bool,
     /// Whether requests that have waited as long as `host.deadline` are dispatched before any choice.
     pub deadline: bool,
+    /// Whether it makes batches of requests that leave together, also when a deadline has passed if `host.late` says so.
+    pub batches: bool,
     /// Whether it works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,
     /// Whether it saves copies in a hybrid FTL's merges, and so is useless above another FTL.
@@ -70,6 +72,7 @@ impl Needs {
         hits: false,
         translation_pages: false,
         deadline: false,
+        batches: false,
         blocks: false,
         merges: false,
         cooperation: false,
@@ -110,6 +113,12 @@ dispatch! {
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
     /// Removes a request that is dispatched because its deadline has passed; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
+    /// Removes a request that is dispatched by deadline, and the rest of its batch; only called if
+    /// [`Needs::batches`] is set and `host.late` keeps batches together.
+    fn expire(self: &mut Self, id: u32, pool: &mut Pool) -> Decision = {
+        self.remove(id, pool);
+        Decision::One(id)
+    };
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
     /// Returns figures of its own; called when a report is drawn up.

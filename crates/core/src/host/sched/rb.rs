@@ -5,9 +5,11 @@
 //! batches before write batches (section VI-A).
 //!
 //! Interpretation: requests that span several pages belong to the page of their first LPN; `host.alternate =
-//! true` applies RoW's rule to batches, each of which counts as one dispatch.
+//! true` applies RoW's rule to batches, each of which counts as one dispatch. "The batch grouping operations are
+//! not affected by the deadline" (section VI-B3): a late request goes with its whole batch; `host.late =
+//! "request"` sends it alone.
 
-use super::batches::Batches;
+use super::batches::{BATCHED, Batches};
 use super::halves::Turn;
 use super::{Around, Decision, Needs, Scheduler};
 use crate::request::{Half, Pool};
@@ -30,7 +32,7 @@ impl Rb {
 }
 
 impl Scheduler for Rb {
-    const NEEDS: Needs = Needs { translation_pages: true, deadline: true, ..Needs::NOTHING };
+    const NEEDS: Needs = BATCHED;
 
     fn new(keys: &super::Keys, _block_pages: u32) -> Rb {
         Rb { batches: Batches::new(), turn: Turn::new(keys.alternate) }
@@ -54,6 +56,10 @@ impl Scheduler for Rb {
 
     fn remove(&mut self, id: u32, pool: &mut Pool) {
         self.batches.remove(id, pool);
+    }
+
+    fn expire(&mut self, id: u32, pool: &mut Pool) -> Decision {
+        Decision::Batch(self.batches.take(pool[id].host.batch_slot, pool))
     }
 
     fn batches(&self) -> u64 {
