@@ -1,7 +1,7 @@
 """Draws the picture of README.md and of the site's first page: `python scripts/picture.py FILE.svg`.
 
-One trace on one device, of which one part at a time is exchanged: the stack, and what each part does to mean
-latency.
+The picture shows the stack, and what each part does to mean latency: one trace on one device, of which one
+part at a time is exchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEVICE = {
 
 
 def chips(number: int) -> dict[str, object]:
-    """Returns the settings for the same blocks on this many chips that work in parallel."""
+    """Returns the settings that spread the same blocks over this many chips that work in parallel."""
     return {
         "flash.chips_per_channel": number,
         "flash.blocks_per_plane": BLOCKS // number,
@@ -87,12 +87,12 @@ def measured(keys: dict[str, object]) -> float:
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
-    """Returns words at a place."""
+    """Returns the SVG of words at a place."""
     return f'<text x="{x:.4g}" y="{y:.4g}" class="{style}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def across(value: float) -> float:
-    """Returns where a latency is on the axis."""
+    """Returns the x of a latency on the axis."""
     return LEFT + (RIGHT - LEFT) * value / MOST
 
 
@@ -125,7 +125,7 @@ def row(
 
 
 def style() -> str:
-    """Returns the colours in both themes, and fonts."""
+    """Returns the style sheet: the colours in both themes, and the fonts."""
 
     def rules(theme: str) -> str:
         tone, colours = palette.NEUTRAL[theme], palette.COLOURS[theme]
@@ -143,7 +143,7 @@ def style() -> str:
 
 
 def drawn() -> str:
-    """Returns the picture, of runs made now."""
+    """Makes the runs; returns the picture of them."""
     means = [{label: measured(keys) for label, keys in row[2].items()} for row in ROWS]
     base = next(iter(means[0].values()))
     end = TOP + len(ROWS) * STEP

@@ -139,7 +139,7 @@ def best(metric: Metric, values: list[Number]) -> set[int]:
 
 
 def ratio(value: Number, reference: Number) -> float | None:
-    """Returns ``value`` over ``reference``, if that makes sense."""
+    """Returns the ratio of ``value`` to ``reference``, if that makes sense."""
     if value is None or not reference:
         return None
     return value / reference

@@ -93,8 +93,8 @@ def places(name: str, values: Iterable[str]) -> dict[str, int]:
     """Returns the place of each value, which determines its colour, dash and marker.
 
     A policy has its place in the registry, also under the names that papers use (``MAP+``, ``Base-DFTL``);
-    other values have the places that follow, in order. ``name`` is the key whose values they are; under any
-    other name they count as those of the first policy that has them all.
+    other values have the places that follow, in order. ``name`` is the key that has these values; if it is
+    not the key of a policy, they are taken to be values of the first such key that has them all.
     """
     values = list(dict.fromkeys(values))
     registered = _registered()

@@ -96,7 +96,7 @@ def _panel(results: Sequence[tuple[str, Any]], op: str, title: str, first: bool,
     x = alt.X(
         "value:Q",
         stack="zero",
-        # Room for the number next to the longest bar.
+        # Leaves room for the number next to the longest bar.
         scale=alt.Scale(domain=[0, max(means) * 1.18 or 1], nice=False),
         axis=alt.Axis(
             title=f"mean latency ({unit.name})", grid=True, gridColor="#e6e6e6", domain=False, tickCount=3

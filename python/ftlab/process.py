@@ -15,7 +15,7 @@ _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
 def begin() -> None:
-    """Handles the signals that end a command, and standard streams that are closed."""
+    """Installs handlers for the signals that end a command, and replaces standard streams that are closed."""
     for number in ENDED:
         # Signals that the parent process ignored stay ignored, as under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:

@@ -82,7 +82,7 @@ class Result(Fields):
     """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
 
     Its fields are those of the JSON that ``ftlab run --json`` writes; times are in nanoseconds, sizes in
-    bytes. With the requests collected, :meth:`column` and :attr:`requests` give them one by one.
+    bytes. If the requests were collected, :meth:`column` and :attr:`requests` hold every one of them.
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class Result(Fields):
 
     @property
     def overload(self) -> str | None:
-        """Reports that the device did not keep up with recorded arrivals, and the remedy; None if it did.
+        """Returns a message that the device did not keep up with recorded arrivals, with a remedy; None if it
+        did.
 
         For a result from a file this is not known.
         """
@@ -211,7 +212,8 @@ class Result(Fields):
         return document([(name or self._data["config"].get("preset") or "ftlab", self)], plus=plus)
 
     def fio_digest(self, *, drop_requests: bool = False) -> Digest:
-        """Returns what `to_fio` needs of the requests; computed once, after which they may be dropped.
+        """Returns the figures that `to_fio` computes from the requests; computed once, after which the
+        requests may be dropped.
 
         Raises:
             UserError: the requests were not collected.
@@ -271,7 +273,7 @@ class Result(Fields):
     def requests(self) -> pl.DataFrame:
         """Returns a frame with one row per request, in order of id; ``batch`` is null if there is none.
 
-        So is ``complete_ns`` of a request that a read-only device refused.
+        ``complete_ns`` is null for a request that a read-only device refused.
 
         Raises:
             UserError: the requests were not collected.

@@ -80,7 +80,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Escapes plain text for roff: backslashes, typed hyphens, lines that begin like a macro."""
+    """Escapes plain text for roff: backslashes, typed hyphens, lines that look like a macro call."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("\u2026", "...")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

@@ -30,7 +30,7 @@ _TRIM = 2
 
 @dataclass
 class Workload:
-    """Figures of a workload, without flushes."""
+    """Figures of a workload; flushes are not counted."""
 
     counts: list[int] = field(default_factory=lambda: [0, 0, 0])
     """Reads, writes, trims."""
@@ -97,7 +97,7 @@ def _mean(counts: Counter[int]) -> float | None:
 
 
 def measure(config: Config) -> Workload:
-    """Reads a configuration's workload to its end."""
+    """Returns the figures of a configuration's workload, which is read to its end."""
     import numpy as np
 
     from ftlab.traces import CHUNK_ROWS
@@ -141,7 +141,7 @@ def measure(config: Config) -> Workload:
 
 
 def miss_ratio(config: Config, space: int) -> float:
-    """Returns mapping misses over all lookups of a workload, under DFTL with a cache of 16 KiB.
+    """Returns the share of a workload's mapping lookups that miss, under DFTL with a cache of 16 KiB.
 
     The device is a little larger than ``space`` bytes and full at time 0; requests come one at a time,
     so that their order is the workload's. A trace's touched pages are packed densely.
@@ -182,7 +182,7 @@ def miss_ratio(config: Config, space: int) -> float:
 
 
 def updated_ratio(config: Config, device: _core.Device | None) -> float:
-    """Returns updated entries over mapping entries programmed in a run."""
+    """Returns the share of the mapping entries programmed in a run that had been updated."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device))

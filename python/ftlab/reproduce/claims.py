@@ -58,7 +58,7 @@ def verdict(claim: Claim, measured: Any) -> str:
     A change holds if it has the published sign and is within 2 percentage points or 25 % of the published
     change, whichever is larger; with the sign alone it holds in direction. If less than 5 % was published,
     the published sign and a measured change of less than 10 % are required ("sign only"). An amount has no
-    direction: it holds within 25 %, and in per cent within 5 points too.
+    direction: it holds within 25 %, and an amount in per cent also within 5 points.
     """
     if claim.published is None:
         found = HOLDS if measured else FAILS
@@ -107,7 +107,8 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
 
 
 def _reason(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> tuple[str, str]:
-    """Returns a claim's reasons with the figures of this run, and when the last of them was written."""
+    """Returns the text of a claim's reasons with the figures of this run, and the date of the latest reason.
+    """
     names = _names(claim.figure, studies)
     said = []
     for reason in claim.reasons:
@@ -128,7 +129,7 @@ def _figure(
 
 
 def _figures(of: Expression, paper: Paper) -> set[str]:
-    """Returns other figures that an expression names."""
+    """Returns the other figures that an expression names."""
     used = of.used()
     return {figure.id for figure in paper.figures if _name(figure.id) in used}
 

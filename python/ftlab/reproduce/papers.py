@@ -67,7 +67,7 @@ class Claim:
 
     @property
     def small(self) -> bool:
-        """Whether it is a change too small for its number to be judged, so that only the sign is."""
+        """Whether the claim is a change too small for its number to be judged, so that only its sign is."""
         return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
@@ -97,7 +97,7 @@ def root(given: str | os.PathLike[str] | None = None) -> Path:
     """Returns the directory that holds ``papers/`` and ``workloads/``; ftlab's own if none is given.
 
     Raises:
-        UserError: it does not hold them.
+        UserError: the directory does not hold them.
     """
     place = folder() if given is None else Path(given)
     if not (place / "papers" / "traces.toml").is_file():
@@ -175,7 +175,7 @@ def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = Fals
     A quick run includes long figures only if they are named.
 
     Raises:
-        UserError: a name that no paper has.
+        UserError: no paper has a figure of that name.
     """
     papers = list(papers)
     keys = {text: normal(text) for text in wanted}

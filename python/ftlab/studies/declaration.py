@@ -75,7 +75,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How a fleet is made: the runs along some axes, taken together."""
+    """How a fleet is made: the axes along which runs are taken together."""
 
     over: tuple[str, ...]
     by: str
@@ -136,7 +136,7 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
     """Reads ``folder/NAME.toml``.
 
     Raises:
-        UserError: the file is missing or wrong; says what.
+        UserError: the file is missing or wrong; says what is wrong.
     """
     path = folder / f"{name}.toml"
     table = Table(path)
@@ -147,10 +147,10 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
 
 
 def load_study(path: Path) -> Figure:
-    """Reads a user's own study: like a figure, but it needs no title, place, values and panels.
+    """Reads a user's own study: like a figure, but title, place, values and panels are optional.
 
     Raises:
-        UserError: the file is missing or wrong; says what.
+        UserError: the file is missing or wrong; says what is wrong.
     """
     table = Table(path)
     if like := table.text("like", ""):

@@ -106,7 +106,7 @@ def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
     """Writes fleets.json, fleets.csv and worst.csv, if requested: a fleet for each variant.
 
     Raises:
-        UserError: a file cannot be written, or the value that orders volumes does not fit the results.
+        UserError: a file cannot be written, or the expression that orders volumes does not fit the results.
     """
     aggregate = figure.aggregate
     if aggregate is None:

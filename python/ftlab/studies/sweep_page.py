@@ -1,4 +1,6 @@
-"""The page of a sweep: means with their intervals, a line for each run, tables; and a report of few runs."""
+"""The page of a sweep: means with their intervals, a line for each run, tables; and a report if the runs are
+few.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,7 @@ def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
     """Draws the study's panels as ``figure.svg`` and ``figure.png``; returns the SVG, or nothing.
 
     Raises:
-        UserError: they cannot be written.
+        UserError: the files cannot be written.
     """
     table = cells.of_rows(figure, rows)
     if not figures.drawn(table):
