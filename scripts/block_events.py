@@ -1,9 +1,9 @@
 """Converts the kernel's block events, as tracefs prints them, to ftlab's own csv.
 
 Requests are taken where they are inserted into the I/O scheduler's queue
-(``block_rq_insert``; ``block_rq_merge`` where the scheduler merged two waiting neighbours): adjacent pieces
-have been gathered into requests, but no scheduler has reordered or delayed them yet. A flush bypasses that
-queue; it is taken where it is issued (``block_rq_issue``).
+(``block_rq_insert``; ``block_rq_merge`` where the scheduler joins them to a waiting neighbour instead):
+adjacent pieces have been gathered into requests, but no scheduler has reordered or delayed them yet. A flush
+bypasses that queue; it is taken where it is issued (``block_rq_issue``).
 
 ``block_bio_queue``, the I/O as the file system submitted it, serves as a check: each of its bytes must turn
 up in one request. A piece that joined a waiting request, and so was never inserted itself, is a request of
@@ -123,7 +123,7 @@ def parse(lines: Iterable[str]) -> Recording:
         elif event == SUBMITTED and sectors:
             account.submit(time_ns, op, sector, sectors)
         elif event == MERGED and (op, sector) not in account.waiting:
-            pass  # Two requests of the queue became one; both were inserted before.
+            pass  # Two queued requests became one; both had been inserted before.
         elif event in (INSERTED, MERGED):
             if not account.insert(op, sector, sector + sectors):
                 raise EventError(f"line {number}: inserted, but never submitted: {line.strip()!r}")

@@ -1,8 +1,8 @@
-"""Facts measured once with public simulators, and what ftlab gives for the same question today.
+"""Figures measured once with public simulators, and ftlab's figures for the same questions today.
 
-Each is a row of docs/validation.md. If the note of a measurement preserves enough of it, ``rerun`` measures
-ftlab's side again; a figure out of ``bound`` fails `make validation`. If not, ``missing`` says what is not
-known, and the row shows the figure that ftlab gave then.
+Each fact is a row of docs/validation.md. If the notes of a measurement say enough about it, ``rerun``
+measures ftlab's side again; a figure out of ``bound`` fails `make validation`. If they do not, ``missing``
+says what is not known, and the row shows ftlab's figure at the time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Fact:
     def within(self, value: float) -> bool:
         """Whether a figure of ftlab is within the bound."""
         away = abs(round(value, self.digits) - self.theirs)
-        # With a bound of 0, equal in the digits shown.
+        # With a bound of 0, the figures must be equal in the digits shown.
         return away <= max(self.bound * self.theirs, 0.001 / float(10**self.digits))
 
     def available(self) -> bool:
@@ -62,7 +62,7 @@ class Fact:
 
 @cache
 def separated(geometry: str) -> dict[str, list[int]]:
-    """Returns latencies of 999 reads and 999 writes of one page, each alone in the device, ns."""
+    """Returns the latencies, ns, of 999 reads and 999 writes of one page, each alone in the device."""
     array = arrays.GEOMETRIES[geometry]
     draw = random.Random(13)
     gap = 1_000_000
@@ -78,7 +78,7 @@ def separated(geometry: str) -> dict[str, list[int]]:
 
 
 def alone(geometry: str, op: str, theirs_us: float) -> Callable[[], float]:
-    """Returns the mean latency, us; it is an error if one request differs."""
+    """Returns a function that measures the mean latency, us; it is an error if one request differs."""
 
     def rerun() -> float:
         found = separated(geometry)[op]
@@ -94,7 +94,9 @@ BLOCKS, BLOCK_PAGES = 1024, 64
 
 
 def steady_waf(spare: float) -> Callable[[], float]:
-    """Measures greedy collection under uniform random writes of one page, between 8 and 16 overwrites."""
+    """Returns a function that measures the write amplification of greedy collection under uniform random
+    writes of one page, between the 8th and the 16th overwrite of the device.
+    """
 
     @cache
     def rerun() -> float:
@@ -129,7 +131,7 @@ WAF = {spare: steady_waf(spare) for spare in (1.15, 1.28, 1.5)}
 
 
 def dftl_hits(file: str) -> Callable[[], float]:
-    """Measures hits of an LRU cache of 2,048 entries on a recorded trace."""
+    """Returns a function that measures the hits of an LRU cache of 2,048 entries on a recorded trace."""
 
     def rerun() -> float:
         accesses = traces.packed(traces.sectors(engine.shared_traces() / file))
@@ -145,7 +147,7 @@ def dftl_hits(file: str) -> Callable[[], float]:
 
 
 def bast_merges(permuted: bool, kind: str) -> Callable[[], float]:
-    """Measures merges of 200 blocks, each written once completely."""
+    """Returns a function that measures the merges of 200 blocks, each written once completely."""
 
     def rerun() -> float:
         draw = random.Random(13)

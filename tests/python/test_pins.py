@@ -1,4 +1,4 @@
-"""Results match the pins: every eighth case here, all of them by `scripts/pin.py`."""
+"""Results match the pins: this test runs every eighth case, `scripts/pin.py` runs all of them."""
 
 from __future__ import annotations
 
