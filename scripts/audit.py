@@ -34,7 +34,7 @@ ALLOWED = {
     # Licences of tools that only tests use: nothing that links them is distributed.
     "MPL-2.0",
 }
-"""SPDX identifiers."""
+"""SPDX identifiers of the licences that are allowed."""
 
 CLASSIFIED = {
     "BSD License": "BSD-3-Clause",
@@ -52,7 +52,7 @@ STATED = {
     "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",
 }
-"""Licences of packages whose metadata has free text, read by hand from what they ship."""
+"""Licences of packages whose metadata holds free text; they were read by hand in the packages' files."""
 
 ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
 """Where cargo-deny keeps its data."""

@@ -101,7 +101,7 @@ class Recording:
 
     requests: list[Request]
     joined: int
-    """How many of them joined a waiting request instead of being inserted."""
+    """How many of the requests joined a waiting request instead of being inserted."""
 
 
 def parse(lines: Iterable[str]) -> Recording:

@@ -27,7 +27,7 @@ from pages import DOCS, ROOT, files
 from timelines import Slice, Trace
 
 WIDTH = 400
-"""Width of the plot, pixels; with its labels a picture has about 480."""
+"""Width of the plot, pixels; a picture, with its labels, is about 480 pixels wide."""
 
 ORANGE, PINK, SKY, GREEN, RED, BLUE = COLOURS["light"][1:7]
 DARK = (RED, BLUE)

@@ -18,7 +18,9 @@ from ftlab.units import percent, significant
 
 RATIOS = ("_ratio", "_mix")
 HIDDEN = ("requests", "reads", "writes", "trims", "read_size_mix", "write_size_mix")
-"""Counts, which are met exactly, and mixes, which have no single target."""
+"""Characteristics that are not shown: counts, which are always reached exactly, and mixes, which have no
+single target.
+"""
 
 
 def cell(name: str, found: dict[str, Any]) -> str:

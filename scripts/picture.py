@@ -22,7 +22,7 @@ DEVICE = {
     "device.precondition": "fill",
     "flash.blocks_per_plane": BLOCKS,
 }
-"""Settings over the preset map-plus: a device that is filled, and small enough to collect garbage."""
+"""Settings on top of the preset map-plus: a device that is full, and small enough to collect garbage."""
 
 
 def chips(number: int) -> dict[str, object]:
@@ -72,13 +72,13 @@ ROWS: tuple[tuple[str, str, dict[str, dict[str, object]], tuple[str, ...]], ...]
         ("2", "4"),
     ),
 )
-"""For each row: the layer, where it is, what it may be, and which of these are labelled in addition to the
+"""For each row: the layer, where it is, its alternatives, and which of them are labelled in addition to the
 device's own.
 """
 
 WIDTH, LEFT, RIGHT, TOP, STEP, MOST = 520, 174, 508, 96, 58, 34.0
 FLOORS = {"host": 0, "device": 6, "flash": 4}
-"""Places in the palette."""
+"""The place in the palette of each floor."""
 
 
 def measured(keys: dict[str, object]) -> float:

@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("FTLAB_TRACES", ROOT.parent / "shared" / "traces"))
 """Recorded traces that are not the project's to ship."""
 LEAST = 360
-"""The least number of generated cases; those of recorded traces are added."""
+"""The least number of generated cases; cases with recorded traces come on top."""
 EVERY = 8
 """A short check takes one in this many cases."""
 
@@ -47,7 +47,7 @@ LIVE = ("postmark", "sysbench", "filebench", "dbench", "fio-direct", "fio-buffer
 
 Settings = dict[str, str]
 Case = tuple[tuple[str, str], ...]
-"""Axis and value, in the order of the axes; without those that have the axis's first value."""
+"""Pairs of axis and value, in the order of the axes; axes with their first value are left out."""
 
 BASE: Settings = {
     "flash.blocks_per_plane": "40",

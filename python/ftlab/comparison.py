@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_VARIANTS = 1000
-"""More variants are refused: that is a typing error, or a study that needs a loop of its own."""
+"""The most variants; more are a typing error, or need a loop of their own."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Variant(Shown):
     """One of the compared configurations."""
 
     result: Result
-    """What it measured."""
+    """The measured result."""
 
 
 class Plan:

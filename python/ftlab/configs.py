@@ -27,7 +27,7 @@ class Override(NamedTuple):
     """A value that overrides the configuration's."""
 
     origin: str
-    """What messages call it: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
+    """The name of the override in messages: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
     key: str
     """Dotted key."""
     value: str
@@ -35,7 +35,7 @@ class Override(NamedTuple):
 
 
 GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
-"""Values that a generator without a device uses for keys that have no default, or take theirs from the
+"""Values that a generator without a device uses for keys that have no default or whose default depends on the
 device.
 """
 

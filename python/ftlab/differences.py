@@ -26,7 +26,7 @@ class Difference:
     name: str
     """Dotted name."""
     values: tuple[Any, Any]
-    """In the first and in the second result; None if it lacks the field."""
+    """The values in the first and in the second result; None if a result lacks the field."""
 
 
 @dataclass

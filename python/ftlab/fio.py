@@ -63,9 +63,9 @@ class Digest:
     directions: dict[str, Direction]
     """Figures of each operation, by fio's name for it."""
     depths: dict[str, float]
-    """Percent of the requests that found this many outstanding, including themselves."""
+    """Percentage of the requests at whose arrival this many were outstanding, including the arriving one."""
     levels: dict[str, dict[str, float]]
-    """``latency_ns``, ``latency_us``, ``latency_ms``: percent of the requests by access time."""
+    """``latency_ns``, ``latency_us``, ``latency_ms``: percentage of the requests by access time."""
     busy_ns: int
     """Time during which the device had a request."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 SUB_BITS = 6
-"""Bins per power of two, as a power of two."""
+"""The number of bins per power of two, as the exponent of 2."""
 
 PERCENTILES = (
     *(1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0),

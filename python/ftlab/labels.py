@@ -20,7 +20,7 @@ FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""
 
 LONGEST = 28
-"""The most characters of a file's name that are shown, unless it takes more to distinguish the files."""
+"""The most characters of a file's name that are shown, unless more are needed to distinguish the files."""
 
 MOST_SOURCES = 8
 """The most workloads that a heading names."""
@@ -148,7 +148,7 @@ class Shown:
     set: dict[str, str]
     """The varied keys with their values."""
     result: Section
-    """What it measured."""
+    """The measured result."""
 
 
 class Side:

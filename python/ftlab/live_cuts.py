@@ -49,7 +49,7 @@ class Outcome:
     """The outcome of all cuts."""
 
     cuts: int = 0
-    """Cuts judged."""
+    """The number of cuts that were judged."""
     operations: int = 0
     """Flash programs and erases that the command causes if nothing is cut."""
     torn_programs: int = 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ftlab.labels import Labels, Side
 
 SUFFIXES = (".png", ".svg")
-"""What `draw` can make."""
+"""The file extensions that `draw` can produce."""
 
 _OPS = (("read", "Reads"), ("write", "Writes"), ("all", "Reads and writes"))
 _WORDS = {"wait": "waiting in the queue", "access": "in the device"}

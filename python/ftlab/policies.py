@@ -111,11 +111,11 @@ class Candidates:
     valid: NDArray[np.int64]
     """Valid logical pages."""
     erases: NDArray[np.int64]
-    """Times it was erased."""
+    """How often the block was erased."""
     closed: NDArray[np.int64]
-    """When it became full, counted in the log's writes; no two blocks have the same value."""
+    """When the block became full, counted in the log's writes; no two blocks have the same value."""
     changed: NDArray[np.int64]
-    """When it last lost a valid page, or became full."""
+    """When the block last lost a valid page or, if it has lost none since, became full."""
 
     @classmethod
     def of_bytes(cls, *columns: bytes) -> Candidates:
@@ -170,7 +170,7 @@ _named: dict[str, type] = {}
 _loaded: dict[tuple[str, str], ModuleType] = {}
 """Modules by file and hash of its content."""
 _allowed: set[str] = set()
-"""Names that the user gave; `PREFIX` stands for all."""
+"""Names that the user has allowed; `PREFIX` allows all."""
 
 
 def name_of(policy: type) -> str:

@@ -17,7 +17,7 @@ LINE_EVERY_S = 30.0
 """Time between two lines if there is no terminal."""
 
 LIVE_AFTER_S = 0.3
-"""Work that is over at once needs no display."""
+"""Time before the display appears: work that ends sooner needs none."""
 
 _LEAST_NAMES = 12
 

@@ -61,7 +61,7 @@ _LETTERS = {"read": ["R"], "write": ["W"], "all": ["R", "W"]}
 
 
 KEPT_UP = 0.9
-"""Share of the time below which a device does not keep up."""
+"""A device that keeps up for less than this share of the time counts as overloaded."""
 
 MARGIN = 0.5
 """How busy the device may be during its backlogs at the suggested speed: some arrivals were denser than
@@ -73,9 +73,11 @@ class Timeline(NamedTuple):
     """What a timeline holds."""
 
     events: int
-    """Slices and changes of a counter."""
+    """The number of slices and of changes of a counter."""
     cut_ns: int | None
-    """When it stopped because it reached its limit, in simulated ns; None if it did not."""
+    """The simulated time, ns, at which the timeline ended because it had reached its limit; None if it had
+    not.
+    """
 
 
 class Result(Fields):

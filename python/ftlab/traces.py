@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ftlab.running import RunOptions
 
 SUFFIXES = (".csv", ".parquet")
-"""What `convert_trace` and `generate_trace` can write."""
+"""The extensions of files that `convert_trace` and `generate_trace` can write."""
 
 CHUNK_ROWS = 1 << 18
 """Rows read at a time, and in a row group."""

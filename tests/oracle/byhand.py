@@ -51,7 +51,7 @@ class Case:
     trace: Sequence[Line]
     completes: Sequence[int]
     together: dict[str, int] = field(default_factory=dict)
-    """Multi-plane operations of each kind, as the result's ``parallel`` has them."""
+    """The number of multi-plane operations of each kind, as in the result's ``parallel``."""
 
 
 def two(op: str, at: int = 0) -> list[Line]:
@@ -144,7 +144,7 @@ def after_fill(name: str, trace: Sequence[Line], completes: Sequence[int], **mor
 
 
 WRITE: Line = (0, "W", 8, 1)
-"""A write that, alone, has its data in by 11 and its cells done by 211."""
+"""A write that, if it is alone, has its data in by 11 and its cells programmed by 211."""
 
 SUSPENSION = [
     after_fill("off", [WRITE, (50, "R", 0, 1)], [211, 242], flash__suspend="off"),
@@ -204,11 +204,11 @@ TIGHT = {
     "ftl.gc_free_blocks": 1,
     "ftl.gc_normal_blocks": 11,
 }
-"""Sixteen blocks of four pages; below eleven erased ones an idle chip collects."""
+"""Sixteen blocks of four pages; if fewer than eleven are erased, an idle chip collects garbage."""
 
 UPDATED: list[Line] = [(1000 * n, "W", lpn, 1) for n, lpn in enumerate([*range(16), 0, 1, 2, 4, 5])]
-"""Blocks 0 to 3 are full, 4 is full of their updates, 5 has a page: ten are erased. Block 0 has one valid
-page left, page 3; block 1 has two.
+"""Blocks 0 to 3 are full, block 4 is full of updates of their pages, block 5 has one page: ten blocks are
+erased. Block 0 has one valid page left, page 3; block 1 has two.
 """
 UPDATED_ENDS = [1000 * n + 211 for n in range(21)]
 

@@ -24,7 +24,7 @@ FIELDS = ["arrival", "dispatch", "complete", "op", "mapping_misses", "prioritize
 
 
 SHOWN = 12
-"""The number of a case's requests that are printed: its last ones."""
+"""How many of a case's requests are printed, counted from the last."""
 
 
 def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool = False) -> list[str]:

@@ -27,11 +27,12 @@ Request = tuple[int, str, int, int]
 """Arrival in ns, "R" or "W", first page, pages."""
 
 Stage = tuple[bool, int, bool]
-"""Whether it needs the bus, its time in ns, whether it is only a command."""
+"""Whether the stage needs the bus, its time in ns, whether it is only a command."""
 
 ARBITRATIONS = ["fcfs", "commands-first", "reads-first"]
-"""Which die gets a bus that several wait for: the one that asked first; one with a read's command before any
-with a transfer; or one that reads before one that programs, and of equals the lowest die.
+"""Which die gets a bus that several dies wait for: the die that asked first; a die with a read's command
+before any with a transfer; or a die that reads before one that programs, and among equals the die with the
+lowest number.
 """
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from . import arrays, engine, plain, theory, traces
 
 UNKNOWN = "not recorded"
-"""What the notes of the measurements do not name."""
+"""The value of details that the notes of the measurements do not give."""
 
 SSDSIM_TIMES = "20 / 200 / 1500 us, 25 ns a byte, 175 ns a command"
 FLASHSIM_CACHE = "2,048 entries, LRU, pages of 4 KiB"
@@ -30,7 +30,7 @@ class Fact:
     name: str
     simulator: str
     settings: str
-    """Settings of both sides, without what ``ours`` adds."""
+    """The settings of both sides, without those that ``ours`` adds."""
     ours: str
     trace: str
     metric: str
@@ -39,7 +39,9 @@ class Fact:
     """ftlab's figure at the time of the measurement."""
     digits: int
     bound: float
-    """The most that ftlab may differ, as a share of theirs; 0: equal to the digits shown."""
+    """The most that ftlab's figure may differ, as a share of theirs; 0 if it must be equal in the digits
+    shown.
+    """
     cause: str
     right: str
     rerun: Callable[[], float] | None = None
@@ -47,7 +49,7 @@ class Fact:
     commit: str = UNKNOWN
     """The simulator's commit."""
     needs: str | None = None
-    """A recorded trace that does not come with ftlab."""
+    """A recorded trace that the measurement needs and that does not come with ftlab."""
 
     def within(self, value: float) -> bool:
         """Whether a figure of ftlab is within the bound."""
@@ -127,7 +129,7 @@ def steady_waf(spare: float) -> Callable[[], float]:
 
 
 WAF = {spare: steady_waf(spare) for spare in (1.15, 1.28, 1.5)}
-"""By spare factor; each is measured only once."""
+"""The measurement for each spare factor; each is made only once."""
 
 
 def dftl_hits(file: str) -> Callable[[], float]:

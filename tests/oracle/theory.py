@@ -133,7 +133,7 @@ TABLE = [  # b, a, greedy, FIFO, d = 2, d = 5, d = 10
     (256, 1.15, 3.9596, 4.0160, 5.3938, 4.3048, 4.0659),
     (256, 1.28, 2.4610, 2.4814, 3.2742, 2.6552, 2.5202),
 ]
-"""The reference's table, to four places."""
+"""The table of the reference, to four decimal places."""
 
 
 def row(b: int, a: float) -> tuple[float, ...]:

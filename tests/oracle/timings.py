@@ -25,10 +25,10 @@ class Timing:
     chips: int = 1
     channels: int = 1
     lookups: tuple[int, int] = (0, 0)
-    """Translation pages read by a write, and by the read of the page it wrote."""
+    """How many translation pages a write reads, and how many the read of the page that it wrote."""
     more: dict[str, Any] = field(default_factory=dict)
     limit: dict[str, Any] = field(default_factory=dict)
-    """Settings only for the test of the device at its limit."""
+    """Settings used only in the test of the device at its limit."""
 
     @property
     def bus(self) -> int:

@@ -20,8 +20,8 @@ ENTRY, NODE = 6, 8
 """Bytes of an entry, and of a node."""
 
 SWITCH = 3
-"""By how many more nodes come than leave (or leave than come) before prefetching of neighbours ends (or
-begins).
+"""How many more nodes have to come than leave before prefetching of neighbours ends, or leave than come
+before it begins.
 """
 
 

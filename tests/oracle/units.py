@@ -17,7 +17,7 @@ from . import traces
 READ_NS, PROGRAM_NS = 49_000, 600_000
 PAGE = 16 << 10
 ENTRY = 64
-"""Bytes of an entry: as many as ftlab allows, so that a small device has many units."""
+"""Bytes of an entry: the most that ftlab allows, so that even a small device has many units."""
 
 UNITS = {"dftl": PAGE, "minipage": 4 << 10, "msftl-2": 2 << 10, "msftl-1": 1 << 10}
 BLOCKS, BLOCK_PAGES = 256, 16

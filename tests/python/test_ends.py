@@ -58,7 +58,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """Every command that writes files, with all kinds of files."""
 
 RESUMED = ("sweep", "tune", "reproduce")
-"""The commands that go on where they were ended."""
+"""The commands that continue where they were stopped."""
 
 STUDY = """
 config = "map-plus"
@@ -85,7 +85,7 @@ range = ["4KiB", "64KiB"]
 """
 
 STARTS = ("Fatal Python error: init_", "Could not import runpy module")
-"""What the interpreter says if a signal ends it before ftlab has started."""
+"""Messages of the interpreter if a signal ends it before ftlab has started."""
 
 
 def whole(path: Path) -> None:
@@ -122,7 +122,7 @@ class Reference:
 
     seconds: float
     sizes: dict[str, int]
-    """Bytes of what it writes."""
+    """The size in bytes of each file that the command writes."""
 
 
 def contents(folder: Path) -> dict[str, int]:

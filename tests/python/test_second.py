@@ -44,7 +44,7 @@ def test_a_timing_by_hand(kind: str, case: byhand.Case) -> None:
 
 
 BLOCKS, GATE = (4096, 0.005) if campaign.long() else (512, 0.015)
-"""A small device stays below the closed forms, which hold for many blocks."""
+"""Blocks, and the tolerance: a small device stays below the closed forms, which hold for many blocks."""
 
 
 @pytest.mark.parametrize("spare", [1.07, 1.15, 1.28])

@@ -25,7 +25,7 @@ ELSEWHERE = {
     r"compare \S+ .*(recording.csv)": "test_recipes.py",
 }
 PROMPTS = ("live.md", "serve-a-device.md", "real-workload.md", "cut-the-power.md")
-"""Their consoles are those of root, or of several terminals: typed by test_recipes.py."""
+"""Pages whose console blocks need root or several terminals; test_recipes.py runs those."""
 
 
 @pytest.fixture

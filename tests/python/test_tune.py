@@ -48,7 +48,7 @@ choices = ["256B", "512B", "1KiB", "2KiB", "4KiB", "8KiB"]
 key = "host.deadline"
 choices = ["1ms", "5ms", "20ms", "100ms"]
 """
-"""4 x 6 x 4 = 96 configurations, of which 24 are a quarter."""
+"""The space has 4 x 6 x 4 = 96 configurations; a quarter of them is 24."""
 
 RANGES = """
 config = "map-plus"

@@ -22,7 +22,7 @@ from ftlab.fitting.quantity import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "workloads" / "vios"
 TOLERANCE = 0.007
-"""The largest relative difference of each count of conflicts."""
+"""The largest allowed relative difference of each count of conflicts."""
 
 # Name: reads, writes, read conflicts, write conflicts, ratio in per cent, as printed in the paper.
 TABLE_1 = {

@@ -23,7 +23,7 @@ from ftlab.process import ENDED
 from ftlab.units import count, duration
 
 FAULT = 1
-"""Exit status when the device broke a promise."""
+"""The exit status if the device broke a promise."""
 
 
 @click.command()

@@ -177,7 +177,7 @@ def json_output(path: str | None) -> Output | None:
 
 
 OUTPUT_FORMATS = ("json", "fio", "fio+")
-"""Layouts of ``--json``."""
+"""Layouts that ``--json`` can write."""
 
 
 def output_format_option(command: Decorated) -> Decorated:

@@ -6,13 +6,15 @@ import math
 from typing import NamedTuple
 
 STEADY_CV = 0.1
-"""Below this coefficient of variation gaps are constant."""
+"""Below this coefficient of variation, gaps are modelled as constant."""
 
 POISSON_CV = 1.05
-"""Up to this coefficient gaps are exponential."""
+"""Up to this coefficient of variation, gaps are modelled as exponential."""
 
 PAUSE_PARTS = (0.5, 0.7, 0.8, 0.9, 0.95)
-"""Mean of the gaps between bursts that are not pauses, over the mean of all of them; tried in this order."""
+"""Ratios to try, in this order: the mean of those gaps between bursts that are not pauses, over the mean of
+all gaps between bursts.
+"""
 
 
 class Bursts(NamedTuple):

@@ -30,7 +30,7 @@ from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
 COARSE = 10
-"""Share of the requests with which a search for conflicts begins: one in this many."""
+"""A search for conflicts begins with one in this many of the requests."""
 
 COARSE_RUNS, FINE_RUNS = 60, 80
 """The most runs of the coarse phase, and of the fine one."""
@@ -54,7 +54,7 @@ PLACES = (
         for size in ("2MiB", "512KiB", "256KiB", "128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB")
     ),
 )
-"""What is tried, in order, to match a near ratio together with a miss ratio: whether the hot part is
+"""Settings to try, in order, to match a near ratio together with a miss ratio: whether the hot part is
 scattered, and the near range. Requests to a contiguous hot part are often near each other by chance, requests
 to a scattered one hardly ever; and the nearer requests are to earlier ones, the less they miss.
 """
@@ -63,22 +63,22 @@ HOT_PIECES = 256
 """The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""The most corrections of the arrival process for what its draws gave."""
+"""The most corrections of the arrival process for the deviations of its draws."""
 
 GOOD = 0.25
-"""A search ends when it is within this part of the tolerance."""
+"""A search ends when it is within this fraction of the tolerance."""
 
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _PROGRESS, _STALLED = 0.9, 2
-"""A correction that leaves more than this part of the largest difference counts as none; the second such ends
-the turns.
+"""A correction that leaves more than this fraction of the largest difference has failed; the second failure
+ends the turns.
 """
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
-"""Limits that draws exceed once in a hundred times: of distributions' differences, and of means' (standard
-errors).
+"""Limits that random draws exceed once in a hundred times: for differences of distributions, and for
+differences of means (in standard errors).
 """
 
 
@@ -94,10 +94,12 @@ class Characteristic:
     target: float
     reached: float
     ratio: bool
-    """Whether it is a share, so that the difference counts and not its ratio to the target."""
+    """Whether the target is a share, so that the difference itself counts and not its ratio to the target."""
     tolerance: float
     fitted: bool = True
-    """Whether it is fitted; otherwise it results from the others, and is shown for comparison."""
+    """Whether the target is fitted; otherwise the value results from other targets, and is shown for
+    comparison.
+    """
 
     @property
     def difference(self) -> float:

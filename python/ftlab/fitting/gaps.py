@@ -30,7 +30,7 @@ class Gaps(NamedTuple):
     cv: float | None
     median_ns: float | None
     seen: float | None
-    """Requests for each gap above the mean."""
+    """The number of requests per gap above the mean gap."""
 
     @classmethod
     def of(cls, targets: Targets) -> Gaps:

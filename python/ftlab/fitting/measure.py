@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ftlab._core import Progress
 
 MAPPING_CACHE = "16KiB"
-"""Mapping cache under which the miss ratio is taken."""
+"""The mapping cache with which the miss ratio is measured."""
 
 NEAR_RANGE = 2 << 20
-"""Bytes of a range: what a translation page of 512 entries maps (``near_range`` of the generator)."""
+"""Bytes of a range: as many as a translation page of 512 entries maps (``near_range`` of the generator)."""
 
 NEAR_REQUESTS = 8
 """The number of earlier requests considered, as in the generator."""
@@ -42,10 +42,10 @@ class Workload:
     near: int = 0
     mean_gap_ns: float = 0.0
     gap_cv: float = 0.0
-    """Standard deviation of the gaps between arrivals over their mean."""
+    """The ratio of the standard deviation of the gaps between arrivals to their mean."""
     median_gap_ns: float = 0.0
     burst_length: float = 1.0
-    """Requests for each gap above the mean."""
+    """The number of requests per gap above the mean gap."""
 
     @property
     def requests(self) -> int:

@@ -57,19 +57,19 @@ class Targets:
     mean_write_size: float | None = None
     sequential_ratio: float | None = None
     stream_ratio: float | None = None
-    """Share of requests that begin where one of the 8 before ended."""
+    """The share of requests that begin where one of the 8 requests before them ended."""
     near_ratio: float | None = None
-    """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
+    """The share of requests that begin in the same range of 2 MiB as one of the 8 requests before them."""
     mean_interarrival_ns: float | None = None
     median_interarrival_ns: float | None = None
-    """Given only together with ``burst_length``."""
+    """This is given only together with ``burst_length``."""
     interarrival_cv: float | None = None
     burst_length: float | None = None
-    """Requests for each gap above the mean gap."""
+    """The number of requests per gap above the mean gap."""
     footprint_bytes: int | None = None
     miss_ratio: float | None = None
     updated_ratio: float | None = None
-    """Updated entries among those programmed by the device's mapping flushes."""
+    """The share of updated entries among those that the device's mapping flushes program."""
     read_conflicts: int | None = None
     write_conflicts: int | None = None
     synthetic: dict[str, str] = field(default_factory=dict)

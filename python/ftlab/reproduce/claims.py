@@ -26,7 +26,7 @@ CONSTRUCTED = "by construction"
 POINTS = 2.0
 """Percentage points by which any change in per cent may differ."""
 LEVEL_POINTS = 5.0
-"""Percentage points by which an amount in per cent may differ at most."""
+"""Percentage points by which an amount in per cent may differ."""
 SHARE = 0.25
 """Part of the published value by which any value may differ."""
 ABSENT = "(not measured here)"
@@ -39,16 +39,16 @@ class Judged:
 
     claim: Claim
     measured: float | None
-    """The measured value; None: a direction, or nothing to measure."""
+    """The measured value; None for a direction, or if there is nothing to measure."""
     counted: tuple[int, int] | None
     """For a direction judged in several cases: in how many of them it holds, and how many there are."""
     spread: tuple[float, float] | None
     """For a mean of changes: the least and the greatest of them."""
     verdict: str
     recorded: str
-    """What was measured on the recorded traces, as text; empty if it cannot be."""
+    """The value on the recorded traces, as text; empty if it was not measured."""
     reason: str
-    """Its reasons with the figures of this run; empty if it needs none."""
+    """The claim's reasons with the figures of this run; empty if it needs no reason."""
     reason_written: str
 
 

@@ -21,7 +21,7 @@ from ftlab.studies.declaration import RECORDED, Figure
 from ftlab.units import significant
 
 MOST_ROWS = 40
-"""Longer tables are folded."""
+"""Tables with more rows than this are collapsed."""
 
 STYLE = """
 .repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; display: table; width: auto; }

@@ -17,7 +17,7 @@ OF_A_STUDY = (
     *("figure.svg", "figure.png", "fleets.json", "fleets.csv", "worst.csv"),
     *("trials.journal", "trials.csv", "front.csv", "best.toml"),
 )
-"""What studies and searches leave besides the results of their runs."""
+"""The files that studies and searches leave besides the results of their runs."""
 
 
 @contextmanager

@@ -22,7 +22,7 @@ class Choice:
 
     label: str
     config: str | None = None
-    """Configuration file; None: that of the figure."""
+    """The configuration file; None for that of the figure."""
     set: Mapping[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
     """Names of recorded traces (`papers/traces.toml`), replayed one after another."""

@@ -29,13 +29,14 @@ from ftlab.studies.plan import Run, content, engine
 from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
 
 LOCAL = "local"
-"""In place of an address: processes of this machine, for the duration of the study."""
+"""The address that stands for processes on this machine, started for the duration of the study."""
 
 MOST_KILLED = 3
-"""The number of workers that a run may crash."""
+"""The most workers that one run may crash."""
 
 IN_FLIGHT = 500
-"""The most runs handed over whose results have not come back, so that neither runs nor results pile up."""
+"""The most runs that have been handed over without a result so far; it keeps runs and results from piling up.
+"""
 
 PIECE = 4 << 20
 """Bytes of each piece of a trace that is sent."""
@@ -47,7 +48,7 @@ SAID_AFTER_S = 5.0
 """Time without a worker before a message says so."""
 
 LOOK_S = 1.0
-"""Time between two checks for a worker, while nothing ends."""
+"""Time between two checks for a worker, while no run ends."""
 
 
 UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]

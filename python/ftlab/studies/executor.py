@@ -25,13 +25,13 @@ from ftlab.studies.plan import Run, engine
 from ftlab.units import quantity
 
 Group: TypeAlias = Sequence[Run]
-"""Runs on one device, or one run."""
+"""Runs that share one prepared device, or a single run."""
 
 Finished: TypeAlias = "dict[str, Any] | UserError | InternalError"
 """A result, with the engine in its block ``engine``; or why there is none."""
 
 Told: TypeAlias = Callable[[Run, Finished], None]
-"""Takes the outcome of a run. An exception in it ends all others."""
+"""Takes the outcome of a run. An exception that it raises ends all other runs."""
 
 Work: TypeAlias = Callable[[Group, Reporter], Iterator[tuple[Run, Any]]]
 """Does the runs of a group and returns the outcome of each."""

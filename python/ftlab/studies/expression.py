@@ -23,10 +23,11 @@ from ftlab.studies.series import Number, Series, combine, values_of
 from ftlab.units import quantity
 
 MOST_CHARACTERS = 4096
-"""The most characters of an expression. This bounds its work, and the size of its numbers."""
+"""The most characters of an expression. This bounds the work of evaluating it, and the size of its numbers.
+"""
 
 MOST_NESTING = 50
-"""The deepest nesting of its parts."""
+"""The deepest nesting of an expression's parts."""
 
 
 def _change(new: Any, old: Any) -> Any:
@@ -139,7 +140,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distribution": _distribution,
     "absolute": lambda of: combine(lambda a, _: abs(a), of, 0),
 }
-"""What an expression can call."""
+"""The functions that an expression can call."""
 
 
 def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -25,7 +25,7 @@ class Trial:
     parameters: Mapping[str, str]
     """Parameters by name, as they were set; inapplicable ones are absent."""
     values: tuple[float, ...] = ()
-    """Values of the objectives; empty: the run failed."""
+    """Values of the objectives; empty if the run failed."""
     violation: float = 0.0
     error: str = ""
     config: Config | None = field(default=None, compare=False)
@@ -46,7 +46,7 @@ class Tuned:
     front: Sequence[Trial]
     best: Trial | None
     importance: Mapping[str, Sequence[float]]
-    """For each parameter and objective."""
+    """The importance of each parameter for each objective."""
 
 
 def _costs(trial: Trial, tuning: Tuning) -> list[float]:

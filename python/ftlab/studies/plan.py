@@ -21,7 +21,7 @@ from ftlab.studies.declaration import Figure, Trace
 from ftlab.studies.toml import place
 
 FORMAT = 2
-"""Version of what the cache holds; another number invalidates all of it."""
+"""Version of the cache's content; a new number invalidates all of it."""
 
 OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
 """Keys that make sense within one trace only: the times of one trace say nothing about another's."""
@@ -41,17 +41,17 @@ class Run:
     """Its labels, one for each axis of the figure."""
     config: Config
     key: str = ""
-    """Hash of everything its result depends on; empty: it is not cached."""
+    """Hash of everything that the run's result depends on; empty if the result is not cached."""
     device: str = ""
     """Hash of what determines a shareable device: the configuration without its workload."""
     collect: bool = False
     """Whether its individual requests are needed."""
     plain: str = ""
-    """The key without what only the page's charts need."""
+    """The key of the same run without the settings that only the page's charts need."""
     sequence: tuple[Config, ...] = ()
-    """If several traces are replayed one after another: how each is read."""
+    """If several traces are replayed one after another, the configuration that says how each is read."""
     varied: Mapping[str, str] = field(default_factory=dict)
-    """The keys that its axes set, as they set them."""
+    """The keys that the figure's axes set, with the values that they give."""
 
     @property
     def name(self) -> str:

@@ -48,12 +48,14 @@ class Line:
     """One value of one variant."""
 
     labels: Mapping[str, str]
-    """Labels of all axes except the replications'."""
+    """Labels on all axes except those that replicate."""
     value: str
     unit: str
     estimate: Estimate
     difference: Estimate | None
-    """Difference from the base variant, pair by pair; None if there is no base, or this variant is it."""
+    """Difference from the base variant, pair by pair; None if there is no base, or if this variant is the
+    base.
+    """
 
 
 def seeds(figure: Figure) -> list[str]:

@@ -22,10 +22,10 @@ from ftlab.units import quantity
 PICTURES = ("figure.svg", "figure.png")
 
 MOST_REPORTED = 200
-"""The most runs of a report; with more, none is made."""
+"""The most runs of a report; for more runs, no report is made."""
 
 MOST_RUNS = 5_000
-"""The most rows of a page; with more it has only means, and at most this many."""
+"""The most runs and the most means that a page shows; with more runs it shows only means."""
 
 SECTIONS = (
     (

@@ -34,7 +34,9 @@ JOURNAL = "trials.journal"
 MOST_REPEATS = 300
 """Number of known proposals in a row after which the space counts as exhausted."""
 RANDOM_AFTER = 5
-"""Number of known proposals in a row after which proposals are random: the sampler has settled."""
+"""Number of known proposals in a row after which the sampler has settled, so that proposals are made at
+random.
+"""
 CHECKED_WITH = 20
 """Number of choices of the other parameters with which a value is tried before it is refused."""
 
