@@ -372,8 +372,7 @@ class Pins:
         return name is not None and not (RECORDED / name).exists()
 
     def complete(self, cases: list[Case]) -> Iterator[Case]:
-        """Adds cases until each pair of compatible values is in a case, and there are at least `LEAST` cases.
-        """
+        """Adds cases until each pair of compatible values is in a case and there are at least `LEAST`."""
         draw = random.Random(12)
         free = {axis: list(values) for axis, values in self.axes.items() if axis != "recorded"}
         pairs = {
@@ -423,8 +422,7 @@ class Pins:
             values[changed[0]] = free[changed[0]][0]
 
     def runs(self, case: Case) -> bool:
-        """Whether the values are compatible; runs with power cuts replay a trace or make their own requests.
-        """
+        """Whether the values are compatible; runs with power cuts replay a trace or make up requests."""
         if dict(case).get("mode") == "crash" and dict(case).get("workload") in LIVE:
             return False
         try:

@@ -173,8 +173,7 @@ def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]:
-    """Sets up, runs and records the workload; returns the recording, and whether the device used direct I/O.
-    """
+    """Sets up, runs and records the workload; returns the recording, and whether direct I/O was used."""
     with contextlib.ExitStack() as stack:
         mounted_tracefs(stack)
         temporary = tempfile.TemporaryDirectory(prefix="ftlab-record-", dir=arguments.dir)

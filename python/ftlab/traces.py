@@ -70,7 +70,7 @@ def info(config: Config) -> dict[str, Any]:
 def doubts(
     configs: Iterable[tuple[str, Config]], progress: Progress | None = None, *, go_on: bool = False
 ) -> dict[str, list[str]]:
-    """Returns reasons to doubt the traces of configurations, with remedies, by name; each trace is read once.
+    """Returns reasons to doubt configurations' traces, with remedies, by name; each trace is read once.
 
     Errors name the labels of the configurations. A trace that is not a regular file cannot be read beforehand
     and is left out. With ``go_on`` a faulty trace only counts as doubtful: some of many runs may fail.

@@ -26,8 +26,7 @@ LOADS = {"separated": 0.0, "half loaded": 0.5, "saturated": 2.0}
 """Offered load as a share of what the bottleneck can do; 0: each request is alone in the device."""
 
 BLOCKS = 256
-"""Erase blocks of each plane, with 64 pages each: enough for these loads to run without garbage collection.
-"""
+"""Erase blocks of each plane, with 64 pages each: enough for these loads without garbage collection."""
 
 
 def pages_of(array: Array) -> int:

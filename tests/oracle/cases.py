@@ -87,8 +87,7 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
 
 
 def table_1_latency(order: list[int], free: set[int]) -> dict[int, int]:
-    """Returns the latencies: each request reads its page and, unless it is in ``free``, a translation page.
-    """
+    """Returns the latencies: a request reads its page and, unless it is in ``free``, a translation page."""
     now = 0
     latency: dict[int, int] = {}
     for number in order:

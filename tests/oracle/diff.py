@@ -83,8 +83,7 @@ SIMPLER: dict[str, Any] = {
 def shrink(
     config: mapplus.Config, trace: list[mapplus.Record], check: bool = False
 ) -> tuple[mapplus.Config, list[mapplus.Record]]:
-    """Returns a smaller case that still fails: settings are set to plain values, then requests are left out.
-    """
+    """Returns a smaller case that still fails: settings are made plain, then requests are left out."""
     for name, value in SIMPLER.items():
         if name == "ftl" and config.ftl == "tpftl":
             continue  # this FTL's cache may be too small for another FTL

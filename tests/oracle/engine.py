@@ -143,8 +143,7 @@ def counters_of(result: Mapping[str, Any]) -> dict[str, int]:
 def command_line(
     settings: Settings, trace: Sequence[Record], folder: Path
 ) -> tuple[list[Row], dict[str, int]]:
-    """Runs ``ftlab run`` on settings (dotted keys) and a trace in bytes; returns the rows and the counters.
-    """
+    """Runs ``ftlab run`` on settings (dotted keys) and a trace in bytes; returns rows and counters."""
     (folder / "config.toml").write_text(toml(settings))
     (folder / "t.csv").write_text(trace_csv(trace))
     command = [sys.executable, "-m", "ftlab", "run", "config.toml", "--trace", "t.csv"]

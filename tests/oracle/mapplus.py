@@ -29,8 +29,7 @@ Record: TypeAlias = tuple[int, str, int, int]
 
 @dataclass
 class Config:
-    """The parts of a configuration that the oracle uses; the defaults are those of the preset ``map-plus``.
-    """
+    """The parts of a configuration that the oracle uses; defaults are those of the preset ``map-plus``."""
 
     scheduler: str = "map+"
     queue_depth: int | None = 128  # None: unlimited

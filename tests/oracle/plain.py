@@ -131,8 +131,7 @@ class Hybrid:
         self.replace_data(block)
 
     def keep_log(self, log: Log, block: int) -> None:
-        """Makes a log block that was written in order the data block, by a switch merge or a partial merge.
-        """
+        """Makes a log block that was written in order the data block, by a switch or partial merge."""
         whole = self.is_full(log)
         self.newest.update(dict.fromkeys(self.valid(log)))
         copies = self.gather(block, len(log.pages))

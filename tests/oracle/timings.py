@@ -1,5 +1,4 @@
-"""Times that follow from a preset's timings alone: those of a single request, and of a device at its limit.
-"""
+"""Times that follow from a preset's timings alone: of a single request, and of a device at its limit."""
 
 from __future__ import annotations
 

@@ -261,8 +261,7 @@ def test_a_trace_that_a_worker_has_no_room_for(cli: Cli, tmp_path_factory: pytes
 
 
 def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
-    """Kills the client at random moments; no finished run is repeated, and the rows are the same in the end.
-    """
+    """Kills the client at random moments; no finished run is repeated, and the rows end up the same."""
     cli.ok("sweep", "study.toml", "--out", "whole")
     folder = cli.directory / "out" / "json"
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", *where]

@@ -125,8 +125,7 @@ def test_more_data_than_a_drive_transfers_is_doubted(cli: Cli) -> None:
 
 
 def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
-    """Regression: a mean latency of seconds, due to nothing but the backlog, was reported without a warning.
-    """
+    """Regression: a mean latency of seconds, all due to the backlog, was reported without a warning."""
     rows = [f"{i * 10_000},R,{i * 7919 % 50_000 * 4096},4096" for i in range(20_000)]
     rows[5] = rows[5].replace("R", "W")
     (cli.directory / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")

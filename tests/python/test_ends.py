@@ -165,8 +165,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reference]:
-    """Returns a function that gives each command's undisturbed outcome, measured when it is first requested.
-    """
+    """Returns a function for each command's undisturbed outcome, measured when it is first requested."""
     found: dict[str, Reference] = {}
 
     def look(name: str) -> Reference:

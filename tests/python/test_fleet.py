@@ -1,5 +1,4 @@
-"""Fleets: traces split by volume, volumes run one by one, and a fleet's result, which is exactly their sum.
-"""
+"""Fleets: traces split by volume, volumes run one by one, and a fleet's result, exactly the sum of theirs."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ from live import DEVICES, need, served, without_times
 def test_a_recording_replays_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any, name: str, how: str
 ) -> None:
-    """fio verifies the bytes that it wrote, and replaying the recording gives the result that was reported.
-    """
+    """fio verifies the bytes that it wrote, and the recording replays to the result that was reported."""
     need("fio")
     monkeypatch.chdir(tmp_path)
     recording = tmp_path / "recording.csv"
@@ -179,8 +178,7 @@ def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
-    """Addresses of other machines, names in use and contradictory options lead to exit status 2 and a reason.
-    """
+    """Addresses of other machines, names in use and contradictory options: exit status 2, with a reason."""
     (tmp_path / "file").write_text("kept")
     with socket.socket(socket.AF_UNIX) as used:
         used.bind(str(tmp_path / "used.sock"))

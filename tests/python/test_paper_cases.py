@@ -96,8 +96,7 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pixel6a-telegram-exec.csv.gz", "cloudphysics-sample.csv.gz"])
 def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
-    """These traces cause no garbage collection: the flash starts empty, as in the paper, and never fills up.
-    """
+    """These traces cause no garbage collection: as in the paper, the flash starts empty and never fills."""
     import ftlab
 
     path = engine.shared_trace(name)

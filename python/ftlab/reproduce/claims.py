@@ -107,8 +107,7 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
 
 
 def _reason(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> tuple[str, str]:
-    """Returns the text of a claim's reasons with the figures of this run, and the date of the latest reason.
-    """
+    """Returns the text of a claim's reasons, with the figures of this run, and the latest reason's date."""
     names = _names(claim.figure, studies)
     said = []
     for reason in claim.reasons:

@@ -166,8 +166,7 @@ def _paper(part: Part) -> str:
 
 
 def _claim(part: Part, each: Judged, previous: str) -> str:
-    """Makes a row and, unless the reason repeats the last one (``previous``), a row below it with the reason.
-    """
+    """Makes a row and, unless the reason repeats the last one (``previous``), one below with the reason."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     made = claim.construction if each.verdict == judging.CONSTRUCTED else ""

@@ -35,8 +35,7 @@ MOST_KILLED = 3
 """The most workers that one run may crash."""
 
 IN_FLIGHT = 500
-"""The most runs that have been handed over without a result so far; it keeps runs and results from piling up.
-"""
+"""The most runs handed over without a result so far, which keeps runs and results from piling up."""
 
 PIECE = 4 << 20
 """Bytes of each piece of a trace that is sent."""
@@ -234,8 +233,7 @@ class Cluster:
         return answer
 
     def _finished(self, answer: Answer, trace: Trace | None) -> Finished | None:
-        """Returns the outcome of a task, or None if it has to be repeated, now that its trace has been sent.
-        """
+        """Returns the outcome of a task, or None if it has to be repeated, now that its trace is sent."""
         kind, text = answer
         if kind == "missing":
             assert trace is not None
@@ -343,8 +341,7 @@ def _silent_tracker() -> Iterator[None]:
 
 
 def _allow(failures: int, dask_scheduler: Any = None) -> int:
-    """Sets, on the scheduler, how many workers a run may crash; returns the number that was allowed before.
-    """
+    """Sets, on the scheduler, how many workers a run may crash; returns the previous number."""
     before: int = dask_scheduler.allowed_failures
     dask_scheduler.allowed_failures = failures
     return before

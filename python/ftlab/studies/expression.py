@@ -23,8 +23,7 @@ from ftlab.studies.series import Number, Series, combine, values_of
 from ftlab.units import quantity
 
 MOST_CHARACTERS = 4096
-"""The most characters of an expression. This bounds the work of evaluating it, and the size of its numbers.
-"""
+"""The most characters of an expression. This bounds the work to evaluate it and the size of numbers."""
 
 MOST_NESTING = 50
 """The deepest nesting of an expression's parts."""
@@ -62,7 +61,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _rank_correlation(left: Series, right: Series) -> Number:
-    """Returns Spearman's rank correlation: 1 if one always grows with the other."""
+    """Returns Spearman's rank correlation: 1 if one series always grows with the other."""
     keys = [key for key in left.cells if left.cells[key] is not None and right.cells.get(key) is not None]
     first, second = (_ranks([side.cells[key] for key in keys]) for side in (left, right))
     if len(set(first)) < 2 or len(set(second)) < 2:

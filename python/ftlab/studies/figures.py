@@ -154,8 +154,7 @@ def _data(cells: Sequence[Bar], study: Study) -> Any:
 
 
 def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
-    """Returns the cells; a value that is drawn only once becomes a series of its own, named after its title.
-    """
+    """Returns the cells; a value that is drawn only once becomes its own series, named after its title."""
     if not panel.once or not panel.series:
         return list(cells)
     series = panel.series

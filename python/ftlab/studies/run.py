@@ -32,7 +32,7 @@ Failed = Callable[[Run, "UserError | InternalError"], None]
 
 
 def stop(run: Run, error: UserError | InternalError) -> None:
-    """Ends all other runs with the error of one."""
+    """Ends all other runs with the error of one run."""
     raise type(error)(f"{error}\n  in the run {run.name}") from error
 
 
@@ -80,8 +80,8 @@ def run(
 
 
 def _groups(runs: Iterable[Run]) -> list[Group]:
-    """Groups runs that share a device, in the order of each group's first run; a run that shares none is a
-    group.
+    """Groups runs that share a device, in the order of each group's first run; any other run is a group
+    itself.
     """
     groups: dict[str, list[Run]] = {}
     for each in runs:

@@ -16,8 +16,7 @@ class Table:
     """A TOML table in which every key must be asked for, once."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
-        """Makes the table; ``values`` are those of the file, or of a part of it that messages call ``where``.
-        """
+        """Makes the table; ``values`` are those of the file, or of its part that messages call ``where``."""
         self.path = path
         self.where = where
         if values is None:

@@ -137,8 +137,7 @@ def _stored(trace: Trace, worker: Any) -> Path:
 
 
 def _readable(trace: Trace, worker: Any) -> Path | None:
-    """Returns where this worker can read the trace: at its own path, or where it was stored when it was sent.
-    """
+    """Returns where this worker can read the trace: at its own path, or where it was stored when sent."""
     for path in (Path(trace.path), _stored(trace, worker)):
         try:
             found = path.stat()
