@@ -30,7 +30,7 @@ _CHUNK = 1 << 16
 
 
 def lower(value: int, sub_bits: int = SUB_BITS) -> int:
-    """Returns the least value of the bin of ``value``; a power of two has ``2**sub_bits`` bins."""
+    """Returns the least value of the bin of ``value``; each power of two has ``2**sub_bits`` bins."""
     shift = max(value.bit_length() - sub_bits - 1, 0)
     return value >> shift << shift
 

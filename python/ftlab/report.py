@@ -256,7 +256,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     if not engine:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
-    # An empty device takes no time to make.
+    # Making an empty device takes next to no time, which is not reported.
     parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:

@@ -190,5 +190,5 @@ def _fault(error: Exception) -> int:
 
 
 def _discard_stdout() -> None:
-    """Makes the interpreter's own flush at exit write nowhere."""
+    """Redirects standard output to /dev/null, for the interpreter's own flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -15,7 +15,7 @@ _VERBATIM = "\b"
 
 
 def pages() -> dict[str, str]:
-    """Returns the text of each page by its file name, in the macros of man(7)."""
+    """Returns the text of each page, in the macros of man(7), by file name."""
     root = click.Context(cli, info_name="ftlab")
     return {f"{name.replace(' ', '-')}.1": page for name, page in _pages(root)}
 
