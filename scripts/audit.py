@@ -4,7 +4,7 @@ The lock files are Cargo.lock and requirements.lock.
 
 Licences come from the packages themselves and are checked against ALLOWED; that needs no network except what
 cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks PyPI's own
-service; for crates, cargo-deny reads RustSec's database, which is a repository. Each is run if it is
+service; for crates, cargo-deny reads RustSec's database, which is a repository. Each tool is run if it is
 installed, and the date of its data is printed; if one is missing, the output says so, since "not checked" is
 not "nothing found".
 
@@ -31,10 +31,10 @@ ROOT = Path(__file__).resolve().parents[1]
 ALLOWED = {
     *("Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "ISC"),
     *("Zlib", "bzip2-1.0.6", "Unicode-3.0", "PSF-2.0", "CC0-1.0", "Unlicense"),
-    # Licences of tools that only tests use: what they link is not distributed.
+    # Licences of tools that only tests use: nothing that links them is distributed.
     "MPL-2.0",
 }
-"""SPDX identifiers."""
+"""SPDX identifiers of the licences that are allowed."""
 
 CLASSIFIED = {
     "BSD License": "BSD-3-Clause",
@@ -48,11 +48,11 @@ STATED = {
     **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
     **dict.fromkeys(("perfetto", "tzdata"), "Apache-2.0"),
     "pyright": "MIT",
-    # The package's own, and that of axe in it.
+    # The licence of the package itself, and that of the axe in it.
     "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",
 }
-"""Licences of packages whose metadata has free text, read by hand from what they ship."""
+"""Licences of packages whose metadata holds free text; they were read by hand in the packages' files."""
 
 ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
 """Where cargo-deny keeps its data."""
@@ -73,7 +73,7 @@ def allowed(expression: str) -> bool:
 
 
 def crates() -> Iterator[tuple[str, str]]:
-    """Returns name with version, and licence, of every crate of the lock file."""
+    """Yields the name and version, and the licence, of each crate that the lock file lists."""
     call = ["cargo", "metadata", "--locked", "--format-version", "1"]
     done = subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     for package in json.loads(done.stdout)["packages"]:
@@ -81,13 +81,13 @@ def crates() -> Iterator[tuple[str, str]]:
 
 
 def distributions() -> Iterator[tuple[str, str]]:
-    """Returns name with version, and licence, of every Python package of the lock file that is installed
-    here.
+    """Yields the name and version, and the licence, of each installed Python package that the lock file
+    lists.
     """
     for line in (ROOT / "requirements.lock").read_text().splitlines():
         if not line or line.startswith(("#", " ")):
             continue
-        # A backslash continues the line with hashes.
+        # A backslash at the end of the line continues it with hashes.
         requirement = Requirement(line.removesuffix("\\"))
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue

@@ -1,15 +1,13 @@
 """Converts the kernel's block events, as tracefs prints them, to ftlab's own csv.
 
 Requests are taken where they are inserted into the I/O scheduler's queue
-(``block_rq_insert``; ``block_rq_merge`` where the scheduler found a waiting
-neighbour to put them with): adjacent pieces have been gathered into requests,
-but no scheduler has reordered or delayed them yet. A flush bypasses that queue;
-it is taken where it is issued (``block_rq_issue``).
+(``block_rq_insert``; ``block_rq_merge`` where the scheduler joins them to a waiting neighbour instead):
+adjacent pieces have been gathered into requests, but no scheduler has reordered or delayed them yet. A flush
+bypasses that queue; it is taken where it is issued (``block_rq_issue``).
 
-``block_bio_queue``, the I/O as the file system submitted it, keeps the account:
-each of its bytes must turn up in one request. A piece that joined a waiting
-request, and so was never inserted itself, is a request of its own, at the time
-it was submitted.
+``block_bio_queue``, the I/O as the file system submitted it, serves as a check: each of its bytes must turn
+up in one request. A piece that joined a waiting request, and so was never inserted itself, is a request of
+its own, at the time it was submitted.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class EventError(Exception):
 def operation(flags: str) -> str:
     """Returns R, W, T or F for the kernel's flags (``WSM``, ``RA``, ``DS``, ``FF``, ``FWFS``).
 
-    The first F is a flush before the operation; FF alone is a flush.
+    An F in first place is a flush before the operation; FF without an operation is a flush.
     """
     if flags == "FF":
         return "F"
@@ -73,7 +71,9 @@ class Account:
         self.waiting[op, sector] = (time_ns, sectors)
 
     def insert(self, op: str, sector: int, end: int) -> bool:
-        """Notes that a request is inserted and takes its pieces; returns False if one is unknown."""
+        """Notes that a request is inserted, made up of submitted pieces; returns False if one of them is
+        unknown.
+        """
         while sector < end:
             piece = self.waiting.pop((op, sector), None)
             if piece is None:
@@ -101,7 +101,7 @@ class Recording:
 
     requests: list[Request]
     joined: int
-    """How many of them joined a waiting request instead of being inserted."""
+    """How many of the requests joined a waiting request instead of being inserted."""
 
 
 def parse(lines: Iterable[str]) -> Recording:
@@ -123,7 +123,7 @@ def parse(lines: Iterable[str]) -> Recording:
         elif event == SUBMITTED and sectors:
             account.submit(time_ns, op, sector, sectors)
         elif event == MERGED and (op, sector) not in account.waiting:
-            pass  # Two requests of the queue became one; both were inserted before.
+            pass  # Two queued requests became one; both had been inserted before.
         elif event in (INSERTED, MERGED):
             if not account.insert(op, sector, sector + sectors):
                 raise EventError(f"line {number}: inserted, but never submitted: {line.strip()!r}")

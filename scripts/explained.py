@@ -1,8 +1,8 @@
 """Draws the pictures of the explaining pages: ``python scripts/explained.py [NAME...]``, or `make picture`.
 
-Each picture is drawn from runs that take seconds, of a trace or a configuration that is on its page. They are
-SVG on a white ground, which suits both themes of the site, and narrow, so that their text is legible on a
-telephone.
+Each picture is drawn from runs that take seconds, of a trace or a configuration that is on the picture's
+page. All are SVG on a white ground, which suits both themes of the site, and narrow, so that their text is
+legible on a telephone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pages import DOCS, ROOT, files
 from timelines import Slice, Trace
 
 WIDTH = 400
-"""Width of the plot, pixels; with its labels a picture has about 480."""
+"""Width of the plot, pixels; a picture, with its labels, is about 480 pixels wide."""
 
 ORANGE, PINK, SKY, GREEN, RED, BLUE = COLOURS["light"][1:7]
 DARK = (RED, BLUE)
@@ -57,14 +57,14 @@ def saved(folder: Path, page: str) -> Path:
 
 
 def timeline(folder: Path, config: str | Path, window: str | None = None, **options: Any) -> Trace:
-    """Returns what each chip did in a run."""
+    """Runs a configuration; returns the timeline, which shows what each chip did."""
     out = folder / "run.pftrace"
     ftlab.run(config, timeline=out, timeline_window=window, **options)
     return Trace(out)
 
 
 def steps(trace: Trace, chips: Iterable[int]) -> list[tuple[str, Slice]]:
-    """Returns the operations of the chips' cells, by chip and time."""
+    """Returns the operations of the chips' cells, each with its chip, in the order of chips and times."""
     names = [f"chip {chip}" for chip in chips]
     return [(name, one) for name in names for one in trace.on(name) if one.category != "bus"]
 

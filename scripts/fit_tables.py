@@ -1,10 +1,10 @@
-"""Prints targets and what fits reached, as the tables of docs/fit-a-generator.md.
+"""Prints the targets and the values that fits reached, as the tables of docs/fit-a-generator.md.
 
     ftlab trace fit workloads/map-plus/targets.toml --out workloads/map-plus --json map-plus.json
     python scripts/fit_tables.py map-plus.json
 
-A row for each model, a column for each characteristic: reached (target). What was not reached is marked !,
-what was not fitted ~. Several files make one table.
+A row for each model, a column for each characteristic: reached (target). Targets that were not reached are
+marked !, those that were not fitted ~. Several files make one table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from ftlab.units import percent, significant
 
 RATIOS = ("_ratio", "_mix")
 HIDDEN = ("requests", "reads", "writes", "trims", "read_size_mix", "write_size_mix")
-"""Counts, which are met exactly, and mixes, which have no single target."""
+"""Characteristics that are not shown: counts, which are always reached exactly, and mixes, which have no
+single target.
+"""
 
 
 def cell(name: str, found: dict[str, Any]) -> str:

@@ -1,4 +1,5 @@
-"""Makes, splits and runs a cloud's trace of the shipped models: what a billion requests cost.
+"""Makes a cloud's trace from the shipped models, splits it and runs its volumes: what a billion requests
+cost.
 
     python scripts/fleet.py /tmp/fleet                      200 volumes, a million requests, all cores
     python scripts/fleet.py /tmp/fleet --dask local         the same on Dask
@@ -48,8 +49,8 @@ _ROW = np.dtype([("time_us", "<u8"), ("volume", "<u4"), ("op", "u1"), ("offset",
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int) -> int:
-    """Writes a trace in Alibaba's layout; returns its requests. The nth volume's load is in proportion to
-    n^-0.7.
+    """Writes a trace in Alibaba's layout; returns the number of its requests. The nth volume's load is in
+    proportion to n^-0.7.
     """
     draw = random.Random(seed)
     weights = [1 / (rank + 1) ** 0.7 for rank in range(volumes)]
@@ -69,7 +70,7 @@ def cloud(path: Path, volumes: int, requests: int, seed: int) -> int:
 
 
 def _volume(number: int, requests: int, draw: random.Random) -> np.ndarray[Any, Any]:
-    """Returns the requests of one volume: a random model with a seed of its own, from a random moment on."""
+    """Returns the requests of one volume: a random model with its own seed, starting at a random moment."""
     keys = {"workload.synthetic.requests": str(requests), "seed": str(draw.randint(1, 10**6))}
     config = load(str(draw.choice(MODELS)), [Override(key, key, value) for key, value in keys.items()])
     start_us = draw.randint(0, 60_000_000)
@@ -107,7 +108,8 @@ def main() -> None:
 def _timed(folder: Path, requests: int, *command: str) -> None:
     """Runs a command, and prints its cost."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The command measures its own peak, since the kernel's count for children begins at ours.
+    # The command measures its own peak of memory, since the peak that the kernel reports for children is at
+    # least ours.
     script = (
         "import sys, pathlib; from ftlab.cli import call; status = call(sys.argv[1:]);"
         "print(pathlib.Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0], file=sys.stderr);"

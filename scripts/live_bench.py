@@ -1,9 +1,9 @@
 """Times of the live device compared with nbdkit's, with the same fio jobs (Debian: fio, nbdkit).
 
-`python scripts/live_bench.py` measures both in turn, several times, and prints medians and spread. Flash that
-takes no time is compared with nbdkit's memory plugin; reads of 1 ms and programs of 3 ms on one chip are
-compared with its delay filter, which counts in milliseconds. Reads of 100 us and programs of 300 us have no
-counterpart. Other load on the machine affects all of them.
+`python scripts/live_bench.py` measures both in turn, several times, and prints the medians and the spread.
+Flash that takes no time is compared with nbdkit's memory plugin; reads of 1 ms and programs of 3 ms on one
+chip are compared with nbdkit's delay filter, which counts in milliseconds. Reads of 100 us and programs of
+300 us have no counterpart. Other load on the machine affects all of these times.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def compare(
     for operation, depth in jobs:
         measured: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
         for number in range(options.pairs):
-            # The machine may be warmer for the server that comes second.
+            # The order alternates: the machine may be warmer for the server that comes second.
             for name in sorted(servers, reverse=number % 2 == 1):
                 measured[name].append(fio(servers[name], operation, depth, options.seconds))
         for name, runs in measured.items():

@@ -4,8 +4,8 @@
 ``prepare DIR`` lays out their data, ``run DIR`` uses it: each application is a process that thinks, then
 works in a burst of parallel jobs, as applications do when somebody looks at them. Inside a burst the jobs are
 paced by networks, decoders and fingers: short random pauses. Databases are SQLite's, with both kinds of
-journal and Android's small write-ahead log; every commit is synchronous; readers find their files dropped
-from the page cache, so that reads reach the device. Recent and popular data is used again.
+journal and Android's small write-ahead log; every commit is synchronous; files are dropped from the page
+cache before they are read, so that reads reach the device. Recent and popular data is used more often.
 
 Everything random comes from one seed, so two runs issue the same operations;
 their interleaving, and so the block trace, differs from run to run. File
@@ -33,7 +33,7 @@ MIB = 1024 * KIB
 
 
 def drop_from_page_cache(path: Path) -> None:
-    """Forgets the clean cached pages of a file, so that reading it reaches the device."""
+    """Drops the clean cached pages of a file, so that reading it reaches the device."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -99,11 +99,12 @@ class Application:
         """Makes the application in a folder of the file system mounted at root."""
         self.folder = root / self.name
         self.rng = random.Random(f"{seed}/{self.name}")
-        # Separate, since parallel jobs pause: what they do must not depend on who pauses first.
+        # A separate stream, since parallel jobs pause: what they do must not depend on which of them pauses
+        # first.
         self.pauses = random.Random(f"{seed}/{self.name}/pauses")
 
     def pause(self, mean_ms: float) -> None:
-        """Waits for a network, a decoder or a finger: exponential."""
+        """Waits as for a network, a decoder or a finger: an exponentially distributed time."""
         time.sleep(self.pauses.expovariate(1000 / mean_ms))
 
     def prepare(self) -> None:
@@ -122,7 +123,7 @@ class Application:
         connection.execute(f"PRAGMA journal_mode = {journal}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA wal_autocheckpoint = 100")
-        # Small, as on a phone: data read twice, far apart in time, is read from the file twice.
+        # The cache is small, as on a phone: data read twice, far apart in time, is read from the file twice.
         connection.execute("PRAGMA cache_size = -512")
         return contextlib.closing(connection)
 
@@ -145,7 +146,7 @@ class Application:
 
 
 class Messenger(Application):
-    """WAL: messages arrive one by one, each a commit; the open chat is read meanwhile."""
+    """With a write-ahead log: messages arrive one by one, each a commit; the open chat is read meanwhile."""
 
     name = "messenger"
     bursts = 58
@@ -193,7 +194,7 @@ class Messenger(Application):
 
 
 class Feed(Application):
-    """Rollback journal: a refresh replaces posts and updates counters while somebody scrolls."""
+    """With a rollback journal: a refresh replaces posts and updates counters while somebody scrolls."""
 
     name = "feed"
     bursts = 45
@@ -256,7 +257,7 @@ class Search(Application):
 
 
 class Photos(Application):
-    """Pictures taken: files of some MiB with thumbnails and an index; pictures viewed."""
+    """Pictures are taken (files of some MiB with thumbnails and an index) and viewed."""
 
     name = "photos"
     bursts = 28
@@ -347,7 +348,7 @@ class Browser(Application):
 
 
 class Copying(Application):
-    """A file manager: a file is copied and synced, and the copy before the last one deleted."""
+    """A file manager: a file is copied and synced, and the last copy but one is deleted."""
 
     name = "copying"
     bursts = 14
@@ -380,7 +381,7 @@ def free_bytes(root: Path) -> int:
 
 
 def age(root: Path, seed: str, free: int) -> None:
-    """Fills the file system with files and deletes some: free space in many small holes."""
+    """Fills the file system with files and deletes some, which leaves free space in many small holes."""
     rng = random.Random(f"{seed}/age")
     folder = root / "old"
     folder.mkdir()
@@ -396,7 +397,7 @@ def age(root: Path, seed: str, free: int) -> None:
 
 
 def prepare(root: Path, seed: str) -> None:
-    """Lays out the data of every application below root, on a file system long in use."""
+    """Lays out the data of every application below root, on a file system that looks long in use."""
     for kind in APPLICATIONS:
         application = kind(root, seed)
         application.folder.mkdir()
@@ -407,7 +408,7 @@ def prepare(root: Path, seed: str) -> None:
 
 
 def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
-    """Lives the life of one application's process: think, burst, think, burst."""
+    """Does what one application's process does: think, burst, think, burst."""
     application = kind(root, f"{seed}/run")
     for _ in range(max(1, round(application.bursts * share))):
         time.sleep(application.think_s * application.rng.uniform(0.5, 1.5))
@@ -416,7 +417,7 @@ def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
 
 def run(root: Path, seed: str, share: float) -> int:
     """Runs all applications at once; returns the number of those that failed."""
-    # Started by fork: the processes share nothing but their code.
+    # The processes are started by fork and share nothing but their code.
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=use, args=(kind, root, seed, share)) for kind in APPLICATIONS]
     try:

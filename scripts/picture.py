@@ -1,7 +1,7 @@
 """Draws the picture of README.md and of the site's first page: `python scripts/picture.py FILE.svg`.
 
-One trace on one device, of which one part at a time is exchanged: the stack, and what each part does to mean
-latency.
+The picture shows the stack, and what each part does to mean latency: one trace on one device, of which one
+part at a time is exchanged.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DEVICE = {
     "device.precondition": "fill",
     "flash.blocks_per_plane": BLOCKS,
 }
-"""Settings over the preset map-plus: a device that is filled, and small enough to collect garbage."""
+"""Settings on top of the preset map-plus: a device that is full, and small enough to collect garbage."""
 
 
 def chips(number: int) -> dict[str, object]:
-    """Returns the settings for the same blocks on this many chips that work in parallel."""
+    """Returns the settings that spread the same blocks over this many chips that work in parallel."""
     return {
         "flash.chips_per_channel": number,
         "flash.blocks_per_plane": BLOCKS // number,
@@ -72,13 +72,13 @@ ROWS: tuple[tuple[str, str, dict[str, dict[str, object]], tuple[str, ...]], ...]
         ("2", "4"),
     ),
 )
-"""For each row: the layer, where it is, what it may be, and which of these are labelled in addition to the
+"""For each row: the layer, where it is, its alternatives, and which of them are labelled in addition to the
 device's own.
 """
 
 WIDTH, LEFT, RIGHT, TOP, STEP, MOST = 520, 174, 508, 96, 58, 34.0
 FLOORS = {"host": 0, "device": 6, "flash": 4}
-"""Places in the palette."""
+"""The place in the palette of each floor."""
 
 
 def measured(keys: dict[str, object]) -> float:
@@ -87,12 +87,12 @@ def measured(keys: dict[str, object]) -> float:
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
-    """Returns words at a place."""
+    """Returns the SVG of words at a place."""
     return f'<text x="{x:.4g}" y="{y:.4g}" class="{style}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def across(value: float) -> float:
-    """Returns where a latency is on the axis."""
+    """Returns the x of a latency on the axis."""
     return LEFT + (RIGHT - LEFT) * value / MOST
 
 
@@ -125,7 +125,7 @@ def row(
 
 
 def style() -> str:
-    """Returns the colours in both themes, and fonts."""
+    """Returns the style sheet: the colours in both themes, and the fonts."""
 
     def rules(theme: str) -> str:
         tone, colours = palette.NEUTRAL[theme], palette.COLOURS[theme]
@@ -143,7 +143,7 @@ def style() -> str:
 
 
 def drawn() -> str:
-    """Returns the picture, of runs made now."""
+    """Makes the runs; returns the picture of them."""
     means = [{label: measured(keys) for label, keys in row[2].items()} for row in ROWS]
     base = next(iter(means[0].values()))
     end = TOP + len(ROWS) * STEP

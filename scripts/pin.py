@@ -2,17 +2,17 @@
 
     python scripts/pin.py --check tests/pins.txt                   # what differs, and in which field first
     python scripts/pin.py --check tests/pins.txt --short           # every eighth case, for CI
-    python scripts/pin.py --check tests/pins.txt --against PYTHON  # next to another ftlab: both values
+    python scripts/pin.py --check tests/pins.txt --against PYTHON  # with another ftlab's values next to ours
     python scripts/pin.py --write tests/pins.txt                   # hash all cases anew
     python scripts/pin.py --write tests/pins.txt --more            # and add cases for values that are new
     python scripts/pin.py --show "kind=dftl workload=zipf"         # the JSON of one case
 
-A case is a line: its settings by name (AXES below, registered parts by their own names; what is not named has
-the first value), a hash of the result's JSON without `engine` and `config` (four digits for each field at the
-top), one of the per-request columns, one of the timeline. Writing keeps the cases that are in the file, so
-that a difference shows in the line of its case; --more adds cases until each pair of values that can go
-together is in one of them. The script uses only the contract of commands and package, so it also runs with
-the interpreter of an older tree.
+A case is a line: its settings by name (AXES below, registered parts by their own names; an axis that is not
+named has its first value), a hash of the result's JSON without `engine` and `config` (four digits for each
+field at the top level), a hash of the per-request columns, a hash of the timeline. Writing keeps the cases
+that are in the file, so that a difference shows on the line of its case; --more adds cases until each pair of
+compatible values is in one of them. The script uses only the documented commands and package, so it also runs
+with the interpreter of an older tree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("FTLAB_TRACES", ROOT.parent / "shared" / "traces"))
 """Recorded traces that are not the project's to ship."""
 LEAST = 360
-"""The least number of generated cases; those of recorded traces are added."""
+"""The least number of generated cases; cases with recorded traces come on top."""
 EVERY = 8
 """A short check takes one in this many cases."""
 
@@ -47,7 +47,7 @@ LIVE = ("postmark", "sysbench", "filebench", "dbench", "fio-direct", "fio-buffer
 
 Settings = dict[str, str]
 Case = tuple[tuple[str, str], ...]
-"""Axis and value, in the order of the axes; without those that have the axis's first value."""
+"""Pairs of axis and value, in the order of the axes; axes with their first value are left out."""
 
 BASE: Settings = {
     "flash.blocks_per_plane": "40",
@@ -66,25 +66,25 @@ BASE: Settings = {
 
 
 def switch(key: str, *values: str) -> dict[str, Settings]:
-    """Returns an axis of one key; its values are their own names."""
+    """Returns an axis of one key, whose values are named as they are written."""
     return {value: {key: value} for value in values}
 
 
 def registered(key: str) -> dict[str, Settings]:
-    """Returns an axis of all parts of a registry."""
+    """Returns an axis of a key whose values are all registered parts."""
     table, name = key.split(".")
     names = ftlab.schema()["properties"][table]["properties"][name]["enum"]
     return switch(key, *names)
 
 
 def synthetic(**keys: str) -> Settings:
-    """Returns a generated workload."""
+    """Returns the settings of a generated workload."""
     keys = {"requests": "3000", "interarrival": "200us", **keys}
     return {f"workload.synthetic.{key}": value for key, value in keys.items()}
 
 
 def benchmark(**keys: str) -> Settings:
-    """Returns a benchmark through the page cache."""
+    """Returns the settings of a benchmark through the page cache."""
     return {"host.page_cache": "1MiB", **{f"workload.benchmark.{key}": value for key, value in keys.items()}}
 
 
@@ -117,7 +117,7 @@ def workloads(folder: Path) -> dict[str, Settings]:
 
 
 def axes(folder: Path) -> dict[str, dict[str, Settings]]:
-    """Returns what the cases are made up of: axis, value, settings."""
+    """Returns what cases consist of: the values of each axis, and the settings of each value."""
     worn = {"flash.endurance": "40", "flash.pe_cycles": "30", "ftl.spare_blocks": "2"}
     unequal = {"flash.variation.model": "ispp", "flash.pe_cycles": "12000"}
     slowest = {"device.scheduler": "vios", "device.unhurried": "slowest", **unequal}
@@ -289,7 +289,7 @@ class Pins:
         self.axes = axes(folder)
 
     def case(self, values: dict[str, str]) -> Case:
-        """Returns a case of these values."""
+        """Returns the case with these values."""
         named = {axis: values[axis] for axis in self.axes if axis in values}
         return tuple((axis, value) for axis, value in named.items() if value != next(iter(self.axes[axis])))
 
@@ -298,7 +298,7 @@ class Pins:
         return self.case(dict(part.split("=", 1) for part in text.split()))
 
     def settings(self, case: Case) -> Settings:
-        """Returns what a case sets."""
+        """Returns the settings of a case."""
         values = dict(case)
         chosen = [
             settings[values.get(axis, next(iter(settings)))]
@@ -320,7 +320,7 @@ class Pins:
         """Returns the result's JSON, without `engine` and `config`, and hashes of the other outputs.
 
         Raises:
-            ftlab.UserError: the values cannot go together.
+            ftlab.UserError: the values are incompatible.
         """
         mode, settings = dict(case).get("mode", "run"), self.settings(case)
         if mode == "crash":
@@ -373,7 +373,7 @@ class Pins:
         return name is not None and not (RECORDED / name).exists()
 
     def complete(self, cases: list[Case]) -> Iterator[Case]:
-        """Adds cases until each pair of values that can go together is in one, and there are `LEAST`."""
+        """Adds cases until each pair of compatible values is in a case and there are at least `LEAST`."""
         draw = random.Random(12)
         free = {axis: list(values) for axis, values in self.axes.items() if axis != "recorded"}
         pairs = {
@@ -401,7 +401,7 @@ class Pins:
     def completed(
         self, wanted: dict[str, str], free: dict[str, list[str]], pairs: set[Any], draw: random.Random
     ) -> Case | None:
-        """Returns a case with these values that runs, its other values drawn so that it covers many of
+        """Returns a case that has these values and runs, its other values drawn so that it covers many of
         ``pairs``.
         """
         drawn = [
@@ -415,14 +415,15 @@ class Pins:
             case = self.case(values)
             if self.runs(case):
                 return case
-            # Values that do not fit together are reset to the first ones, one after another.
+            # While the values are incompatible, they are reset to the first value of their axis, one after
+            # another.
             changed = [axis for axis in others if values[axis] != free[axis][0]]
             if not changed:
                 return None
             values[changed[0]] = free[changed[0]][0]
 
     def runs(self, case: Case) -> bool:
-        """Whether the values fit together; runs with power cuts replay a trace or make their own requests."""
+        """Whether the values are compatible; runs with power cuts replay a trace or make up requests."""
         if dict(case).get("mode") == "crash" and dict(case).get("workload") in LIVE:
             return False
         try:
@@ -438,17 +439,17 @@ class Pins:
 
 
 def name_of(case: Case) -> str:
-    """Returns a case as its line begins."""
+    """Returns the name of a case, with which its line begins."""
     return " ".join(f"{axis}={value}" for axis, value in case) or "mode=run"
 
 
 def stripped(result: dict[str, Any]) -> dict[str, Any]:
-    """Returns a result without what says how it was computed and from which files."""
+    """Returns a result without the parts that say how it was computed and from which files."""
     return {key: value for key, value in result.items() if key not in ("engine", "config")}
 
 
 def fields_hash(result: dict[str, Any]) -> str:
-    """Returns four digits for each field at the top level."""
+    """Returns a hash with four digits for each field at the top level."""
     texts = [json.dumps([key, value], sort_keys=True) for key, value in result.items()]
     return "".join(hashlib.sha256(text.encode()).hexdigest()[:4] for text in texts)
 
@@ -463,7 +464,7 @@ def columns_hash(result: ftlab.Result) -> str:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Returns the fields of a JSON value, with their paths."""
+    """Yields the fields of a JSON value, with their paths."""
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         items = value.items()
@@ -476,14 +477,14 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def read_pins(path: Path, pins: Pins) -> dict[Case, str]:
-    """Returns cases and their hashes."""
+    """Returns the cases of a file and their hashes."""
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     split = [line.split(": ", 1) for line in lines]
     return {pins.parse(name): hashes for name, hashes in split}
 
 
 def difference(pins: Pins, case: Case, pinned: str, against: str | None) -> str:
-    """Returns where a case first differs from what is pinned, or from another ftlab."""
+    """Returns where a case first differs from its pinned hashes, or from another ftlab."""
     try:
         result, _ = pins.outcome(case)
     except (ftlab.UserError, ftlab.InternalError) as error:

@@ -35,8 +35,8 @@ import block_events
 HERE = Path(__file__).resolve().parent
 TRACEFS = Path("/sys/kernel/tracing")
 LOOP_MAJOR = 7
-# What the loop device's queue is set to: a scheduler, so that requests are inserted into one; read-ahead and
-# the largest request are as on phones.
+# The settings of the loop device's queue: a scheduler, so that requests are inserted into one; read-ahead and
+# the largest request as on phones.
 QUEUE = {
     "scheduler": "mq-deadline",
     "read_ahead_kb": "128",
@@ -50,7 +50,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RefusalError(Exception):
-    """Something that this machine lacks; the message says what, and what to do."""
+    """Raised if this machine lacks something; the message says what it lacks, and what to do."""
 
 
 def command(*words: str) -> str:
@@ -62,7 +62,7 @@ def command(*words: str) -> str:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Refuses, before anything is set up, if the recording cannot work."""
+    """Raises RefusalError, before anything is set up, if the recording cannot work."""
     if not arguments.out.parent.is_dir():
         raise RefusalError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
     if arguments.image_mib < SMALLEST_IMAGE_MIB:
@@ -79,7 +79,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def mounted_tracefs(stack: contextlib.ExitStack) -> None:
-    """Mounts tracefs for as long as the stack lives, unless it is mounted."""
+    """Mounts tracefs for as long as the stack lives, unless it is mounted already."""
     if not (TRACEFS / "events").is_dir():
         if not TRACEFS.is_dir():
             raise RefusalError("this kernel has no tracefs (/sys/kernel/tracing is missing)")
@@ -91,7 +91,7 @@ def mounted_tracefs(stack: contextlib.ExitStack) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmounts, patiently: another process may still be examining the new file system."""
+    """Unmounts, with several attempts: another process may still be examining the new file system."""
     for _ in range(20):
         if not folder.is_mount():
             return
@@ -122,7 +122,7 @@ def loop_device(stack: contextlib.ExitStack, image: Path) -> tuple[str, bool]:
 
 
 def drain(pipe: int, raw_file: BinaryIO, stop: threading.Event) -> None:
-    """Copies trace_pipe into raw_file until it is empty after stop was set."""
+    """Copies trace_pipe into raw_file until stop is set and the pipe is empty."""
     while True:
         stopping = stop.is_set()
         try:
@@ -159,7 +159,7 @@ def tracing(device: str, raw_file: BinaryIO, buffer_kib: int) -> Iterator[None]:
 
 
 def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
-    """Runs one verb of the workload as its own process."""
+    """Runs phone_workload.py with a verb (prepare or run), in a process of its own."""
     words = [sys.executable, str(HERE / "phone_workload.py"), verb, str(folder)]
     words += ["--seed", str(arguments.seed), "--share", str(arguments.share)]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -173,7 +173,7 @@ def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]:
-    """Sets up, runs and records; returns the recording and how the device was set up."""
+    """Sets up, runs and records the workload; returns the recording, and whether direct I/O was used."""
     with contextlib.ExitStack() as stack:
         mounted_tracefs(stack)
         temporary = tempfile.TemporaryDirectory(prefix="ftlab-record-", dir=arguments.dir)
@@ -196,7 +196,7 @@ def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]
         with tracing(device, raw, arguments.buffer_kib):
             workload("run", mounted, arguments)
             os.sync()
-            # Time for the last journal commit, and the discards that it causes.
+            # Leaves time for the last journal commit, and the discards that it causes.
             time.sleep(7)
         raw.seek(0)
         recording = block_events.parse(io.TextIOWrapper(raw, "ascii", errors="replace"))
@@ -219,7 +219,7 @@ def provenance(
     recording: block_events.Recording, direct: bool, arguments: argparse.Namespace, data: bytes
 ) -> str:
     """Returns the text that says where the trace came from."""
-    # The release up to its first dash: the rest names somebody's build.
+    # Only the release up to its first dash: the rest names somebody's build.
     kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
     version = subprocess.run(["mkfs.ext4", "-V"], check=False, capture_output=True, text=True)
     mkfs = version.stderr.splitlines()[0]
@@ -259,9 +259,9 @@ def write_by_rename(path: Path, data: bytes) -> None:
 
 
 def interrupted(signal_number: int, _frame: object) -> NoReturn:
-    """Turns a request to stop into an exception, so that everything is taken down."""
+    """Turns a signal to stop into an exception, so that everything is taken down."""
     for number in STOPPING:
-        # Taking down must not be interrupted in turn.
+        # The cleanup must not be interrupted in turn.
         signal.signal(number, signal.SIG_IGN)
     raise RefusalError(f"stopped by signal {signal_number}; nothing was written")
 

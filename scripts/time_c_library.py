@@ -5,7 +5,7 @@
     python scripts/time_c_library.py map-plus trace.csv --replay ./replay --set flash.blocks_per_plane=4096
 
 The trace is in ftlab's own layout, uncompressed. The time that each program takes for the first record alone
-is subtracted: starting, preconditioning, ending. It prints medians, and for the ratios also the range.
+(to start, precondition and end) is subtracted. The script prints medians, and for the ratios also the range.
 """
 
 from __future__ import annotations

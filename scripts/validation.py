@@ -4,8 +4,8 @@
     python scripts/validation.py --write FILE          # write it (`make validation`)
     python scripts/validation.py --only ssdsim-waf-1.28
 
-The models and the facts are those of tests/oracle. Exit status 1 if a figure differs from its model's or is
-out of its bounds; the page is written all the same, and its rows say so.
+The models and the facts are those of tests/oracle. The exit status is 1 if a figure differs from its model's
+or is out of its bounds; the page is written all the same, and its rows say so.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Equality:
     test: str
 
     def row(self) -> str:
-        """Returns its line."""
+        """Returns the comparison's line of the table."""
         command = f"`python -m pytest {self.test}`"
         return line([self.what, self.on, f"{self.compared:,}", str(self.unequal), command])
 
@@ -139,7 +139,7 @@ MODEL_REQUESTS = {1: 8000, 16: 2000}
 
 
 def completions() -> Iterator[Equality]:
-    """Compares requests with the event model."""
+    """Yields comparisons of requests' completions with the event model."""
     for geometry, array in arrays.GEOMETRIES.items():
         for load, share in arrays.LOADS.items():
             compared = unequal = 0
@@ -152,7 +152,7 @@ def completions() -> Iterator[Equality]:
 
 
 def counters() -> Iterator[Equality]:
-    """Compares counters with plain counts."""
+    """Yields comparisons of counters with plain counts."""
     test = "tests/python/test_counts.py"
     for name in ("phone-mix", *traces.RECORDED):
         if name in traces.RECORDED and not (engine.shared_traces() / traces.RECORDED[name]).is_file():
@@ -173,12 +173,12 @@ def counters() -> Iterator[Equality]:
 
 
 def differ(have: list[int], wanted: list[int]) -> int:
-    """Returns how many of the figures differ."""
+    """Returns how many figures differ between the two lists."""
     return sum(one != other for one, other in zip(have, wanted, strict=True))
 
 
 def timing_rows() -> Iterator[tuple[str, bool]]:
-    """Returns a line for each preset, and whether it is as it should be."""
+    """Yields a line for each preset, and whether its figures are as they should be."""
     for preset, timing in timings.PRESETS.items():
         have, wanted = timings.alone(preset)
         cells, good = [preset], have == wanted
@@ -193,7 +193,7 @@ def timing_rows() -> Iterator[tuple[str, bool]]:
 
 
 def shown(value: float, digits: int) -> str:
-    """Returns a figure with this many decimals."""
+    """Formats a figure with this many decimals."""
     return f"{value:,.{digits}f}"
 
 
@@ -233,7 +233,7 @@ BUS_REQUESTS = 5000
 
 
 def order_rows() -> Iterator[str]:
-    """Returns means under each order on the bus, from the model alone."""
+    """Yields lines with the means under each order on the bus, from the model alone."""
     array = arrays.GEOMETRIES["1x8"]
     for load, share in [("half loaded", 0.5), ("nine tenths", 0.9)]:
         requests = arrays.load(array, share, 1, BUS_REQUESTS, seed=13)
@@ -247,7 +247,7 @@ def order_rows() -> Iterator[str]:
 
 
 def page() -> tuple[str, list[str]]:
-    """Returns the page, and what is not as it should be."""
+    """Returns the page, and the lines whose figures are not as they should be."""
     equalities = [*completions(), *counters()]
     times = list(timing_rows())
     rows = [fact_row(fact) for fact in facts.FACTS]

@@ -1,9 +1,9 @@
 """The charting library of the HTML reports: ``python scripts/vega.py``, which `make` runs once.
 
-Bundling takes seconds of processor time, which each report would otherwise spend again; so the bundle is left
-in the package, as a file that is not in the repository. ``--licences`` writes the licences of its contents,
-which each report includes: run it after a change of vl-convert's version. They come from the npm packages of
-the versions inside it, so this needs npm and its registry.
+Bundling takes seconds of processor time, which each report would otherwise spend again, so the bundle is
+stored in the package, as a file that is not in the repository. ``--licences`` writes the licences of its
+contents, which each report includes: run it after a change of vl-convert's version. The licences come from
+the npm packages of the versions in the bundle, so this needs npm and its registry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_BUNDLED = ("yargs", "commander", "iconv-lite", "rw", "vega-typings", "@types
 
 
 def licences(modules: Path) -> str:
-    """Returns which packages are inside, and the text of each licence, once."""
+    """Returns the list of the packages in the bundle, and the text of each licence, once."""
     texts: dict[str, list[str]] = {}
     waiting, seen = ["vega-embed", "vega", "vega-lite", "lodash.debounce"], set(NOT_BUNDLED)
     while waiting:

@@ -1,4 +1,4 @@
-"""Types of the Rust extension; what each does stands in `crates/py`."""
+"""Types of the Rust extension; `crates/py` documents what each item does."""
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -33,7 +33,8 @@ class UserError(Exception):
     """An input or an option is at fault; the text is for the user (exit status 2)."""
 
 class OutputError(UserError):
-    """A file could not be written; the arguments are the system's error number, the text and which file."""
+    """A file could not be written; the arguments are the system's error number, the text and the file's name.
+    """
 
 class InternalError(Exception):
     """A bug in ftlab: a broken invariant or a panic (exit status 1)."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_VARIANTS = 1000
-"""More variants are refused: that is a typing error, or a study that needs a loop of its own."""
+"""The most variants; more are a typing error, or need a loop of their own."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Variant(Shown):
     """One of the compared configurations."""
 
     result: Result
-    """What it measured."""
+    """The measured result."""
 
 
 class Plan:
@@ -53,13 +53,13 @@ class Plan:
         return [(_label(variant), variant.config) for variant in self.variants]
 
     def ignored(self) -> dict[str, list[tuple[str, str]]]:
-        """Returns the keys that the user set or varied and that variants ignore, each with the variants'
-        labels and why.
+        """Returns the keys that the user set or varied but variants ignore, each with the labels of those
+        variants and the reason.
         """
         return ignored(self.labelled)
 
     def notes(self) -> list[str]:
-        """Returns what variants ignore, a sentence for each key."""
+        """Returns a sentence for each key that variants ignore."""
         return notes_of(self.ignored(), len(self.variants))
 
     @property
@@ -77,11 +77,11 @@ class Plan:
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
 
-        ``options`` apply to each variant, except the callbacks. ``for_fio`` keeps what `Comparison.to_fio`
-        needs of the requests, without keeping them.
+        ``options`` apply to each variant, except the callbacks. ``for_fio`` keeps the figures that
+        `Comparison.to_fio` computes from the requests, but not the requests.
 
         Raises:
-            UserError, InternalError: of the first variant (in order) that failed.
+            UserError, InternalError: the error of the first variant (in order) that failed.
         """
 
         labels = Labels(self.vary, (dict(variant.varied) for variant in self.variants))
@@ -195,7 +195,8 @@ class Comparison(Side):
         return pl.DataFrame(records(self), infer_schema_length=None)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> alt.VConcatChart:
-        """Draws mean latency in its wait and access parts with Altair; writes it as .png or .svg on request.
+        """Draws mean latency in its wait and access parts with Altair; with ``path``, also writes it as .png
+        or .svg.
 
         Raises:
             UserError: the file cannot be written.
@@ -282,7 +283,7 @@ def _check_vary(vary: Mapping[str, Sequence[Scalar]], origin: str) -> dict[str, 
         raise UserError(f"{origin}: nothing to compare; name a key and its values")
     texts: dict[str, list[str]] = {}
     for key, values in vary.items():
-        # A single string would be split into letters.
+        # A string is a sequence too, but would be split into letters.
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise UserError(f"{origin} {key}: the values must be a list")
         texts[key] = [to_text(value, key) for value in values]

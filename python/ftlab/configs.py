@@ -1,4 +1,4 @@
-"""From what a user passes (a preset, a file, a mapping, keywords) to a resolved configuration."""
+"""Turns what a user passes (a preset, a file, a mapping, keywords) into a resolved configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Override(NamedTuple):
     """A value that overrides the configuration's."""
 
     origin: str
-    """What messages call it: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
+    """The name of the override in messages: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
     key: str
     """Dotted key."""
     value: str
@@ -35,7 +35,7 @@ class Override(NamedTuple):
 
 
 GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
-"""Values that a generator without a device uses for keys that have no default, or take theirs from the
+"""Values that a generator without a device uses for keys that have no default or whose default depends on the
 device.
 """
 
@@ -65,7 +65,7 @@ def _is_size(key: str) -> bool:
 
 
 def _size_text(size: int) -> str:
-    """Writes bytes in the largest unit of which they are a whole number."""
+    """Writes a number of bytes in the largest unit of which it is a whole multiple."""
     for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size and size % (1 << power) == 0:
             return f"{size >> power}{unit}"
@@ -81,7 +81,7 @@ def to_text(value: Scalar, key: str = "") -> str:
         return "none"
     if isinstance(value, type):
         return policies.name_of(value)
-    # A NumPy scalar counts as its number.
+    # A NumPy scalar is converted to the Python number that it holds.
     value = getattr(value, "item", lambda: value)()
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -145,8 +145,8 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
 
 @contextmanager
 def _policies_of(text: str, overrides: Sequence[Override]) -> Iterator[None]:
-    """Registers the classes that a configuration may name; if it names one that it may not, the error says
-    so.
+    """Registers the classes that a configuration may name; if it names one without permission, an error in
+    the block says so.
     """
     policies.find(value for _, _, value in overrides)
     refused = policies.find_in(text)
@@ -161,9 +161,9 @@ def _policies_of(text: str, overrides: Sequence[Override]) -> Iterator[None]:
 
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """Reads a TOML file whose keys are not a configuration's, with its limits: 1 MiB, nested 80 deep.
+    """Reads a TOML file that is not a configuration, within a configuration's limits: 1 MiB, nested 80 deep.
 
-    Messages use ``what`` for what the file should be.
+    ``what`` says in messages what the file should be.
 
     Raises:
         UserError: it cannot be read or is not TOML; says in which line.

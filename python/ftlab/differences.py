@@ -26,7 +26,7 @@ class Difference:
     name: str
     """Dotted name."""
     values: tuple[Any, Any]
-    """In the first and in the second result; None if it lacks the field."""
+    """The values in the first and in the second result; None if a result lacks the field."""
 
 
 @dataclass
@@ -44,10 +44,10 @@ class Differences:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    """Returns the results of a file of ``run --json`` or ``compare --json``, by their variants' labels.
+    """Returns the results in a file that ``run --json`` or ``compare --json`` wrote, by variant label.
 
     Raises:
-        UserError: it cannot be read, or is neither.
+        UserError: the file cannot be read, or neither of these wrote it.
     """
     try:
         data = json.loads(Path(path).read_bytes())
@@ -91,14 +91,14 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         elif isinstance(value, list) and len(value) == 1:
-            # A list of one, for example on a device with one chip, is compared as its element.
+            # A list with one element, for example on a device with one chip, is compared as that element.
             yield prefix + name, value[0]
         else:
             yield prefix + name, value
 
 
 def render(names: tuple[str, str], all_found: list[Differences], *, everything: bool = False) -> str:
-    """Formats the differences; of percentiles only the usual ones, unless ``everything`` is wanted."""
+    """Formats the differences; without ``everything``, only those of the usual percentiles."""
     lines = []
     for found in all_found:
         if found.label:

@@ -40,7 +40,7 @@ _DEPTHS = (1, 2, 4, 8, 16, 32)
 
 @dataclass(frozen=True)
 class Direction:
-    """Figures of one operation's requests."""
+    """Figures of the requests of one operation: reads, writes or trims."""
 
     total_ios: int
     """Completed requests."""
@@ -58,14 +58,14 @@ class Direction:
 
 @dataclass(frozen=True)
 class Digest:
-    """What fio's layout needs from the single requests."""
+    """The figures in fio's layout that are computed from individual requests."""
 
     directions: dict[str, Direction]
     """Figures of each operation, by fio's name for it."""
     depths: dict[str, float]
-    """Percent of the requests that found this many outstanding, including themselves."""
+    """Percentage of the requests at whose arrival this many were outstanding, including the arriving one."""
     levels: dict[str, dict[str, float]]
-    """``latency_ns``, ``latency_us``, ``latency_ms``: percent of the requests by access time."""
+    """``latency_ns``, ``latency_us``, ``latency_ms``: percentage of the requests by access time."""
     busy_ns: int
     """Time during which the device had a request."""
 
@@ -109,7 +109,7 @@ def digest(result: Result) -> Digest:
 
 
 def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
-    """Returns samples as fio takes them: whole intervals, without those that had no completion."""
+    """Returns samples as fio takes them: one for each whole interval in which a request completed."""
     import numpy as np
 
     index = (ends // np.uint64(SAMPLE_NS)).astype(np.int64)
@@ -126,7 +126,8 @@ def _samples(ends: Times, sizes: Times, whole: int) -> list[tuple[int, int]]:
 def _depths(arrival: Times, complete: Times) -> dict[str, float]:
     import numpy as np
 
-    # A request that completes at the instant of an arrival still counts, and so does the arriving request.
+    # A request that completes at the instant of an arrival is still outstanding, and so is the arriving
+    # request.
     gone = np.searchsorted(np.sort(complete), np.sort(arrival), side="left")
     depth = np.arange(1, len(arrival) + 1) - gone
     edges = np.array([*_DEPTHS, 64])
@@ -138,7 +139,7 @@ def _depths(arrival: Times, complete: Times) -> dict[str, float]:
 def _levels(access: Times) -> dict[str, dict[str, float]]:
     import numpy as np
 
-    # The first bucket of a unit begins where the unit before ends.
+    # The first bucket of a unit begins where the previous unit ends.
     edges = [0, *_LIMITS]
     edges += [limit * 1000 for limit in _LIMITS] + [limit * 1_000_000 for limit in (*_LIMITS, 2000)]
     found = np.searchsorted(np.array(edges, dtype=np.uint64), access, side="right") - 1
@@ -224,10 +225,10 @@ def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool)
 
 
 def _options(data: dict[str, Any], found: Digest) -> dict[str, str]:
-    """Returns fio's own options, which plots use as labels, as far as a run shows them."""
+    """Returns those of fio's own options, which plots use as labels, that can be told from a run."""
     read, write, trim = (found.directions[name] for name in ("read", "write", "trim"))
     used = [name for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios]
-    # fio separates the sizes of reads and writes by a comma; these are means.
+    # fio separates the sizes of reads and writes by a comma; the sizes here are means.
     sizes = [str(round(each.io_bytes / each.total_ios)) for each in (read, write) if each.total_ios]
     return {
         "rw": used[0] if len(used) == 1 else "rw",
@@ -271,7 +272,7 @@ def _direction(found: Direction, elapsed: int, plus: bool) -> dict[str, Any]:
 
 
 def _mean_and_deviation(values: list[int]) -> tuple[float, float]:
-    """Returns mean and standard deviation; fio's deviation is that of a sample."""
+    """Returns the mean and the standard deviation, which in fio is that of a sample."""
     if not values:
         return 0.0, 0.0
     mean = sum(values) / len(values)
@@ -297,7 +298,9 @@ def _latency(histogram: Histogram, plus: bool) -> dict[str, Any]:
 
 
 def _disk(name: str, result: Result) -> dict[str, Any]:
-    """Counts the device as /proc/diskstats would; ticks are ms of latency, summed over requests."""
+    """Returns the device's counters as /proc/diskstats would show them; ticks are ms of latency, summed over
+    requests.
+    """
     found, data = result.fio_digest(), result.to_dict()
     read, write = (found.directions[direction] for direction in ("read", "write"))
     ticks = [round(each.lat.mean_ns * each.lat.count / 1e6) for each in (read, write)]
@@ -309,7 +312,7 @@ def _disk(name: str, result: Result) -> dict[str, Any]:
         "write_sectors": write.io_bytes // 512,
     }
     if "file_system" not in data:
-        # A trace's requests reach the scheduler as they are.
+        # A trace's requests reach the scheduler unmerged.
         disk |= {"read_merges": 0, "write_merges": 0}
     elapsed = data["elapsed_ns"]
     util = 100 * found.busy_ns / elapsed if elapsed else 0.0

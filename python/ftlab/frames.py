@@ -28,7 +28,8 @@ class ArrowStream(Protocol):
 
 
 Frame: TypeAlias = ArrowStream
-"""A trace in memory: columns ts_ns, op (R, W, T, F, or 0 to 3), offset and size, as `read_trace` gives.
+"""A trace in memory: columns ts_ns, op (R, W, T, F, or 0 to 3), offset and size, as `read_trace` returns
+them.
 
 ``time_ns`` may be used for ``ts_ns``. A column ``flags`` is optional (bit 0: FUA, bit 1: the device flushes
 before the request).

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 SUB_BITS = 6
-"""Bins per power of two, as a power of two."""
+"""The number of bins per power of two, as the exponent of 2."""
 
 PERCENTILES = (
     *(1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0),
@@ -30,7 +30,7 @@ _CHUNK = 1 << 16
 
 
 def lower(value: int, sub_bits: int = SUB_BITS) -> int:
-    """Returns the least value of the bin of ``value``; a power of two has ``2**sub_bits`` bins."""
+    """Returns the least value of the bin of ``value``; each power of two has ``2**sub_bits`` bins."""
     shift = max(value.bit_length() - sub_bits - 1, 0)
     return value >> shift << shift
 
@@ -48,7 +48,7 @@ class Histogram:
         both = first.histogram("latency", "read") + second.histogram("latency", "read")
         both.percentile(99), both.mean_ns
 
-    Histograms are equal if bins, extremes and sum are.
+    Histograms are equal if their bins, extremes and sums are.
     """
 
     def __init__(self, values: ArrayLike = ()) -> None:
@@ -69,7 +69,7 @@ class Histogram:
         """Least value, 0 without values."""
         self.max_ns = int(numbers.max()) if numbers.size else 0
         """Greatest value, 0 without values."""
-        # In parts whose sums cannot overflow.
+        # Summed in parts small enough that no part's sum can overflow.
         parts = [numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK)]
         self._sum = sum(int(part.sum()) for part in parts)
         mean = self.mean_ns
@@ -77,7 +77,7 @@ class Histogram:
 
     @classmethod
     def of_summary(cls, summary: Mapping[str, Any]) -> Histogram:
-        """Reads the histogram in a part of a result (``result.latency.read``), or of `to_dict`.
+        """Reads the histogram in a part of a result (``result.latency.read``), or in what `to_dict` returns.
 
         Raises:
             UserError: the part has no bins.
@@ -133,12 +133,12 @@ class Histogram:
         for one in histograms:
             for low, count in one._bins.items():
                 new._bins[low] = new._bins.get(low, 0) + count
-            # The spread around its own mean, moved to the common mean.
+            # The spread around the histogram's own mean, moved to the common mean.
             new._deviations += one._deviations + one.count * (one.mean_ns - new.mean_ns) ** 2
         return new
 
     def __add__(self, other: Histogram) -> Histogram:
-        """Merges two; ``sum(histograms, ftlab.Histogram())`` adds many."""
+        """Merges two histograms; ``sum(histograms, ftlab.Histogram())`` merges many."""
         return self.merge(other) if isinstance(other, Histogram) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
@@ -153,7 +153,7 @@ class Histogram:
     __hash__ = None  # type: ignore[assignment]
 
     def to_dict(self, percentiles: Iterable[float] = PERCENTILES) -> dict[str, Any]:
-        """Returns the histogram as a part of a result with ``results.histograms``."""
+        """Returns the histogram in the form of a part of a result run with ``results.histograms``."""
         points = percentiles if self.count else ()
         return {
             "count": self.count,
@@ -177,8 +177,8 @@ def _lowers(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Returns `lower` of every value."""
     import numpy as np
 
-    # Binary digits, from the exponent; a value that rounds up to the next power of two seems to have one too
-    # many.
+    # The number of binary digits, from the exponent; a value that rounds up to the next power of two seems to
+    # have one digit too many.
     digits = np.frexp(values.astype(np.float64))[1]
     shift = np.maximum(digits - (SUB_BITS + 1), 0).astype(np.uint64)
     over = (shift > 0) & ((values >> shift) < np.uint64(1 << SUB_BITS))

@@ -1,7 +1,7 @@
 """What variants are called, and which of them may be compared: those that differ only in policies.
 
-Policies are compared on a trace, a generator's keys and a seed. Among variants that differ in these none is
-the best, and ratios mean nothing.
+Policies are compared on a trace, a generator's keys and a seed. Variants that differ in any of these have no
+best one, and ratios between them mean nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""
 
 LONGEST = 28
-"""The most characters of a file's name that are shown, unless it takes more to distinguish the files."""
+"""The most characters of a file's name that are shown, unless more are needed to distinguish the files."""
 
 MOST_SOURCES = 8
 """The most workloads that a heading names."""
 
 
 def is_policy(key: str) -> bool:
-    """Whether a key belongs to what is compared, not to what it is compared on."""
+    """Whether a key belongs to the policies that are compared, not to the load on which they are compared."""
     return key != "seed" and not key.startswith("workload.")
 
 
@@ -66,12 +66,12 @@ class Labels:
 
     @property
     def policies(self) -> list[str]:
-        """Returns the varied keys that are compared."""
+        """Returns the varied keys of the policies that are compared."""
         return [key for key in self.keys if is_policy(key)]
 
     @property
     def loads(self) -> list[str]:
-        """Returns the varied keys on which they are compared."""
+        """Returns the varied keys of the load on which policies are compared."""
         return [key for key in self.keys if not is_policy(key)]
 
     def _chosen(self, position: int, wanted: Any) -> list[str]:
@@ -148,7 +148,7 @@ class Shown:
     set: dict[str, str]
     """The varied keys with their values."""
     result: Section
-    """What it measured."""
+    """The measured result."""
 
 
 class Side:

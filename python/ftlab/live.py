@@ -39,8 +39,8 @@ def runtime_directory() -> Path:
 
 @contextmanager
 def named(control: str | None) -> Iterator[str]:
-    """Publishes this process's control socket under a name that others find; ``None``: the socket itself gets
-    that name.
+    """Publishes this process's control socket under a name that other processes find; if it is ``None``, the
+    socket itself gets that name.
     """
     name = runtime_directory() / f"{os.getpid()}.ctl"
     with suppress(FileNotFoundError):
@@ -77,7 +77,7 @@ def the_only() -> str:
     """Returns the control socket of the only running device.
 
     Raises:
-        UserError: no device is running, or several are, which it names.
+        UserError: no device is running, or several are; the error names them.
     """
     found = running()
     if len(found) == 1:

@@ -36,7 +36,7 @@ MOST_TEXT = 4000
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs that run on the device, and how they are given the device."""
+    """The programs that run on the device, and whether they see it as a file or as an NBD server."""
 
     command: Sequence[str]
     setup: str | None
@@ -49,7 +49,7 @@ class Outcome:
     """The outcome of all cuts."""
 
     cuts: int = 0
-    """Cuts judged."""
+    """The number of cuts that were judged."""
     operations: int = 0
     """Flash programs and erases that the command causes if nothing is cut."""
     torn_programs: int = 0
@@ -82,7 +82,7 @@ class Campaign:
         self._ended = ended
 
     def run(self, seeds: Sequence[int], jobs: int, told: Any = lambda: None) -> Outcome:
-        """Cuts once for each seed, until one fails. Calls `told` after each cut."""
+        """Cuts once for each seed, until a check fails. Calls `told` after each cut."""
         outcome = Outcome()
         # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
         folder = tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True)
@@ -142,7 +142,9 @@ class Campaign:
     def _cut(
         self, at: Path, pristine: Path, seed: int, operations: int
     ) -> tuple[dict[str, Any], int, Failure | None]:
-        """Performs one cut: returns what it did, how long recovery took, ns, and what failed afterwards."""
+        """Performs one cut; returns what the cut did, how long recovery took, ns, and the failure afterwards,
+        if any.
+        """
         if self._ended.is_set():
             raise _StoppedError
         _copy(pristine, at)
@@ -150,7 +152,7 @@ class Campaign:
         with self._device(at) as server:
             server.cut(operation, seed)
             self._call(self._programs.command, at, server)
-            # The command may have finished before that operation.
+            # If the command has finished before that operation, the power is cut now.
             if not server.look():
                 server.cut(0, seed)
             run = server.stop()
@@ -251,7 +253,7 @@ def _shown(output: IO[bytes]) -> str:
 
 
 def _copy(pristine: Path, at: Path) -> None:
-    """Copies a directory; of its media file, only what is not a hole."""
+    """Copies a directory, without the holes of its media file."""
     shutil.copytree(pristine, at, ignore=shutil.ignore_patterns("nand", "output", "nbd*", "mnt"))
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size

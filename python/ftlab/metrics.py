@@ -15,15 +15,15 @@ class Metric:
     """One measured quantity."""
 
     group: str
-    """Its heading; rows under the same heading share a unit of time."""
+    """The heading of its rows; rows under the same heading share a unit of time."""
     name: str
-    """Name in the row."""
+    """The name shown in its row."""
     short: str
     """Heading of its column when variants are rows: one word per line."""
     kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
     """How it is printed."""
     better: Literal["low", "high"] | None
-    """Which direction is better; None: neither, so nothing is marked."""
+    """Which direction is better; None if neither is, so that nothing is marked."""
     column: str
     """Its name for programs: that of the result's field, if it is a field."""
     get: Callable[[dict[str, Any]], Number]
@@ -139,7 +139,7 @@ def best(metric: Metric, values: list[Number]) -> set[int]:
 
 
 def ratio(value: Number, reference: Number) -> float | None:
-    """Returns ``value`` over ``reference``, if that makes sense."""
+    """Returns the ratio of ``value`` to ``reference``, if that makes sense."""
     if value is None or not reference:
         return None
     return value / reference

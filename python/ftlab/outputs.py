@@ -59,7 +59,7 @@ def _temporary(path: Path) -> Iterator[Path]:
 def beside(target: Path, suffix: str = "") -> Iterator[Path]:
     """Yields a new, empty file next to a target, removed at the end of the block.
 
-    No other user who may write there can have put a link in its place, since the name is not known before.
+    No other user who may write there can have put a link in its place, since the name cannot be guessed.
     """
     with _temporary(target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp{suffix}")) as path:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -78,10 +78,10 @@ def inside(folder: Path, name: str) -> Output:
 
 
 def folder_in(folder: Path, name: str) -> Path:
-    """Makes a directory in that of ``--out``.
+    """Makes a directory inside the directory of ``--out``.
 
     Raises:
-        UserError: it cannot be made, or is a link.
+        UserError: the directory cannot be made, or is a link.
     """
     refuse_link(folder, name)
     try:
@@ -95,7 +95,7 @@ def refuse_link(folder: Path, name: str) -> None:
     """Refuses a link where ftlab writes a file or a directory of its own.
 
     Raises:
-        UserError: there is one.
+        UserError: there is a link.
     """
     if (folder / name).is_symlink():
         raise UserError(f"--out {folder}: {name} is a link: remove it, or name another directory")
@@ -107,13 +107,14 @@ class Output:
     def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
         """Makes the output; ``option`` is what messages name, such as ``--json``; empty for an argument.
 
-        With ``links`` the target of a symbolic link is replaced and the link stays; without, the link is
-        replaced.
+        With ``links`` the target of a symbolic link is replaced and the link stays; otherwise the link itself
+        is replaced.
         """
         self.option = option
         self.name = os.fspath(path)
         self._is_link = not links and Path(self.name).is_symlink()
-        # An open pipe, such as /dev/stdout, is a link to a name that does not exist; it is opened as it is.
+        # An open pipe, such as /dev/stdout, is a link to a name that does not exist; the link is opened
+        # unresolved.
         opened = os.path.exists(self.name) and not os.path.isfile(self.name)  # noqa: PTH110, PTH113
         self.path = Path(self.name if opened or self._is_link else os.path.realpath(self.name))
 
@@ -150,7 +151,7 @@ class Output:
             raise self.fail("the name is empty")
         if self.name == "-":
             raise self.fail("only --json prints to standard output; name a file")
-        # A pipe or a device has no name ending; it gets the first format.
+        # A pipe or a device has no file name extension; it gets the first format.
         if suffixes and self.suffix not in suffixes and not self.special:
             raise self.fail(f"the name must end in {' or '.join(suffixes)}")
         try:
@@ -211,7 +212,7 @@ class Output:
 
 @contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """Replaces what polars says when it cannot write a file by the error that the system gave."""
+    """Replaces polars' message about a file that it cannot write with the error that the system gave."""
     import polars as pl
 
     try:
@@ -220,8 +221,8 @@ def system_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if number := re.search(r"\(os error (\d+)\)", text):
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
-        # Some errors are lost on the way ("Invalid thrift"). What stopped polars stops a further megabyte as
-        # well, with the system's own error.
+        # Some errors are lost on the way ("Invalid thrift"). Whatever stopped polars also stops another
+        # megabyte, with the system's own error.
         with path.open("ab") as file:
             file.write(bytes(1 << 20))
         raise OSError((text.strip().splitlines() or [type(error).__name__])[0]) from None
@@ -241,10 +242,10 @@ def saying_what_is_written(outputs: Iterable[Output]) -> Iterator[None]:
 
 
 def check_distinct(outputs: Sequence[Output], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Refuses two outputs in one file, and an output that would replace an input.
+    """Refuses two outputs to one file, and an output that would replace an input.
 
     Raises:
-        UserError: naming both.
+        UserError: there is such a pair; the message names both.
     """
     seen: dict[Path, Output] = {}
     for output in outputs:

@@ -20,7 +20,7 @@ COLOURS = {
         *("#c75d8d", "#7fd6c8", "#9a8cf0", "#c4c46a"),
     ),
 }
-"""A colour for each place, on white and on black; later places start again."""
+"""A colour for each place, on white and on black; further places repeat the colours from the first."""
 
 NEUTRAL = {
     "light": {
@@ -34,7 +34,7 @@ NEUTRAL = {
         **{"good": "#3ecf9d", "fair": "#e0a83a", "bad": "#ff8a5c"},
     },
 }
-"""Backgrounds, lines and text of pages, and verdicts."""
+"""Colours of the backgrounds, lines, text and verdicts of pages."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2))
 """Dashes of lines, pixels."""
@@ -48,8 +48,8 @@ SHAPES = (
     "M-.4,-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
     "M-1.2,-.8L-.8,-1.2L0,-.4L.8,-1.2L1.2,-.8L.4,0L1.2,.8L.8,1.2L0,.4L-.8,1.2L-1.2,.8L-.4,0Z",
 )
-"""Markers of lines, as paths in a square from -1 to 1; combined with dashes and colours they repeat only
-late.
+"""Markers of lines, as paths in a square from -1 to 1; combined with dashes and colours, they repeat only
+after many places.
 """
 
 CAUSES = {
@@ -62,10 +62,10 @@ CAUSES = {
     "merge": "#cc79a7",
     "pad": "#009e73",
 }
-"""Causes of flash operations."""
+"""Colours of the causes of flash operations."""
 
 PARTS = {"wait": "#e69f00", "access": "#0072b2"}
-"""The parts of a latency."""
+"""Colours of the parts of a latency."""
 
 MERGES = {
     "full": "#d55e00",
@@ -74,7 +74,7 @@ MERGES = {
     "padded_switch": "#009e73",
     "cooperative": "#cc79a7",
 }
-"""Kinds of merges."""
+"""Colours of the kinds of merges."""
 
 POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
 """Keys of policies, the more likely subjects of a picture first."""
@@ -93,8 +93,8 @@ def places(name: str, values: Iterable[str]) -> dict[str, int]:
     """Returns the place of each value, which determines its colour, dash and marker.
 
     A policy has its place in the registry, also under the names that papers use (``MAP+``, ``Base-DFTL``);
-    other values have the places that follow, in order. ``name`` is the key whose values they are; under any
-    other name they count as those of the first policy that has them all.
+    other values have the places that follow, in order. ``name`` is the key that has these values; if it is
+    not the key of a policy, they are taken to be values of the first such key that has them all.
     """
     values = list(dict.fromkeys(values))
     registered = _registered()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ftlab.labels import Labels, Side
 
 SUFFIXES = (".png", ".svg")
-"""What `draw` can make."""
+"""The file extensions that `draw` can produce."""
 
 _OPS = (("read", "Reads"), ("write", "Writes"), ("all", "Reads and writes"))
 _WORDS = {"wait": "waiting in the queue", "access": "in the device"}
@@ -96,7 +96,7 @@ def _panel(results: Sequence[tuple[str, Any]], op: str, title: str, first: bool,
     x = alt.X(
         "value:Q",
         stack="zero",
-        # Room for the number next to the longest bar.
+        # Leaves room for the number next to the longest bar.
         scale=alt.Scale(domain=[0, max(means) * 1.18 or 1], nice=False),
         axis=alt.Axis(
             title=f"mean latency ({unit.name})", grid=True, gridColor="#e6e6e6", domain=False, tickCount=3

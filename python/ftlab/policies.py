@@ -64,7 +64,7 @@ class _Policy:
     """The base of all policies."""
 
     def stats(self) -> Iterable[Stat]:
-        """Returns figures of its own, which reports, tables and metrics show; called when a result is
+        """Returns the policy's own figures, which reports, tables and metrics show; called when a result is
         drawn up.
         """
         return ()
@@ -100,7 +100,8 @@ class HostScheduler(_Policy):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, one per row, in the order in which they reached their present `valid`.
+    """The closed blocks of a chip, one per row, in the order in which their number of valid pages became what
+    it is now.
 
     So ``valid.argmin()`` is greedy, and ``closed.argmin()`` is fifo.
     """
@@ -110,11 +111,11 @@ class Candidates:
     valid: NDArray[np.int64]
     """Valid logical pages."""
     erases: NDArray[np.int64]
-    """Times it was erased."""
+    """How often the block was erased."""
     closed: NDArray[np.int64]
-    """When it became full, counted in the log's writes; no two blocks have the same value."""
+    """When the block became full, counted in the log's writes; no two blocks have the same value."""
     changed: NDArray[np.int64]
-    """When it last lost a valid page, or became full."""
+    """When the block last lost a valid page or, if it has lost none since, became full."""
 
     @classmethod
     def of_bytes(cls, *columns: bytes) -> Candidates:
@@ -147,11 +148,11 @@ class Replacement(_Policy):
         """Called when an entry is accessed."""
 
     def insert(self, key: int) -> None:
-        """Called when an entry has come in."""
+        """Called when an entry has been added."""
         raise NotImplementedError
 
     def victim(self) -> int:
-        """Returns the entry that leaves. A call of `remove` for it follows."""
+        """Returns the key of the entry that is to leave; `remove` is then called for it."""
         raise NotImplementedError
 
     def remove(self, key: int) -> None:
@@ -169,14 +170,14 @@ _named: dict[str, type] = {}
 _loaded: dict[tuple[str, str], ModuleType] = {}
 """Modules by file and hash of its content."""
 _allowed: set[str] = set()
-"""Names that the user gave; `PREFIX` stands for all."""
+"""Names that the user has allowed; `PREFIX` allows all."""
 
 
 def name_of(policy: type) -> str:
-    """Returns the name of the class in configurations and results, by which it is known from now on.
+    """Registers a class; returns the name by which configurations and results know it from now on.
 
     Raises:
-        UserError: it is not a policy.
+        UserError: the class is not a policy.
     """
     with _lock:
         for count in range(1, len(_named) + 2):
@@ -191,8 +192,8 @@ def name_of(policy: type) -> str:
 def allow_python() -> None:
     """Lets configurations and studies name policies as ``python:FILE.py:CLASS``, which run as code.
 
-    Without it only values that the user passes directly may: ``--set``, ``--vary``, ``set``, a keyword, a
-    class.
+    Without it, only values that the user passes directly may name one: ``--set``, ``--vary``, ``set``, a
+    keyword, a class.
     """
     _allowed.add(PREFIX)
 

@@ -9,13 +9,13 @@ ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGH
 """Signals that end a command, with what it then prints; the exit status is 128 and the signal's number."""
 
 STDOUT = "standard output"
-"""Used in place of a file's name in errors of that stream."""
+"""The name that errors of this stream have in place of a file's name."""
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
 
 def begin() -> None:
-    """Handles the signals that end a command, and standard streams that are closed."""
+    """Installs handlers for the signals that end a command, and replaces standard streams that are closed."""
     for number in ENDED:
         # Signals that the parent process ignored stay ignored, as under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:

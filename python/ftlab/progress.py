@@ -17,7 +17,7 @@ LINE_EVERY_S = 30.0
 """Time between two lines if there is no terminal."""
 
 LIVE_AFTER_S = 0.3
-"""Work that is over at once needs no display."""
+"""Time before the display appears: work that ends sooner needs none."""
 
 _LEAST_NAMES = 12
 
@@ -41,10 +41,10 @@ class Reporter:
         unit: str = "requests",
         runs: bool = False,
     ) -> None:
-        """Makes the reporter; ``tasks``: their number; ``quiet`` shows nothing; ``stream``: standard error by
-        default.
+        """Makes the reporter for this number of ``tasks``; ``quiet`` shows nothing; ``stream`` is standard
+        error by default.
 
-        ``runs``: tasks are many and short, so the display counts them per second.
+        With ``runs`` the tasks are many and short, so the display shows how many are done per second.
         """
         self._unit = unit
         self._runs = runs
@@ -156,7 +156,7 @@ class Reporter:
         """Estimates the time left; empty if there is no basis for it."""
         behind, whole = self._behind, math.fsum(self._expected.values())
         if not self._expected:
-            # The costs are unknown: all tasks count the same.
+            # If the costs are unknown, all tasks count the same.
             behind, whole = self._done, self._tasks
         if not behind:
             return ""
@@ -180,14 +180,16 @@ def _rough(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-# Columns that spinner and time take and, with several tasks, the bar and the slash between their numbers,
-# each with the space behind it.
+# Columns that the spinner and the time take and, with several tasks, also the bar and the slash between the
+# numbers of tasks, each with the space after it.
 _SINGLE = 10
 _SEVERAL = _SINGLE + 21 + 2
 
 
 def fitting(room: int, left: str, counts: str, names: str) -> str:
-    """Returns what fits: the whole time left, the counts phrase by phrase, then shortened names."""
+    """Returns what fits into ``room`` columns: all of the time left, then as many phrases of the counts as
+    fit, then the names, shortened.
+    """
     text = left
     for phrase in counts.split(", "):
         longer = f"{text}, {phrase}" if text else phrase

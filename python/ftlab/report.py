@@ -210,7 +210,9 @@ def _totals(data: dict[str, Any]) -> list[str]:
 
 
 def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:
-    """Returns the withheld space, and what the open and erased blocks of each log leave of it for garbage."""
+    """Returns a line with the withheld space, and how much of it the open and erased blocks leave for
+    garbage.
+    """
     planes = flash["dies_per_chip"] * flash["planes_per_die"]
     name, luns = ("plane", planes) if flash["multi_plane"] != "off" else ("chip", 1)
     if flash["multi_plane"] == "off" and flash["interleave"]:
@@ -221,7 +223,7 @@ def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:
 
 
 def _own(data: dict[str, Any]) -> list[str]:
-    """Returns the parts' own figures."""
+    """Returns the figures that parts report about themselves."""
     figures = [
         f"    {line['part']} {line['name']}: {amount(data['own'][line['part']][line['name']])}"
         f"{line['unit'] and ' ' + line['unit']} ({line['doc']})"
@@ -254,7 +256,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     if not engine:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
-    # An empty device takes no time to make.
+    # Making an empty device takes next to no time, which is not reported.
     parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:

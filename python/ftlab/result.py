@@ -61,7 +61,7 @@ _LETTERS = {"read": ["R"], "write": ["W"], "all": ["R", "W"]}
 
 
 KEPT_UP = 0.9
-"""Share of the time below which a device does not keep up."""
+"""A device that keeps up for less than this share of the time counts as overloaded."""
 
 MARGIN = 0.5
 """How busy the device may be during its backlogs at the suggested speed: some arrivals were denser than
@@ -73,16 +73,18 @@ class Timeline(NamedTuple):
     """What a timeline holds."""
 
     events: int
-    """Slices and changes of a counter."""
+    """The number of slices and of changes of a counter."""
     cut_ns: int | None
-    """When it stopped because it reached its limit, in simulated ns; None if it did not."""
+    """The simulated time, ns, at which the timeline ended because it had reached its limit; None if it had
+    not.
+    """
 
 
 class Result(Fields):
     """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
 
     Its fields are those of the JSON that ``ftlab run --json`` writes; times are in nanoseconds, sizes in
-    bytes. With the requests collected, :meth:`column` and :attr:`requests` give them one by one.
+    bytes. If the requests were collected, :meth:`column` and :attr:`requests` hold every one of them.
     """
 
     def __init__(
@@ -115,7 +117,8 @@ class Result(Fields):
 
     @property
     def overload(self) -> str | None:
-        """Reports that the device did not keep up with recorded arrivals, and the remedy; None if it did.
+        """Returns a message that the device did not keep up with recorded arrivals, with a remedy; None if it
+        did.
 
         For a result from a file this is not known.
         """
@@ -211,7 +214,8 @@ class Result(Fields):
         return document([(name or self._data["config"].get("preset") or "ftlab", self)], plus=plus)
 
     def fio_digest(self, *, drop_requests: bool = False) -> Digest:
-        """Returns what `to_fio` needs of the requests; computed once, after which they may be dropped.
+        """Returns the figures that `to_fio` computes from the requests; computed once, after which the
+        requests may be dropped.
 
         Raises:
             UserError: the requests were not collected.
@@ -271,7 +275,7 @@ class Result(Fields):
     def requests(self) -> pl.DataFrame:
         """Returns a frame with one row per request, in order of id; ``batch`` is null if there is none.
 
-        So is ``complete_ns`` of a request that a read-only device refused.
+        ``complete_ns`` is null for a request that a read-only device refused.
 
         Raises:
             UserError: the requests were not collected.

@@ -57,7 +57,7 @@ class Section(Mapping[str, Any]):
         return type(self), (self._data,)
 
     def __repr__(self) -> str:
-        """Returns the fields in a line, with units; objects by their names alone."""
+        """Returns the fields on one line, with units; of nested objects only the names."""
         shown = ", ".join(f"{_plain(name)}={_shown(name, value)}" for name, value in self._data.items())
         if len(shown) > _LINE:
             shown = shown[: _LINE - 3].rsplit(", ", 1)[0] + ", ..."

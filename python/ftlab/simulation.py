@@ -1,4 +1,4 @@
-"""One simulation, driven from outside: you own the time and push the requests."""
+"""One simulation, driven from outside: you advance the time and submit the requests."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Simulation:
             op: R, W, T (trim) or F (flush; offset and size do not matter).
             offset: first byte.
             size: bytes.
-            at_ns: arrival; now unless given, never before now nor before the last one submitted. A
+            at_ns: arrival; now unless given, and never before now or before the arrival submitted last. A
                 request that arrives now comes after the decisions already taken at this instant.
             fua: the write completes only when it would survive a power cut.
             stream: a number for the caller's own use; the simulation ignores it.

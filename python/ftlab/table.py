@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-# The most important columns if there is no room for all, in order.
+# The columns to prefer if there is no room for all, the most important first.
 _PREFERRED = (
     "mean all",
     "mean read",
@@ -183,7 +183,7 @@ def _texts_of(
 
 
 def _footer(comparison: Side, labels: Labels, left_out: list[_Line]) -> list[str]:
-    """Returns what the marks mean, and what is not shown."""
+    """Returns lines that say what the marks mean, and what is not shown."""
     lines = []
     if labels.policies and len(comparison) > 1:
         first = labels.policy(labels.groups[0].members[0])
@@ -209,7 +209,7 @@ def _shown(comparison: Side, labels: Labels) -> _Shown:
     lines = [
         _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
         for metric, values in table
-        # A row without values says nothing.
+        # A row without values would say nothing, so it is left out.
         if any(value for value in values)
     ]
     return _Shown(
@@ -275,8 +275,8 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
 
 
 def _columns(shown: _Shown, width: int) -> Table | None:
-    """Makes a table with variants as columns, ratios next to the values if there is room, else below; None
-    if it does not fit.
+    """Makes a table with variants as columns, ratios next to the values if there is room, else below them;
+    None if it does not fit.
     """
     name_width = max([len(line.name) + 2 for line in shown.lines] + [len(key) for key in shown.keys])
     for beside in (True, False):
@@ -349,7 +349,7 @@ def _rows(shown: _Shown, width: int) -> tuple[Table, list[_Line]]:
             cells.append(_styled(line.values[position], position in line.best))
             if _beside(line):
                 cells.append(Text(line.ratios[position]))
-        # A line between groups, unless each is a single row.
+        # There is a line between groups, unless each is a single row.
         table.add_row(*cells, end_section=position in shown.ends and len(shown.ends) < len(labels))
     return table, [line for line in shown.lines if line not in chosen]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ftlab.running import RunOptions
 
 SUFFIXES = (".csv", ".parquet")
-"""What `convert_trace` and `generate_trace` can write."""
+"""The extensions of files that `convert_trace` and `generate_trace` can write."""
 
 CHUNK_ROWS = 1 << 18
 """Rows read at a time, and in a row group."""
@@ -40,7 +40,7 @@ _LARGEST_DEVICE = (
 )
 
 
-# If nothing is replayed, a trace need not have times.
+# A trace that is not replayed need not have times, and a closed replay does without.
 _ANY_TRACE = '[workload]\nreplay = "closed"\n'
 
 
@@ -70,7 +70,7 @@ def info(config: Config) -> dict[str, Any]:
 def doubts(
     configs: Iterable[tuple[str, Config]], progress: Progress | None = None, *, go_on: bool = False
 ) -> dict[str, list[str]]:
-    """Returns reasons to doubt the traces of configurations, with remedies, by name; each is read once.
+    """Returns reasons to doubt configurations' traces, with remedies, by name; each trace is read once.
 
     Errors name the labels of the configurations. A trace that is not a regular file cannot be read beforehand
     and is left out. With ``go_on`` a faulty trace only counts as doubtful: some of many runs may fail.
@@ -83,7 +83,7 @@ def doubts(
     for label, config in configs:
         if config.trace is None or not Path(config.trace).is_file():
             continue
-        # The device determines which addresses there are.
+        # Which addresses exist depends on the device.
         read = json.dumps([json.loads(config.json())["workload"], config.addresses])
         if read not in seen:
             seen.add(read)
@@ -282,7 +282,7 @@ def write_parquet(
 
 
 def _interruptibly(work: Callable[[], None]) -> None:
-    """Does the work in another thread: the main one handles signals, so it must not be inside polars."""
+    """Does the work in another thread: the main thread handles signals, so it must not be inside polars."""
     _take_back_interrupts()
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ftlab")
     try:

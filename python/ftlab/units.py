@@ -35,7 +35,9 @@ def time_unit(values_ns: Iterable[float | None], least: int = 10) -> Unit:
 
 
 def significant(value: float | None, digits: int = 4) -> str:
-    """Formats with ``digits`` digits or as the whole number, whichever is longer: 0.1235, 12.35, 12,345."""
+    """Formats a value with ``digits`` digits or as a whole number, whichever is longer: 0.1235, 12.35,
+    12,345.
+    """
     if value is None:
         return "-"
     if value == 0:

@@ -1,15 +1,16 @@
-"""Runs the tests of core and file host against mutants of both: `make mutants`.
+"""Runs the tests of the core and of the file host against mutants of both: `make mutants`.
 
-In a copy of the workspace below OUT, each place of the two that can be mutated gets a switch around it
-(ftlab-mutants, in this folder), and the copy is built once. One run of every test on its own shows which
-mutants it reaches and how long it takes. Then each mutant of the sample is switched on for the tests that
-reach it, quickest first, until one fails: the mutant is caught. A mutant that survives needs a reason in
-survivors.toml, by its description, which contains no line number; a survivor without a reason is an error,
-and so is a share of caught mutants below 95 %.
+In a copy of the workspace below OUT, each place in the two crates that can be mutated gets a switch around it
+(ftlab-mutants, in this folder), and the copy is built once. Every test is then run once, by itself, which
+shows which mutants it reaches and how long it takes. After that, each mutant of the sample is switched on for
+the tests that reach it, the quickest first, until a test fails: the mutant is caught. A mutant that survives
+needs a reason in survivors.toml, under its description, which contains no line number; a survivor without a
+reason is an error, and so is a share of caught mutants below 95 %.
 
-The sample is the mutants whose descriptions hash lowest with the seed: a larger sample contains the smaller
-one, and unchanged code keeps its place in it. OUT/outcomes.jsonl holds what was found; the next run continues
-there, unless sources or tests have changed (`--again` then tries only those that survived).
+The sample consists of the mutants whose descriptions, hashed with the seed, give the lowest values: a larger
+sample contains the smaller one, and unchanged code keeps its place in it. OUT/outcomes.jsonl holds what was
+found; the next run continues there, unless sources or tests have changed (`--again` then tries only those
+that survived).
 """
 
 import argparse
@@ -37,11 +38,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEAST_SHARE = 0.95
 MEMORY_BYTES = 6 << 30
-# Tests that read or build the source, in which they would find the switches.
+# Tests that read or build the source: they would find the switches in it.
 OF_THE_SOURCE = {"tidy", "adding_a_part"}
 MUTATED = ["core", "files"]
 PACKAGES = [*MUTATED, "config"]
-# The workspace, and what its tests read.
+# The parts of the workspace that are copied, and the files that its tests read.
 COPIED = ["Cargo.toml", "Cargo.lock", "crates", "benches", "tests/mutants", "traces", "workloads", "docs"]
 
 # A line of JSON.
@@ -69,7 +70,7 @@ def stop(message: str) -> None:
 
 
 def fingerprint() -> str:
-    """Returns what the outcomes depend on: the sources and tests, without this folder."""
+    """Returns a hash of what the outcomes depend on: the sources and the tests, without this folder."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "crates").rglob("*")):
         if path.suffix in {".rs", ".toml"} and "target" not in path.parts:
@@ -92,11 +93,11 @@ def copy_tree(tree: Path) -> None:
 
 
 def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
-    """Runs cargo in the copy; returns its messages."""
+    """Runs cargo in the copy; returns its exit status and its messages."""
     environment = os.environ | {
         "CARGO_TARGET_DIR": str(tree.parent / "target"),
         "RUSTFLAGS": "-Awarnings",
-        # At this level, building takes no longer than running.
+        # At this level of optimisation, building takes no longer than running.
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "0",
         "CARGO_PROFILE_DEV_DEBUG": "0",
@@ -108,7 +109,9 @@ def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
 
 
 def spans(message: Record) -> list[Record]:
-    """Returns all places that a compiler's message mentions; in each part of it, the primary ones first."""
+    """Returns all places that a compiler's message mentions, those of each part together, the primary ones
+    first.
+    """
     found = sorted(message["spans"], key=lambda span: not span["is_primary"])
     for child in message["children"]:
         found += spans(child)
@@ -116,8 +119,8 @@ def spans(message: Record) -> list[Record]:
 
 
 def blame(mutants: list[Record], error: Record) -> set[int]:
-    """Returns the mutants that an error concerns: those whose branch it is in, or else those whose switch is
-    around it.
+    """Returns the mutants that an error concerns: those whose branch the error is in, or else those whose
+    switch is around it.
     """
     for span in spans(error):
         file = span["file_name"].removeprefix("crates/")
@@ -135,7 +138,7 @@ def blame(mutants: list[Record], error: Record) -> set[int]:
 
 
 def generate(out: Path, chosen: set[int]) -> list[Record]:
-    """Writes the copy's source with the switches of these mutants; returns all mutants there are."""
+    """Writes the copy's source with the switches of these mutants; returns all mutants that exist."""
     numbers = out / "chosen.txt"
     numbers.write_text("".join(f"{number}\n" for number in sorted(chosen)))
     command = ["cargo", "run", "--quiet", "--locked", "--package", "ftlab-mutants", "--"]
@@ -146,7 +149,9 @@ def generate(out: Path, chosen: set[int]) -> list[Record]:
 
 
 def named(found: list[Record]) -> list[Mutant]:
-    """Names mutants by what they change, without the file: they keep their names if their function moves."""
+    """Names mutants by what they change, without the file, so that they keep their names if their function
+    moves.
+    """
     counts: Counter[str] = Counter()
     mutants = []
     for number, mutant in enumerate(found, 1):
@@ -165,7 +170,7 @@ def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tup
     """
     tree = out / "tree"
     copy_tree(tree)
-    # The generator reads what was copied, whatever is edited meanwhile.
+    # The generator reads a copy of the source, so that edits made meanwhile have no effect.
     shutil.rmtree(out / "source", ignore_errors=True)
     for crate in MUTATED:
         shutil.copytree(tree / "crates" / crate / "src", out / "source" / crate / "src")
@@ -188,7 +193,7 @@ def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tup
 
 
 def run_test(test: Test, switch: str, seconds: float) -> bool:
-    """Whether a test passes in time with this switch. Random cases are always the same."""
+    """Whether a test passes in time with this switch on. Its random cases are always the same."""
     environment = os.environ | {
         "FTLAB_MUTANT": switch,
         "PROPTEST_RNG_SEED": "1",
@@ -219,7 +224,7 @@ def run_test(test: Test, switch: str, seconds: float) -> bool:
 
 
 def build_tests(out: Path) -> list[Test]:
-    """Returns the tests of the copy, built."""
+    """Builds the tests of the copy; returns them."""
     chosen = [part for package in PACKAGES for part in ("--package", f"ftlab-{package}")] + ["--lib"]
     for package in PACKAGES:
         names = sorted(path.stem for path in (out / "tree/crates" / package / "tests").glob("*.rs"))
@@ -242,7 +247,9 @@ def build_tests(out: Path) -> list[Test]:
 
 
 def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
-    """Runs each test without a mutant and notes what it reaches; returns those that pass, quickest first."""
+    """Runs each test without a mutant and notes which mutants it reaches; returns the tests that pass, the
+    quickest first.
+    """
 
     def one(at: int) -> bool:
         log = out / f"reached-{at}"
@@ -265,7 +272,7 @@ def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
 
 
 def try_mutant(mutant: Mutant, tests: list[Test], budget: float) -> Record:
-    """Tries a mutant with tests that take this many seconds in all; returns the outcome."""
+    """Tries a mutant with tests that together take this many seconds; returns the outcome."""
     start = time.monotonic()
     reaching = [test for test in tests if mutant.number in test.reached]
     by = None

@@ -1,4 +1,4 @@
-"""Loads for the event model (``events.py``), and the same runs in ftlab."""
+"""Loads for the event model (``events.py``), and runs of ftlab on the same loads."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ GEOMETRIES = {
     "8x2": Array(channels=8, ways=2),
     "8x2x2x2": Array(channels=8, ways=2, dies=2, planes=2, interleave=True),
 }
-"""Channels x chips of a channel, x dies x planes; 20 us, 200 us, 25 ns a byte, 175 ns a command."""
+"""Channels x chips per channel, x dies x planes; a read takes 20 us, a program 200 us, the bus 25 ns a byte
+and 175 ns a command.
+"""
 
 LOADS = {"separated": 0.0, "half loaded": 0.5, "saturated": 2.0}
 """Offered load as a share of what the bottleneck can do; 0: each request is alone in the device."""
 
 BLOCKS = 256
-"""Erase blocks of each plane, of 64 pages: no garbage collection in these loads."""
+"""Erase blocks of each plane, with 64 pages each: enough for these loads without garbage collection."""
 
 
 def pages_of(array: Array) -> int:
@@ -33,7 +35,7 @@ def pages_of(array: Array) -> int:
 
 
 def bottleneck_ns(array: Array, read_share: float) -> float:
-    """Returns the time per page at whichever is busier, the buses or the dies, ns."""
+    """Returns the time per page, ns, of the busier resource: the buses or the dies."""
     bus = sum(ns for needs_bus, ns, _ in array.stages("R") if needs_bus)
     ends = {op: sum(ns for _, ns, _ in array.stages(op)) for op in "RW"}
     buses = {"R": bus, "W": array.stages("W")[0][1]}
@@ -87,7 +89,7 @@ def settings(array: Array) -> dict[str, Any]:
 
 
 def run(array: Array, requests: Sequence[Request], more: Mapping[str, Any] | None = None) -> list[int]:
-    """Returns ftlab's completion of each request, ns."""
+    """Returns the time at which ftlab completes each request, ns."""
     import ftlab
 
     size = array.page_bytes
@@ -104,7 +106,7 @@ def run(array: Array, requests: Sequence[Request], more: Mapping[str, Any] | Non
 
 
 def unequal(array: Array, requests: Sequence[Request]) -> list[str]:
-    """Describes requests that ftlab completes at another time than the model."""
+    """Describes the requests that ftlab completes at a different time from the model."""
     pairs = zip(requests, simulate(array, requests), run(array, requests), strict=True)
     late = [(at, request, model, ours) for (at, *request), model, ours in pairs if model != ours]
     return [f"{request} of {at}: {ours} in ftlab, {model} in the model" for at, request, model, ours in late]

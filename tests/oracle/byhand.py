@@ -1,9 +1,10 @@
-"""Timings worked out by hand from the rules (docs/flash-parallelism.md, docs/configuration.md), against
-ftlab's.
+"""Timings worked out by hand from the rules (docs/flash-parallelism.md, docs/configuration.md), to compare
+with ftlab's.
 
-One channel, one chip, pages of 4,000 B. In us: command C = 1, a page on the bus B = 10, cells read R = 20,
-program P = 200, erase E = 1500; to suspend S = 20, to resume U = 20. A read alone takes C + R + B = 31, a
-write alone C + B + P = 211, an erasure C + E = 1501. Each case has its arithmetic next to it.
+One channel, one chip, pages of 4,000 B. Times in us: a command takes C = 1, a page on the bus B = 10; the
+cells take R = 20 to read, P = 200 to program, E = 1500 to erase, S = 20 to suspend, U = 20 to resume. A read
+alone takes C + R + B = 31, a write alone C + B + P = 211, an erasure C + E = 1501. The arithmetic of each
+case is next to it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Case:
     trace: Sequence[Line]
     completes: Sequence[int]
     together: dict[str, int] = field(default_factory=dict)
-    """Multi-plane operations of each kind, as the result's ``parallel`` has them."""
+    """The number of multi-plane operations of each kind, as in the result's ``parallel``."""
 
 
 def two(op: str, at: int = 0) -> list[Line]:
@@ -59,25 +60,26 @@ def two(op: str, at: int = 0) -> list[Line]:
 
 INTERLEAVE = [
     Case("two dies, off: one after the other", {"flash.dies_per_chip": 2}, two("R"), [31, 62]),
-    # Both commands at once, one after the other: sensed at 21 and 22; the bus has 21 to 31, then 31 to 41.
+    # The two commands are sent one after the other, so the pages are sensed at 21 and 22; the data take the
+    # bus from 21 to 31 and from 31 to 41.
     Case("reads on two dies: B later", DIES, two("R"), [31, 41]),
-    # Only commands use the bus: 1 + 20, 2 + 20.
+    # Only the commands use the bus: 1 + 20, 2 + 20.
     Case("reads on two dies without data: C later", {**DIES, "flash.transfer": "0ns"}, two("R"), [21, 22]),
-    # The data go in at 0 to 11 and 11 to 22, and both programs take 200.
+    # The data go in from 0 to 11 and from 11 to 22, and both programs take 200.
     Case("writes on two dies: C + B later", DIES, two("W"), [211, 222]),
     Case("four dies: sensed at 21, 22, 23, 24; data out one by one", {**DIES, "flash.dies_per_chip": 4},
          [(0, "R", lpn, 1) for lpn in range(4)], [31, 41, 51, 61]),
-    # Pages 0 and 2 are on die 0, page 1 on die 1, whose data are out at 41. The third's command waits for
-    # the bus behind the second's data (31 to 41): 41 + 1 + 20 + 10.
+    # Pages 0 and 2 are on die 0, page 1 on die 1, whose data are out at 41. The third read's command waits
+    # for the bus behind the second read's data (31 to 41): 41 + 1 + 20 + 10.
     Case("a die's next read waits for the bus", DIES, [(0, "R", lpn, 1) for lpn in range(3)], [31, 41, 72]),
-    # A third die's command comes at 25, while the first die's data are on the bus and the second's wait: 41 +
-    # 31.
+    # The command for a third die comes at 25, while the first die's data are on the bus and the second die's
+    # wait: 41 + 31.
     Case("a command behind data", THREE, [*two("R"), (25, "R", 2, 1)], [31, 41, 72]),
-    # With commands first, that command is sent at 31; the second die's data follow at 32 to 42; sensed at 52,
-    # out at 62.
+    # With commands first, that command is sent at 31; the second die's data follow from 32 to 42; the third
+    # die's page is sensed at 52 and out at 62.
     Case("a command before data", {**THREE, "flash.bus": "commands-first"}, [*two("R"), (25, "R", 2, 1)],
          [31, 42, 62]),
-    # The write's data go in at 0 to 11; die 1's command at 11, sensed at 32, out at 42.
+    # The write's data go in from 0 to 11; the read's command follows, its page is sensed at 32 and out at 42.
     Case("a read during a program", DIES, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 42]),
 ]  # fmt: skip
 
@@ -85,42 +87,45 @@ MULTI_PLANE = [
     Case("two planes, off", {"flash.planes_per_die": 2}, two("W"), [211, 422]),
     # 2 (C + B) + P = 22 + 200.
     Case("programs", PLANES, two("W"), [222, 222], {"program": 1}),
-    # 2 C + R + B = 2 + 20 + 10, and B later.
+    # 2 C + R + B = 2 + 20 + 10; the other page is out B later.
     Case("reads", PLANES, two("R"), [32, 42], {"read": 1}),
     Case("reads on four planes", {**PLANES, "flash.planes_per_die": 4},
          [(0, "R", lpn, 1) for lpn in range(4)], [34, 44, 54, 64]),
     Case("programs on four planes", {**PLANES, "flash.planes_per_die": 4},
          [(0, "W", lpn, 1) for lpn in range(4)], [244] * 4),
-    # Page 0 was written once more than page 1, so their planes are out of step.
+    # Page 0 has been written once more than page 1, so their planes are at different offsets.
     Case("free: planes that are not level", PLANES, [(0, "W", 0, 1), *two("W", 1000)], [211, 1222, 1222]),
     Case("same offset: not level, so one by one", {**PLANES, "flash.multi_plane": "same-offset"},
          [(0, "W", 0, 1), *two("W", 1000)], [211, 1211, 1422]),
     Case("same offset: level", {**PLANES, "flash.multi_plane": "same-offset"}, two("W"), [222, 222]),
-    # A read and a program are not of one kind.
+    # A read and a program are different operations, so they cannot run on two planes together.
     Case("different kinds", PLANES, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 242]),
-    # The die begins the first write alone; it does not wait for another.
+    # The die begins the first write alone; it does not wait for the second write.
     Case("one that comes later", PLANES, [(0, "W", 0, 1), (1, "W", 1, 1)], [211, 422]),
-    # The two writes that wait go together: 211 + 22 + 200.
+    # The two writes that wait are programmed together: 211 + 22 + 200.
     Case("two that come later", PLANES, [(0, "W", 0, 1), (1, "W", 2, 1), (2, "W", 1, 1)], [211, 433, 433]),
 ]  # fmt: skip
 
 CACHE = [
-    # Data in by 11; cells from 11 to 211. The next data are in by 22 and are programmed from 211: P later.
+    # The first data are in by 11, and the cells are programmed from 11 to 211. The next data are in by 22 and
+    # are programmed from 211 on: P later.
     Case("program", {"flash.cache_program": True}, two("W"), [211, 411]),
     Case("three programs", {"flash.cache_program": True}, [(0, "W", lpn, 1) for lpn in range(3)],
          [211, 411, 611]),
-    # P = 5: in at 11, done at 16; in at 22, done at 27: C + B later.
+    # P = 5: the first data are in at 11 and programmed at 16; the next are in at 22 and programmed at 27: C +
+    # B later.
     Case("program faster than its data", {"flash.cache_program": True, "flash.program": "5us"}, two("W"),
          [16, 27]),
-    # The second write comes while the first one programs: data in at 100 to 111, cells from 211.
+    # The second write comes while the first is programmed: its data go in from 100 to 111, and its cells are
+    # programmed from 211 on.
     Case("program, later", {"flash.cache_program": True}, [(0, "W", 0, 1), (100, "W", 1, 1)], [211, 411]),
-    # Too late to gain the full time: data in at 205 to 216.
+    # The write comes too late to gain the full time: its data go in from 205 to 216.
     Case("program, late", {"flash.cache_program": True}, [(0, "W", 0, 1), (205, "W", 1, 1)], [211, 416]),
     Case("off", {}, two("W"), [211, 422]),
-    # R = 20, B = 10: 30, then each R later.
+    # R = 20, B = 10: the first page is out at 30, each further page R later.
     Case("read", {**NO_COMMAND, "flash.cache_read": True}, [(0, "R", lpn, 1) for lpn in range(3)],
          [30, 50, 70]),
-    # R = 5: 15, then each B later.
+    # R = 5: the first page is out at 15, each further page B later.
     Case("read faster than its data", {**NO_COMMAND, "flash.cache_read": True, "flash.read": "5us"},
          [(0, "R", lpn, 1) for lpn in range(3)], [15, 25, 35]),
     Case("read, off", NO_COMMAND, [(0, "R", lpn, 1) for lpn in range(3)], [30, 60, 90]),
@@ -132,34 +137,35 @@ FILL_ENDS = [1000 * lpn + 211 for lpn in range(4)]
 
 
 def after_fill(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Makes a case whose times count from 10,000 us on."""
+    """Makes a case whose times count from 10,000 us."""
     settings = {**SUSPEND, **{key.replace("__", "."): value for key, value in more.items()}}
     shifted = [(10_000 + at, op, lpn, pages) for at, op, lpn, pages in trace]
     return Case(name, settings, [*FILLED, *shifted], [*FILL_ENDS, *(10_000 + at for at in completes)])
 
 
 WRITE: Line = (0, "W", 8, 1)
-"""A write that, alone, has its data in by 11 and its cells done by 211."""
+"""A write that, if it is alone, has its data in by 11 and its cells programmed by 211."""
 
 SUSPENSION = [
     after_fill("off", [WRITE, (50, "R", 0, 1)], [211, 242], flash__suspend="off"),
     after_fill("erasures alone", [WRITE, (50, "R", 0, 1)], [211, 242], flash__suspend="erase"),
-    # The cells stop at 50 with 161 left. The suspension takes effect at 70; read until 101; resumed at 121:
-    # 121 + 161.
+    # The cells stop at 50 with 161 left. The suspension takes effect at 70; the read takes until 101; the
+    # program resumes at 121: 121 + 161.
     after_fill("a read interrupts a program", [WRITE, (50, "R", 0, 1)], [282, 101]),
     # The second read comes before the suspension takes effect and shares it: 101 + 31 = 132, 152 + 161.
     after_fill("two reads share it", [WRITE, (50, "R", 0, 1), (60, "R", 1, 1)], [313, 101, 132]),
-    # The second read comes at 150, when the program has gone on since 121 and has 132 left: 150 + 20 + 31 =
-    # 201, 221 + 132.
+    # The second read comes at 150, when the program has been running again since 121 and has 132 left: 150 +
+    # 20 + 31 = 201, 221 + 132.
     after_fill("a later read interrupts again", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [353, 101, 201]),
-    # It is not suspended a second time: the program ends at 282, then the read follows.
+    # The program is not suspended a second time: it ends at 282, and the read follows.
     after_fill("as often as allowed", [WRITE, (50, "R", 0, 1), (150, "R", 1, 1)], [282, 101, 313],
                flash__max_suspensions=1),
     # The program ends at 211, when the suspension would take effect: the program is left alone.
     after_fill("ends when it would take effect", [WRITE, (191, "R", 0, 1)], [211, 242]),
-    # A read 1 us sooner: effect at 210, read until 241, 21 left from 261 on.
+    # The read comes 1 us sooner: the suspension takes effect at 210, the read takes until 241, and the
+    # program, with 21 left, resumes at 261.
     after_fill("ends just later", [WRITE, (190, "R", 0, 1)], [282, 241]),
-    # Page 8 is in the block that is being programmed with page 9: a read of it waits.
+    # Page 8 is in the block in which page 9 is being programmed, so a read of page 8 waits.
     after_fill("a read of the block in hand waits", [WRITE, (300, "W", 9, 1), (400, "R", 8, 1)],
                [211, 511, 542]),
 ]  # fmt: skip
@@ -170,7 +176,7 @@ OUT_OF_ORDER = [
     after_fill("in order", [WRITE, (1, "W", 9, 1), (50, "R", 0, 1)], [211, 422, 453], flash__suspend="off"),
     after_fill("but not the program of its own page", [WRITE, (1, "W", 9, 1), (50, "R", 9, 1)],
                [211, 422, 453], flash__suspend="off", flash__out_of_order=True),
-    # After two reads have passed, it is the program's turn.
+    # After two reads have overtaken it, it is the program's turn.
     after_fill("no more than allowed", [WRITE, (1, "W", 9, 1), *((50, "R", lpn, 1) for lpn in range(3))],
                [211, 484, 242, 273, 515],
                flash__suspend="off", flash__out_of_order=True, flash__max_passed=2),
@@ -179,13 +185,13 @@ OUT_OF_ORDER = [
 MERGED = {**ONE_BY_ONE, "host.merge_limit": f"{4 * PAGE}B"}
 MERGING = [
     Case("off: one by one", ONE_BY_ONE, [(0, "W", lpn, 1) for lpn in range(4)], [211, 422, 633, 844]),
-    # One request of four pages; the merged ones have no completions of their own.
+    # This is one request of four pages; the writes merged into it have no completions of their own.
     Case("adjacent writes of an instant", MERGED, [(0, "W", lpn, 1) for lpn in range(4)], [844]),
-    # The fifth page is beyond the limit.
+    # The fifth page exceeds the limit.
     Case("up to the limit", MERGED, [(0, "W", lpn, 1) for lpn in range(5)], [844, 1055]),
     Case("not across a gap", MERGED, [(0, "W", 0, 1), (0, "W", 2, 1)], [211, 422]),
     Case("not a read with a write", MERGED, [(0, "W", 0, 1), (0, "R", 1, 1)], [211, 242]),
-    # Page 9 is being written, so page 10 has nothing to join; 11 joins it.
+    # Page 9 is already being written, so page 10 has nothing to join; page 11 joins page 10.
     Case("not one that has gone", MERGED, [(0, "W", 9, 1), (1, "W", 10, 1), (2, "W", 11, 1)], [211, 633]),
     Case("not across a boundary", {**MERGED, "host.merge_boundary": f"{2 * PAGE}B"},
          [(0, "W", lpn, 1) for lpn in range(4)], [422, 844]),
@@ -198,32 +204,32 @@ TIGHT = {
     "ftl.gc_free_blocks": 1,
     "ftl.gc_normal_blocks": 11,
 }
-"""Sixteen blocks of four pages; below eleven erased ones an idle chip collects."""
+"""Sixteen blocks of four pages; if fewer than eleven are erased, an idle chip collects garbage."""
 
 UPDATED: list[Line] = [(1000 * n, "W", lpn, 1) for n, lpn in enumerate([*range(16), 0, 1, 2, 4, 5])]
-"""Blocks 0 to 3 are full, 4 is full of their updates, 5 has a page: ten are erased. Block 0 has one valid
-page left, page 3; block 1 has two.
+"""Blocks 0 to 3 are full, block 4 is full of updates of their pages, block 5 has one page: ten blocks are
+erased. Block 0 has one valid page left, page 3; block 1 has two.
 """
 UPDATED_ENDS = [1000 * n + 211 for n in range(21)]
 
 
 def collecting(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Makes a case whose times count from when the last page of ``UPDATED`` is written, 20,211 us."""
+    """Makes a case whose times count from 20,211 us, when the last page of ``UPDATED`` has been written."""
     settings = {**TIGHT, **{key.replace("__", "."): value for key, value in more.items()}}
     shifted = [(20_211 + at, op, lpn, pages) for at, op, lpn, pages in trace]
     return Case(name, settings, [*UPDATED, *shifted], [*UPDATED_ENDS, *(20_211 + at for at in completes)])
 
 
 BACKGROUND = [
-    # The copy begins when the write ends: read 31, program 211: 242. The read waits for it, and not for the
-    # erasure.
+    # The copy begins when the write ends, and takes 31 to read and 211 to program: 242. The read waits for
+    # the copy, and not for the erasure.
     collecting("a request waits for the copy under way", [(100, "R", 15, 1)], [273]),
     # The erasure begins at 242 and ends at 1743.
     collecting("a request waits for the erasure under way", [(300, "R", 15, 1)], [1774]),
-    # The read has begun before the erasure can, which follows it, 273 to 1774.
+    # The first read begins before the erasure can, which follows from 273 to 1774.
     collecting("the erasure goes on behind the read", [(100, "R", 15, 1), (300, "R", 14, 1)], [273, 1805]),
     collecting("off", [(100, "R", 15, 1)], [131], ftl__gc_background=False),
-    # Everything is done: eleven erased blocks.
+    # Everything has been collected: there are eleven erased blocks.
     collecting("later nothing is left to do", [(5000, "R", 15, 1)], [5031]),
 ]
 

@@ -4,14 +4,14 @@ Every cache answers the same five questions:
 
 - ``cached(lpn)``      is the entry held? (changes nothing)
 - ``translate(lpn, dirties, rest)``  look the entry up, fetching it if it is missing; True for a hit.
-  ``rest``: what the request translates next, as far as a miss may load it
-- ``prefetch(lpns)``   bring in those of these entries, all of one translation page, that are missing, with
-  one read; True if there was a read
-- ``flush_one()``      background write-back of one translation page; True if one was dirty
+  ``rest`` is what the request translates next, as far as a miss may load it
+- ``prefetch(lpns)``   with one read, bring in the missing ones of these entries, which are all of one
+  translation page; True if there was a read
+- ``flush_one()``      write back one translation page in the background; True if there was a dirty one
 - ``snapshot()``       a frozen copy that answers ``cached``
 
 Costs are reported to ``cost``, an object with ``map_read()`` and ``map_program()``.
-Lists have the most recent entry first, so ``[-1]`` is the tail.
+Lists begin with the most recent entry, so ``[-1]`` is the tail.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cost(Protocol):
-    """The party that pays for translation pages."""
+    """What a cache reports its reads and programs of translation pages to."""
 
     def map_read(self) -> None: ...
     def map_program(self) -> None: ...
@@ -169,8 +169,9 @@ class Dftl:
         else:
             self.make_room()
             self.cost.map_read()
-            # Interpretation of ``ftl.load = "request"``: the page's entries for the rest come in with this
-            # read, the last first and the missed one last, each into room made for it.
+            # Interpretation of ``ftl.load = "request"``: those entries of the page that the rest of the
+            # request needs come in with this read, in reverse order and the missed one last; room is made for
+            # each.
             for other in reversed(rest):
                 if other // self.entries_per_page == lpn // self.entries_per_page and not self.cached(other):
                     self.entries.insert(other)
@@ -182,7 +183,7 @@ class Dftl:
 
     def prefetch(self, lpns: list[int]) -> bool:
         # Interpretation: missing entries are determined when the batch begins. An entry that was cached then
-        # and is evicted by the prefetch itself misses later, on demand.
+        # and that the prefetch itself evicts is a miss later, on demand.
         missing: list[int] = []
         for lpn in lpns:
             if not self.entries.holds(lpn) and lpn not in missing:
@@ -202,7 +203,7 @@ class Dftl:
                 self.write_back(victim)
 
     def write_back(self, lpn: int) -> None:
-        """One read and one program; cleans the whole translation page, or the entry alone."""
+        """Costs one read and one program; cleans the whole translation page, or the entry alone."""
         self.cost.map_read()
         self.cost.map_program()
         self.dirty.discard(lpn)
@@ -225,13 +226,13 @@ class Cdftl:
     """Entries (CMT) over whole translation pages (CTP) (Qin et al., RTAS 2011; reference.md, 2).
 
     Interpretation, where the reference is silent:
-    - a hit in the CMT leaves the CTP's order alone; a hit in the CTP refreshes the page;
+    - a hit in the CMT leaves the CTP's order alone; a hit in the CTP makes the page the most recent;
     - on a miss the page enters the CTP first, then the entry enters the CMT, so the CMT's
       victim may be merged into the page just loaded;
     - a CTP page that is written back carries only what was merged into it;
       dirty CMT entries of that page stay dirty;
-    - a page loaded because no CMT entry qualified costs one read, and its own CTP victim's
-      write where that is dirty.
+    - a page loaded because no CMT entry qualified costs one read, and also one program if the CTP page that
+      it evicts is dirty.
     """
 
     def __init__(
@@ -308,7 +309,7 @@ class Cdftl:
                 self.merge(lpn)
                 self.cmt.remove(lpn)
                 return
-        # Every entry is dirty and none of their pages is cached.
+        # Here every entry is dirty, and none of the entries' pages is cached.
         coldest = self.cmt[-1]
         self.load_page(coldest // self.entries_per_page)
         self.merge(coldest)
@@ -321,8 +322,8 @@ class Cdftl:
     def flush_one(self) -> bool:
         """Interpretation: CMT entries go first, from the tail, then CTP pages, from the tail.
 
-        A page that the CTP holds is programmed without a read. The program takes along every dirty CMT entry
-        of the page (ftl.batch_update concerns only dftl's victims).
+        A page that the CTP holds is programmed without a read. The program also writes back every dirty CMT
+        entry of the page (ftl.batch_update concerns only dftl's victims).
         """
         for lpn in reversed(self.cmt):
             if lpn in self.dirty_entries:
@@ -347,11 +348,13 @@ class Cdftl:
 
 
 def entries_held(config: Config) -> int | None:
-    """Returns how many entries the capacity holds: what a host that imitates the cache has room for."""
+    """Returns how many entries the capacity holds, which is how many a host that imitates the cache has room
+    for.
+    """
     if config.cache_bytes is None:
         return None
     if config.ftl == "tpftl":
-        # Interpretation: as many as fit in one node.
+        # Interpretation: for tpftl, as many as fit in one node.
         return (config.cache_bytes - 8) // 6
     return config.cache_bytes // config.entry_bytes
 

@@ -1,9 +1,9 @@
 """The exact cases of the paper (spec: map-plus.md, "Exact cases"), as traces and expectations.
 
-Each case is independent of who runs it: ``tests/python/test_oracle_self.py`` runs them on the
+Each case is independent of what runs it: ``tests/python/test_oracle_self.py`` runs them on the
 oracle, ``tests/python/test_paper_cases.py`` on ftlab. Addresses are LPNs here; a runner turns
-them into bytes. Ids in the expectations are those of the paper; ``first`` is the id (from 1)
-of the paper's request 1 in the trace, after the requests that warm the cache up.
+them into bytes. Ids in the expectations are those of the paper; ``first`` is the id, counted from 1, that the
+paper's request 1 has in the trace, after the requests that warm up the cache.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
         trace=warm_up + [(start, "R", lpn, 1) for lpn in TABLE_1_LPNS],
         first=len(warm_up) + 1,
         order=order,
-        # In a batch the prefetch takes the misses; the first request pays for it in time.
+        # In a batch the prefetch brings in the missing entries, so no request has a miss; the first one pays
+        # for the time.
         misses={n: int(n not in hits and scheduler != "map") for n in range(1, 13)},
         latency=table_1_latency(order, hits | batched),
         prioritized=prioritized,
@@ -86,9 +87,7 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
 
 
 def table_1_latency(order: list[int], free: set[int]) -> dict[int, int]:
-    """Returns latencies: each request reads its page and, unless it gets that for nothing, a translation
-    page.
-    """
+    """Returns the latencies: a request reads its page and, unless it is in ``free``, a translation page."""
     now = 0
     latency: dict[int, int] = {}
     for number in order:
@@ -105,7 +104,9 @@ TABLE_1 = [
 
 
 def figure_6(scheduler: str, waits: tuple[int, int]) -> Case:
-    """Fig. 6: reads of 10 us; an opening miss at time 0 on request 2's page, both at 10."""
+    """Fig. 6: reads of 10 us; an opening miss at time 0 on the page of request 2, then requests 1 and 2 at
+    10.
+    """
     us = 1000
     return Case(
         name=f"figure 6, {scheduler}",
@@ -123,7 +124,7 @@ ALL = FIGURE_7 + TABLE_1 + FIGURE_6
 
 
 class Row(Protocol):
-    """What a check reads of a request."""
+    """The fields of a request that a check reads."""
 
     arrival: int
     dispatch: int
@@ -133,7 +134,7 @@ class Row(Protocol):
 
 
 def check(case: Case, rows: Sequence[Row], counters: Mapping[str, int]) -> None:
-    """Asserts a case on the rows and counters of a run, whoever made them.
+    """Asserts that the rows and counters of a run, of the oracle or of ftlab, are those of a case.
 
     ``rows`` are in order of id, each with arrival, dispatch, complete, mapping_misses, prioritized.
     """

@@ -1,9 +1,9 @@
-"""BAST and FAST below noop, irbw, padding and coop, on one serial chip, with times.
+"""A model of BAST and FAST below noop, irbw, padding and coop, on one serial chip, with times.
 
-From Algorithms 1 to 4 of Shim et al. (TC 2014) and their interpretation in spec/coop.md and DEVIATIONS.md;
-the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads and writes.
-Writes that are pending together are of the same pages or of disjoint ones, because nothing says how
-overlapping ones are ordered.
+It follows Algorithms 1 to 4 of Shim et al. (TC 2014) and their interpretation in spec/coop.md and
+DEVIATIONS.md; the merges are those of ``plain.py``. Requests are (arrival_ns, op, first page, pages), reads
+and writes. Writes that are pending together cover the same pages or disjoint ones, because no source says how
+overlapping writes are ordered.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Fast(Padding, plain.Fast):
 
 
 class Device:
-    """Answers the calls that both FTLs have to answer, on top of the plain merges; subclasses decide which
+    """Answers, on top of the plain merges, the calls that both FTLs have to answer; subclasses decide which
     blocks a query names.
     """
 
@@ -210,7 +210,7 @@ class FastDevice(Device):
 
 @dataclass
 class Outcome:
-    """Completions by request, ns, and the counts of merges with their copies, and of erasures."""
+    """The completion of each request, ns, and the counts of merges, of their copies, and of erasures."""
 
     completes: list[int]
     merges: dict[str, list[int]] = field(default_factory=dict)
@@ -248,7 +248,7 @@ class Host:
         return found
 
     def serve(self, part: Part, last: bool = False) -> None:
-        """Serves one request at the device; with COOP_Complete if it is the last of a block issue."""
+        """Serves one part at the device, followed by COOP_Complete if it is the last of a block issue."""
         if part.op == "R":
             self.now += len(part.lpns) * READ_NS
         else:
@@ -262,7 +262,9 @@ class Host:
             self.completes[part.request] = self.now
 
     def take(self, block: int) -> list[Part]:
-        """Takes all queued writes of a block, ascending by page; those of equal pages in order of arrival."""
+        """Takes all queued writes of a block, ascending by page; writes of the same pages are in order of
+        arrival.
+        """
         taken = [part for part in self.queue if part.op == "W" and part.block == block]
         self.queue = [part for part in self.queue if part.op != "W" or part.block != block]
         return sorted(taken, key=lambda part: part.lpns.start)
@@ -281,7 +283,7 @@ class Host:
         if self.case.policy == "coop":
             # Algorithm 2.
             queued = [part for part in self.queue if part.op == "W" and part.block == block]
-            # Interpretation: a page that waits twice is written twice, and counts twice.
+            # Interpretation: a page with two queued writes is written twice, and counts twice.
             first = min(part.lpns.start for part in queued)
             named = self.device.query(first, sum(len(part.lpns) for part in queued))
             for merged in named:
@@ -334,7 +336,7 @@ def case(seed: int) -> Case:
         if kind < 0.1:
             trace.append((now, "R", block * block_pages + first, last - first))
         elif kind < 0.2:
-            # The last extent of a block and the first of the next.
+            # This write covers the last extent of a block and the first of the next block.
             start = block * block_pages + cuts[-2]
             trace.append((now, "W", start, block_pages - cuts[-2] + cuts[1]))
         else:

@@ -3,8 +3,8 @@
     python tests/oracle/diff.py --seeds 0:1000           # seeds 0 to 999
     python tests/oracle/diff.py --seeds 17:18 --shrink   # one seed, cut to a minimal trace
 
-A seed determines configuration and trace, so a failing seed reproduces anywhere. Exit status
-1 if any case differs.
+A seed determines the configuration and the trace, so a failing seed fails anywhere. The exit status is 1 if
+any case differs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FIELDS = ["arrival", "dispatch", "complete", "op", "mapping_misses", "prioritize
 
 
 SHOWN = 12
-"""The number of a case's requests that are printed: its last ones."""
+"""How many of a case's requests are printed, counted from the last."""
 
 
 def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool = False) -> list[str]:
-    """Describes how engine and oracle differ on a case; empty if they do not."""
+    """Describes how engine and oracle differ on a case; returns an empty list if they do not."""
     expected = mapplus.simulate(config, trace)
     rows, counters = engine.run(generate.settings(config), trace, check)
     found = []
@@ -56,7 +56,7 @@ def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool
 
 
 def fails(config: mapplus.Config, trace: list[mapplus.Record], check: bool) -> bool:
-    """Whether engine and oracle differ, including a refusal."""
+    """Whether engine and oracle differ; a case that the engine refuses counts as a difference."""
     try:
         return bool(differences(config, trace, check))
     except engine.EngineError:
@@ -84,10 +84,10 @@ SIMPLER: dict[str, Any] = {
 def shrink(
     config: mapplus.Config, trace: list[mapplus.Record], check: bool = False
 ) -> tuple[mapplus.Config, list[mapplus.Record]]:
-    """Returns a smaller case that still fails: settings are made plain, then requests left out."""
+    """Returns a smaller case that still fails: settings are made plain, then requests are left out."""
     for name, value in SIMPLER.items():
         if name == "ftl" and config.ftl == "tpftl":
-            continue  # its cache may be too small for another's
+            continue  # this FTL's cache may be too small for another FTL
         plainer = replace(config, **{name: value})
         if plainer != config and fails(plainer, trace, check):
             config = plainer

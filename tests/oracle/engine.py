@@ -51,7 +51,7 @@ class Row:
 
 
 class EngineError(Exception):
-    """ftlab refused or broke down on a case."""
+    """Raised if ftlab refused a case or failed on it."""
 
 
 def available() -> bool:
@@ -72,7 +72,7 @@ def shared_traces() -> Path:
 
 
 def shared_trace(name: str) -> Path:
-    """Returns the path of one of these traces; the test is skipped if it is absent."""
+    """Returns the path of one of these traces; skips the test if it is absent."""
     import pytest  # not needed to run diff.py
 
     path = shared_traces() / name
@@ -88,7 +88,7 @@ def toml(settings: Settings) -> str:
 
 
 def trace_csv(trace: Sequence[Record]) -> str:
-    """Writes ftlab's own trace format."""
+    """Writes a trace in ftlab's own format."""
     lines = ["time_ns,op,offset,size"]
     lines += [f"{at},{op},{offset},{size}" for at, op, offset, size in trace]
     return "\n".join(lines) + "\n"
@@ -143,7 +143,7 @@ def counters_of(result: Mapping[str, Any]) -> dict[str, int]:
 def command_line(
     settings: Settings, trace: Sequence[Record], folder: Path
 ) -> tuple[list[Row], dict[str, int]]:
-    """Runs ``ftlab run`` on settings (dotted keys) and a byte trace; returns rows and counters."""
+    """Runs ``ftlab run`` on settings (dotted keys) and a trace in bytes; returns rows and counters."""
     (folder / "config.toml").write_text(toml(settings))
     (folder / "t.csv").write_text(trace_csv(trace))
     command = [sys.executable, "-m", "ftlab", "run", "config.toml", "--trace", "t.csv"]

@@ -1,19 +1,19 @@
-"""An event model of the flash array: when each page operation runs, and nothing else.
+"""An event model of the flash array: it computes when each page operation runs, and nothing else.
 
 It has static allocation, dies that serve their operations in the order of arrival, and channel buses. It has
 no garbage collection, and no mapping except that of dynamic allocation: page numbers decide where an
-operation goes. Written from model.md and docs/flash-parallelism.md, not from the core;
+operation goes. It was written from model.md and docs/flash-parallelism.md, not from the core;
 `tests/python/test_events.py` compares the two request by request, with `device.scheduler = "direct"`.
 
-With allocation "dynamic" pages of writes wait in the order of arrival until a die is idle; the oldest goes to
-the next idle die in turn. A read of such a page goes right behind its write.
+With the allocation "dynamic", pages of writes wait in the order of arrival until a die is idle; the oldest
+goes to the next idle die in turn. A read of a page that waits goes right behind its write.
 
 A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus for
 command and data together, then the cells. Stages that take no time are skipped.
 
-At one instant dies go before buses and buses before arrivals: dies and buses in the order of their numbers,
-then pages that wait for a die, then arrivals in the order of the trace. A die's number is its rank in the
-order of allocation.
+At one instant, dies are handled before buses and buses before arrivals: dies and buses in the order of their
+numbers, then pages that wait for a die, then arrivals in the order of the trace. A die's number is its rank
+in the order of allocation.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ Request = tuple[int, str, int, int]
 """Arrival in ns, "R" or "W", first page, pages."""
 
 Stage = tuple[bool, int, bool]
-"""Whether it needs the bus, its time in ns, whether it is only a command."""
+"""Whether the stage needs the bus, its time in ns, whether it is only a command."""
 
 ARBITRATIONS = ["fcfs", "commands-first", "reads-first"]
-"""Which die gets a bus that several wait for: the one that asked first; one with a read's command before any
-with a transfer; or one that reads before one that programs, and of equals the lowest die.
+"""Which die gets a bus that several dies wait for: the die that asked first; a die with a read's command
+before any with a transfer; or a die that reads before one that programs, and among equals the die with the
+lowest number.
 """
 
 
@@ -61,7 +62,7 @@ class Array:
         return at["c"], at["w"], at["d"] if self.interleave else 0
 
     def stages(self, op: str) -> list[Stage]:
-        """Returns what a page operation does, stage by stage."""
+        """Returns the stages of a page operation, in order."""
         data_ns = round(self.page_bytes * self.byte_ns)
         if op == "R":
             stages = [(True, self.command_ns, True), (False, self.read_ns, False), (True, data_ns, False)]
@@ -103,15 +104,15 @@ class Model:
         self.waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(array.channels)]
         self.users: list[int | None] = [None] * array.channels
         self.asked = 0
-        # Pages to be written that have no die yet, the newest by page number, and the dies of pages that were
-        # written.
+        # Pages to be written that have no die yet; of these, the newest of each page number; the dies of
+        # pages that were written.
         self.unbound: deque[Unbound] = deque()
         self.newest: dict[int, Unbound] = {}
         self.written: dict[int, int] = {}
         self.turn = 0
         self.pages_left = [pages for *_, pages in requests]
         self.completions = [0] * len(requests)
-        # Time, resource (dies, then buses, then arrivals), index of an arrival.
+        # Entries are: time, resource (dies, then buses, then arrivals), index of an arrival.
         self.arrivals = len(numbers) + array.channels
         self.due = [(at, self.arrivals, index) for index, (at, *_) in enumerate(requests)]
         heapq.heapify(self.due)
@@ -127,7 +128,7 @@ class Model:
             else:
                 die = self.users[channel]
                 assert die is not None
-                # A waiting die is served before the die that had the bus asks again.
+                # A waiting die is served before the die that had the bus can ask for it again.
                 self.users[channel] = None
                 self.grant(channel, now)
                 self.end(die, now)
@@ -149,13 +150,13 @@ class Model:
                 self.enqueue(die, index, op, now)
 
     def enqueue(self, die: int, index: int, op: str, now: int) -> None:
-        """Lets a page operation wait at its die."""
+        """Puts a page operation into its die's queue."""
         self.queues[die].append(Operation(index, op, self.array.stages(op)))
         if len(self.queues[die]) == 1:
             self.begin(die, now)
 
     def bind(self, now: int) -> None:
-        """Lets idle dies take the oldest pages that wait for one."""
+        """Assigns idle dies to the oldest pages that wait for one."""
         dies = len(self.queues)
         while self.unbound and not all(self.queues):
             die = next(die % dies for die in range(self.turn, 2 * dies) if not self.queues[die % dies])
@@ -180,7 +181,9 @@ class Model:
         self.grant(channel, now)
 
     def rank(self, die: int) -> tuple[int, int]:
-        """Returns a rank that takes precedence over the order of asking; the least one is served."""
+        """Returns a die's rank among those that wait for a bus; the lowest is served first, equal ranks in
+        the order of asking.
+        """
         operation = self.queues[die][0]
         if self.array.arbitration == "commands-first":
             return int(not operation.rest[0][2]), 0
@@ -189,7 +192,7 @@ class Model:
         return 0, 0
 
     def grant(self, channel: int, now: int) -> None:
-        """Lets a free bus serve the first die that waits."""
+        """If the bus is free, lets it serve the first die that waits."""
         if self.users[channel] is None and self.waiting[channel]:
             *_, die = heapq.heappop(self.waiting[channel])
             self.users[channel] = die

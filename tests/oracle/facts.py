@@ -1,8 +1,8 @@
-"""Facts measured once with public simulators, and what ftlab gives for the same question today.
+"""Figures measured once with public simulators, and ftlab's figures for the same questions today.
 
-Each is a row of docs/validation.md. If the note of a measurement preserves enough of it, ``rerun`` measures
-ftlab's side again; a figure out of ``bound`` fails `make validation`. If not, ``missing`` says what is not
-known, and the row shows the figure that ftlab gave then.
+Each fact is a row of docs/validation.md. If the notes of a measurement say enough about it, ``rerun``
+measures ftlab's side again; a figure out of ``bound`` fails `make validation`. If they do not, ``missing``
+says what is not known, and the row shows ftlab's figure at the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from . import arrays, engine, plain, theory, traces
 
 UNKNOWN = "not recorded"
-"""What the notes of the measurements do not name."""
+"""The value of details that the notes of the measurements do not give."""
 
 SSDSIM_TIMES = "20 / 200 / 1500 us, 25 ns a byte, 175 ns a command"
 FLASHSIM_CACHE = "2,048 entries, LRU, pages of 4 KiB"
@@ -30,7 +30,7 @@ class Fact:
     name: str
     simulator: str
     settings: str
-    """Settings of both sides, without what ``ours`` adds."""
+    """The settings of both sides, without those that ``ours`` adds."""
     ours: str
     trace: str
     metric: str
@@ -39,7 +39,9 @@ class Fact:
     """ftlab's figure at the time of the measurement."""
     digits: int
     bound: float
-    """The most that ftlab may differ, as a share of theirs; 0: equal to the digits shown."""
+    """The most that ftlab's figure may differ, as a share of theirs; 0 if it must be equal in the digits
+    shown.
+    """
     cause: str
     right: str
     rerun: Callable[[], float] | None = None
@@ -47,12 +49,12 @@ class Fact:
     commit: str = UNKNOWN
     """The simulator's commit."""
     needs: str | None = None
-    """A recorded trace that does not come with ftlab."""
+    """A recorded trace that the measurement needs and that does not come with ftlab."""
 
     def within(self, value: float) -> bool:
         """Whether a figure of ftlab is within the bound."""
         away = abs(round(value, self.digits) - self.theirs)
-        # With a bound of 0, equal in the digits shown.
+        # With a bound of 0, the figures must be equal in the digits shown.
         return away <= max(self.bound * self.theirs, 0.001 / float(10**self.digits))
 
     def available(self) -> bool:
@@ -62,7 +64,7 @@ class Fact:
 
 @cache
 def separated(geometry: str) -> dict[str, list[int]]:
-    """Returns latencies of 999 reads and 999 writes of one page, each alone in the device, ns."""
+    """Returns the latencies, ns, of 999 reads and 999 writes of one page, each alone in the device."""
     array = arrays.GEOMETRIES[geometry]
     draw = random.Random(13)
     gap = 1_000_000
@@ -78,7 +80,7 @@ def separated(geometry: str) -> dict[str, list[int]]:
 
 
 def alone(geometry: str, op: str, theirs_us: float) -> Callable[[], float]:
-    """Returns the mean latency, us; it is an error if one request differs."""
+    """Returns a function that measures the mean latency, us; it is an error if one request differs."""
 
     def rerun() -> float:
         found = separated(geometry)[op]
@@ -94,7 +96,9 @@ BLOCKS, BLOCK_PAGES = 1024, 64
 
 
 def steady_waf(spare: float) -> Callable[[], float]:
-    """Measures greedy collection under uniform random writes of one page, between 8 and 16 overwrites."""
+    """Returns a function that measures the write amplification of greedy collection under uniform random
+    writes of one page, between the 8th and the 16th overwrite of the device.
+    """
 
     @cache
     def rerun() -> float:
@@ -125,11 +129,11 @@ def steady_waf(spare: float) -> Callable[[], float]:
 
 
 WAF = {spare: steady_waf(spare) for spare in (1.15, 1.28, 1.5)}
-"""By spare factor; each is measured only once."""
+"""The measurement for each spare factor; each is made only once."""
 
 
 def dftl_hits(file: str) -> Callable[[], float]:
-    """Measures hits of an LRU cache of 2,048 entries on a recorded trace."""
+    """Returns a function that measures the hits of an LRU cache of 2,048 entries on a recorded trace."""
 
     def rerun() -> float:
         accesses = traces.packed(traces.sectors(engine.shared_traces() / file))
@@ -145,7 +149,7 @@ def dftl_hits(file: str) -> Callable[[], float]:
 
 
 def bast_merges(permuted: bool, kind: str) -> Callable[[], float]:
-    """Measures merges of 200 blocks, each written once completely."""
+    """Returns a function that measures the merges of 200 blocks, each written once completely."""
 
     def rerun() -> float:
         draw = random.Random(13)

@@ -1,8 +1,8 @@
-"""Random small cases for the comparison of engine and oracle: a seed gives a case.
+"""Random small cases for the comparison of engine and oracle: each seed gives a case.
 
 A case is a ``mapplus.Config`` and a byte trace. Clustered arrivals on a coarse time grid make
-many events fall on one instant; hot pages, straddling requests and tiny caches make evictions,
-write-backs and prefetches meet.
+many events fall on one instant; hot pages, straddling requests and tiny caches make evictions, write-backs
+and prefetches coincide.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def config(random_source: random.Random) -> Config:
     page_bytes, entry_bytes = pick(SHAPES)
     ftl = pick(["dftl", "dftl", "dftl", "cdftl", "cdftl", "tpftl", "tpftl", "page"])
     if ftl == "cdftl":
-        # At least a translation page and one more entry.
+        # Room for at least a translation page and one more entry.
         tiny = page_bytes + entry_bytes * pick([1, 2, 5, 20])
         cache_bytes = pick([tiny, page_bytes * pick([2, 3, 4, 7, 12]), None])
     elif ftl == "tpftl":
-        # At least a node with one entry; ftlab requires room for an entry as large as on flash.
+        # Room for at least a node with one entry; ftlab requires room for an entry as large as on flash.
         tiny = max(14, entry_bytes)
         cache_bytes = pick([tiny, *(tiny + more for more in (1, 6, 13, 14, 46, 86, 286, 986)), None])
     else:
@@ -99,20 +99,20 @@ def config(random_source: random.Random) -> Config:
 
 @dataclass
 class Mix:
-    """What a trace's requests are drawn from."""
+    """The ranges and shares from which a trace's requests are drawn."""
 
     page_bytes: int
     hot: list[int]  # LPNs
     region: int  # pages
     read_share: float
-    odd_share: float  # trims and flushes, each
+    odd_share: float  # the share of trims, and that of flushes
     largest: int  # pages
 
 
 def trace(rng: random.Random, case_config: Config, requests: int | None = None) -> list[Record]:
     """Returns a random trace for a configuration: (arrival_ns, op, offset, size)."""
     if requests is None:
-        # A poll happens every 1000 admissions: go beyond the second one.
+        # A poll happens every 1000 admissions: the trace has to go beyond the second poll.
         polled = case_config.awareness == "polled" and rng.random() < 0.5
         requests = rng.randrange(1001, 1500) if polled else rng.choice([5, 12, 40, 150, 400])
     unit = case_config.read_ns

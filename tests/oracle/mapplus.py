@@ -7,8 +7,8 @@ bus time, and knows ``page``, ``dftl``, ``cdftl`` and ``tpftl``, all seven sched
 awareness, deadline, admission, background flush, open and closed replay. The engine of ftlab
 is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
 
-It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone. Where those leave
-a choice, the choice is stated where it is made, marked "Interpretation:".
+It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone. Where these leave
+a choice open, the choice made is stated in place, marked "Interpretation:".
 
 Times are integer nanoseconds, sizes bytes. Request ids count from 1.
 """
@@ -29,7 +29,7 @@ Record: TypeAlias = tuple[int, str, int, int]
 
 @dataclass
 class Config:
-    """What the oracle reads of a configuration; the defaults are those of the preset ``map-plus``."""
+    """The parts of a configuration that the oracle uses; defaults are those of the preset ``map-plus``."""
 
     scheduler: str = "map+"
     queue_depth: int | None = 128  # None: unlimited
@@ -61,7 +61,7 @@ class Request:
     offset: int
     size: int
     pages: list[int]  # LPNs it translates, in order
-    partial: set[int]  # those of them it covers in part
+    partial: set[int]  # those of the LPNs that it covers only in part
     dispatch: int = -1
     complete: int = -1
     mapping_misses: int = 0
@@ -81,7 +81,7 @@ class Counters:
     translation_programs: int = 0
     prioritized: int = 0
     batches: int = 0  # created
-    batches_chosen: int = 0  # dispatched by choice
+    batches_chosen: int = 0  # chosen by the scheduler
     expired: int = 0
     host_reads: int = 0
     host_programs: int = 0
@@ -180,7 +180,7 @@ class Simulation:
         if awareness == "none":
             return False
         if not request.pages:
-            return False  # a flush has no mapping to hit, and stands for the writes before it
+            return False  # a flush has no mapping to look up, and concerns the writes before it
         if self.config.ftl == "page":
             return True  # every entry counts as cached
         known: caches.Known = self.cache
@@ -194,7 +194,7 @@ class Simulation:
     # --- arrivals ----------------------------------------------------------------------------
 
     def next_arrives(self, now: int) -> None:
-        """Lets one more request arrive, in closed replay."""
+        """In closed replay, lets one more request arrive."""
         if self.not_arrived:
             request = self.not_arrived.pop(0)
             request.arrival = now
@@ -225,7 +225,9 @@ class Simulation:
             self.counters.prefetches += 1
 
     def serve(self, request: Request, batch: list[Request] | None = None) -> None:
-        """Begins this request on the idle device and finishes it. ``batch``: prefetch for it."""
+        """Serves a request on the idle device from beginning to end; given a ``batch``, first prefetches for
+        it.
+        """
         request.dispatch = self.busy_until
         self.order.append(request)
         for lpn in request.pages:
@@ -262,7 +264,7 @@ class Simulation:
             return False
         requests, prioritized, is_batch = choice
         if not is_batch and self.scheduler.pending() == 0:
-            # A hit that was the only pending request passes nobody.
+            # A hit that was the only pending request overtakes nothing.
             prioritized = [False]
         if is_batch:
             self.counters.batches_chosen += 1
@@ -273,9 +275,9 @@ class Simulation:
         return True
 
     def deadline_check(self) -> None:
-        """Checks deadlines after a regular dispatch: the list is taken once, then served without new
-        checks. With batches that stay whole, the oldest late request goes with its batch, and after that
-        the deadlines are checked again.
+        """Checks deadlines after a regular dispatch: the expired requests are collected once, then served
+        without new checks. Where batches stay whole, the oldest late request goes with its batch, and after
+        that the deadlines are checked again.
         """
         if self.config.late == "batch" and self.scheduler.batches is not None:
             while self.late_batch():
@@ -324,5 +326,5 @@ class Simulation:
 
 
 def simulate(config: Config, trace: list[Record]) -> Result:
-    """Runs ``trace``, a list of (arrival_ns, op, offset, size), and returns a Result."""
+    """Runs ``trace``, a list of (arrival_ns, op, offset, size); returns its result."""
     return Simulation(config, trace).run()

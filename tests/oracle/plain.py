@@ -1,7 +1,7 @@
-"""Plain counts, without time: mapping caches of entries, and the merges of BAST and FAST.
+"""Plain counts, without times, of mapping caches of entries, and of the merges of BAST and FAST.
 
-Written from the papers' rules (docs/mapping-caches.md, docs/hybrid-ftls.md), only to be compared with ftlab's
-counters on whole traces. Requests are (first page, pages), in order.
+They were written from the papers' rules (docs/mapping-caches.md, docs/hybrid-ftls.md), only to be compared
+with ftlab's counters on whole traces. Requests are (first page, pages), in order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Access = tuple[str, int, int]
 
 @dataclass
 class Lookups:
-    """The outcome of a mapping cache."""
+    """What a mapping cache counted."""
 
     hits: int = 0
     misses: int = 0
@@ -26,9 +26,9 @@ class Lookups:
 def dftl(accesses: Iterable[Access], entries: int, per_page: int, policy: str) -> Lookups:
     """Counts DFTL with a cache of single entries: LRU, or segmented LRU with an eighth of it protected.
 
-    A miss brings in one entry; a hit makes it the newest (of the protected segment, whose oldest then becomes
-    the newest of the other one). The oldest of the other segment leaves; if it is dirty, its translation page
-    is programmed with all its dirty cached entries.
+    A miss brings in one entry; a hit makes the entry the newest (in SLRU of the protected segment, whose
+    oldest then becomes the newest of the other segment). The oldest entry of the other segment leaves a full
+    cache; if it is dirty, its translation page is programmed with all its dirty cached entries.
     """
     protected_most = entries // 8 if policy == "slru" else 0
     protected: OrderedDict[int, None] = OrderedDict()
@@ -71,7 +71,7 @@ class Log:
 
 @dataclass
 class Merges:
-    """The number of merges of each kind with the pages that they copied, and of blocks erased."""
+    """The number of merges of each kind, of the pages that they copied, and of blocks erased."""
 
     full: list[int] = field(default_factory=lambda: [0, 0])
     partial: list[int] = field(default_factory=lambda: [0, 0])
@@ -86,8 +86,8 @@ class Hybrid:
         """Makes this many log blocks on one chip; the first ``filled`` pages have data."""
         self.block_pages = block_pages
         self.log_blocks = log_blocks
-        # For each page that was ever written: the log block with its newest version and the place in it, or
-        # None if that version is in the data block.
+        # For each page that was ever written: the log block that holds its newest version, and the place in
+        # that block; None if the version is in the data block.
         self.newest: dict[int, tuple[Log, int] | None] = dict.fromkeys(range(filled))
         self.data_blocks = {page // block_pages for page in range(filled)}
         self.merges = Merges()
@@ -104,7 +104,9 @@ class Hybrid:
         return log.pages == list(range(first, first + len(log.pages)))
 
     def valid(self, log: Log) -> list[int]:
-        """Returns pages whose newest version is in a log block, in the order of its pages."""
+        """Returns the logical pages whose newest version is in a log block, in the order of the log block's
+        pages.
+        """
         found = []
         for place, lpn in enumerate(log.pages):
             at = self.newest[lpn]
@@ -129,7 +131,7 @@ class Hybrid:
         self.replace_data(block)
 
     def keep_log(self, log: Log, block: int) -> None:
-        """Makes a log block written in order the data block: a switch or a partial merge."""
+        """Makes a log block that was written in order the data block, by a switch or partial merge."""
         whole = self.is_full(log)
         self.newest.update(dict.fromkeys(self.valid(log)))
         copies = self.gather(block, len(log.pages))
@@ -142,7 +144,7 @@ class Hybrid:
         kind[1] += copies
 
     def write(self, first: int, pages: int) -> None:
-        """Serves one request, a part for each logical block."""
+        """Serves one request, one logical block after another."""
         end = first + pages
         while first < end:
             block = first // self.block_pages
@@ -181,8 +183,8 @@ class Bast(Hybrid):
 
 
 class Fast(Hybrid):
-    """Log blocks that all blocks share (RW), the one filled first reclaimed first; and one for sequential
-    writes (SW).
+    """Log blocks that all blocks share (RW), of which the one filled first is reclaimed first, and one log
+    block for sequential writes (SW).
     """
 
     def __init__(self, block_pages: int, log_blocks: int, filled: int = 0) -> None:
@@ -213,7 +215,7 @@ class Fast(Hybrid):
             self.append(self.random[-1], lpn)
 
     def merge_sequential(self, log: Log) -> None:
-        """Reclaims the SW log block; without a valid page that is not a merge."""
+        """Reclaims the SW log block; if it has no valid page, that is not a merge."""
         self.sequential = None
         if self.valid(log):
             assert log.owner is not None

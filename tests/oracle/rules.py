@@ -1,9 +1,9 @@
 """Checks a run's rows against the schedulers' rules, as statements about the rows alone.
 
 Nothing is simulated: `check` examines only which request was dispatched when. It applies to runs of reads and
-writes whose operations take time, with open arrivals, without deadline and background flush, in which no
-class of request depends on a cache (awareness ``none``, or ``page``, where everything is a hit). This checks
-the oracle by other means, and ftlab too.
+writes, with operations that take time, with open arrivals, without deadline and background flush, in which
+the class of a request does not depend on a cache (awareness ``none``, or ``page``, where everything is a
+hit). This checks the oracle by other means, and ftlab too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def check(config: Config, requests: list[Request], where: str = "") -> None:
 
 
 def check_order(config: Config, requests: list[Request]) -> None:
-    """Walks through the dispatches, with the pending queue at each."""
+    """Goes through the dispatches and checks each against the requests that were pending then."""
     order = sorted(requests, key=lambda request: request.dispatch)
     batched = config.scheduler in ("rb", "map", "map+")
     whole = config.ftl == "page" and config.awareness != "none"
     if batched and config.scheduler != "rb" and whole:
-        batched = False  # everything is in the hit queue
+        batched = False  # all requests are in the hit queue
     free_at = 0
     pending: list[Request] = []
     upcoming = list(requests)

@@ -2,11 +2,11 @@
 
 A scheduler keeps what was admitted and answers:
 
-- ``admit(request)``    take in one request (its class is settled here, once)
-- ``take_expired(now, deadline_ns)``  take out what has waited that long, oldest first
+- ``admit(request)``    take in one request (its class is decided here, once)
+- ``take_expired(now, deadline_ns)``  take out the requests that have waited that long, the oldest first
 - ``take_late_batch(now, deadline_ns)``  take out the oldest of them with its batch, or None
 - ``choose()``          take out the next choice, or None when nothing is pending
-- ``pending()``         how many are held
+- ``pending()``         how many requests are held
 
 Trim and flush belong to the write half.
 """
@@ -116,7 +116,7 @@ class Batches:
         request.batch = found.number
 
     def remove(self, request: Request) -> None:
-        """Removes a request that leaves by deadline; a batch that becomes empty is gone."""
+        """Removes a request that leaves by deadline, and its batch if that becomes empty."""
         for batch in list(self.list):
             if request in batch.requests:
                 batch.requests.remove(request)
@@ -150,7 +150,7 @@ def denser(one: Batch, other: Batch) -> bool:
 
 
 class Scheduler:
-    """Any of the seven, assembled from a hit queue and a queue of the rest."""
+    """Any of the seven schedulers, assembled from a hit queue and a queue of the other requests."""
 
     def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
         name = config.scheduler
@@ -160,7 +160,7 @@ class Scheduler:
             return (request.id,)
 
         def by_size(request: Request) -> tuple[int, ...]:
-            # A flush (no pages) goes last.
+            # A flush, which has no pages, goes last.
             return (len(request.pages) or 1 << 32, request.id)
 
         self.name = name

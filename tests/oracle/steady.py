@@ -18,7 +18,7 @@ WINDOWS = (0.05, 0.25)
 
 @dataclass(frozen=True)
 class Policy:
-    """A way to choose victims, and its closed form by spare factor."""
+    """A way to choose victims, and its closed form as a function of the spare factor."""
 
     name: str
     form: Callable[[float], float]
@@ -38,7 +38,9 @@ def policies(blocks: int) -> list[Policy]:
 
 
 def amplification(policy: Policy, blocks: int, spare: float) -> tuple[float, float]:
-    """Returns ftlab's programs per write, between 12 and 20 overwrites, and what the closed form gives."""
+    """Returns ftlab's programs per write between the 12th and the 20th overwrite of the device, and those of
+    the closed form.
+    """
     import ftlab
 
     # One block is kept erased, and one is open.

@@ -1,4 +1,4 @@
-"""Write amplification under uniform random writes: closed forms (reference.md, section 1).
+"""Closed forms of write amplification under uniform random writes (reference.md, section 1).
 
 U logical pages, T physical pages, a = T / U the spare factor, rho = 1 / a, b pages per block,
 A = programs per host write. Sources: Desnoyers (SYSTOR 2012), Xiang and Kurkoski (2012), Bux
@@ -77,7 +77,8 @@ def d_choices(a: float, b: int, d: int) -> float:
         s = 0.0
         total = 0.0
         for k in range(b, 0, -1):
-            # s_k solves 1 - s^d = k (s - s_next) / (A rho), falling on the left, rising right.
+            # s_k solves 1 - s^d = k (s - s_next) / (A rho), whose left side falls with s and whose right side
+            # rises.
             following = s
             slope = k / (big_a * rho)
             s = bisect(lambda x: 1 - x**d - slope * (x - following), 0.0, 1.0)  # noqa: B023
@@ -90,11 +91,12 @@ def d_choices(a: float, b: int, d: int) -> float:
 def windowed_greedy(a: float, b: int, share: float) -> float:
     """Returns A of greedy cleaning among the oldest ``share`` of the blocks, for many blocks.
 
-    Outside the window blocks age as under FIFO: a page is still valid on entry with the probability p =
-    exp(-(1 - share) a / A), so a block enters with i valid pages with the binomial q_i; Q_i is the tail.
-    Within it greedy leaves no block below m valid pages; for each i above m, A Q_i / (a i) of all blocks have
-    i. The rest of the window is at m, which gives the flow x of blocks that fall from m to m - 1 and are
-    taken there. From x follow a victim's mean valid pages, and so A. A share of 1 is greedy, one of 0 FIFO.
+    Outside the window blocks age as under FIFO: a page is still valid when its block enters the window with
+    the probability p = exp(-(1 - share) a / A), so the probability q_i of i valid pages is binomial; Q_i is
+    its tail. Within the window greedy leaves no block with fewer than m valid pages; for each i above m, a
+    share of A Q_i / (a i) of all blocks has i valid pages. The other blocks of the window have m, which gives
+    the flow x of blocks that fall from m to m - 1 and are then collected. From x follows the mean number of
+    valid pages of a victim, and so A. A share of 1 is greedy, one of 0 FIFO.
     """
 
     def victim(big_a: float) -> float:
@@ -112,7 +114,9 @@ def windowed_greedy(a: float, b: int, share: float) -> float:
 
 
 def effective_spare(blocks: int, b: int, logical_pages: float, reserve: int, frontiers: int) -> float:
-    """Returns a of a device that keeps ``reserve`` blocks erased and ``frontiers`` blocks open."""
+    """Returns the spare factor a of a device that keeps ``reserve`` blocks erased and ``frontiers`` blocks
+    open.
+    """
     return (blocks - reserve - frontiers / 2) * b / logical_pages
 
 
@@ -129,7 +133,7 @@ TABLE = [  # b, a, greedy, FIFO, d = 2, d = 5, d = 10
     (256, 1.15, 3.9596, 4.0160, 5.3938, 4.3048, 4.0659),
     (256, 1.28, 2.4610, 2.4814, 3.2742, 2.6552, 2.5202),
 ]
-"""The reference's table, to four places."""
+"""The table of the reference, to four decimal places."""
 
 
 def row(b: int, a: float) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""What follows from a preset's timings alone: a single request, and a device at its limit."""
+"""Times that follow from a preset's timings alone: of a single request, and of a device at its limit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Timing:
     chips: int = 1
     channels: int = 1
     lookups: tuple[int, int] = (0, 0)
-    """Translation pages read by a write, and by the read of the page it wrote."""
+    """How many translation pages a write reads, and how many the read of the page that it wrote."""
     more: dict[str, Any] = field(default_factory=dict)
     limit: dict[str, Any] = field(default_factory=dict)
-    """Settings only for the test of the device at its limit."""
+    """Settings used only in the test of the device at its limit."""
 
     @property
     def bus(self) -> int:
@@ -38,7 +38,7 @@ class Timing:
         return self.bus + (self.read if operation == "R" else self.program)
 
 
-# With a cached map, its few translation pages would be on one chip, which would dominate everything.
+# With a cached map, the few translation pages would be on one chip, whose time would dominate everything.
 FULL_MAP = {"ftl.kind": "page"}
 # Blocks that were never erased program at the largest step: half the nominal time.
 FRESH = {"flash.pe_cycles": 0, "device.precondition": "none"}
@@ -63,7 +63,9 @@ def run(preset: str, trace: Sequence[Record], more: dict[str, Any]) -> Any:
 
 
 def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Returns latencies of 40 writes and then 40 reads of the same pages: ftlab's, and the sums."""
+    """Returns the latencies of 40 writes and then 40 reads of the same pages: ftlab's, and those computed
+    from the timings.
+    """
     timing = PRESETS[preset]
     gap, count, size = 100_000_000, 40, timing.page
     offsets = [3 * number * size for number in range(count)]
@@ -83,7 +85,9 @@ AT_LIMIT = 640
 
 
 def at_limit(preset: str, op: str) -> tuple[int, float]:
-    """Returns how long ftlab needs for these requests, and the least time of the busiest die or bus, ns."""
+    """Returns how long ftlab takes for `AT_LIMIT` requests, and the least time that the busiest die or bus
+    takes, ns.
+    """
     timing = PRESETS[preset]
     trace = [(0, op, number * timing.page, timing.page) for number in range(AT_LIMIT)]
     more = timing.more | timing.limit | {"host.queue_depth": "unlimited"}

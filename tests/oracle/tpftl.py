@@ -1,7 +1,8 @@
-"""TPFTL (Zhou et al., EuroSys 2015), from the contract's digest of two public codes and from DEVIATIONS.
+"""TPFTL (Zhou et al., EuroSys 2015), from the specification's digest of two public implementations and from
+DEVIATIONS.
 
-Entries of 6 B are in nodes of 8 B, one for each translation page with a cached entry. A mean over a node's
-entries says how recently it was used; the mean is computed anew each time.
+Entries of 6 B are in nodes of 8 B, one for each translation page with a cached entry. The mean over a node's
+entries says how recently the node was used; it is computed anew each time.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ ENTRY, NODE = 6, 8
 """Bytes of an entry, and of a node."""
 
 SWITCH = 3
-"""By how many more nodes come than leave (or leave than come) before prefetching of neighbours ends (or
-begins).
+"""How many more nodes have to come than leave before prefetching of neighbours ends, or leave than come
+before it begins.
 """
 
 
@@ -31,7 +32,7 @@ class Tpftl:
         self.capacity = capacity  # bytes; None: unlimited
         self.entries_per_page = entries_per_page
         self.cost = cost
-        # The entries of each translation page, the least recent first: LPN and number of the last use.
+        # The cached entries of each translation page, the least recent first: LPN and number of the last use.
         self.nodes: dict[int, dict[int, int]] = {}
         self.dirty: set[int] = set()
         self.used = 0  # translations so far
@@ -61,7 +62,9 @@ class Tpftl:
         return hit
 
     def load(self, lpn: int, rest: Sequence[int]) -> None:
-        """Fetches an entry and, as far as one node makes room for them, those that follow it."""
+        """Fetches an entry and those that follow it, as many as find room without evicting from more than one
+        node.
+        """
         page = self.page_of(lpn)
         length = sum(self.page_of(other) == page for other in rest)
         if self.selective:
@@ -72,7 +75,8 @@ class Tpftl:
             coldest, room_for = self.coldest() if self.nodes else None, 1 + len(wanted)
             while coldest in self.nodes and self.free_after(page, room_for) < 0:
                 self.evict_from(coldest)
-            # Interpretation: what has left its own node meanwhile is wanted again, as far as the room goes.
+            # Interpretation: entries of the same node that were evicted for this are fetched too, as many as
+            # there is room for.
             wanted = [other for other in range(lpn + 1, end) if not self.cached(other)]
             while wanted and self.free_after(page, 1 + len(wanted)) < 0:
                 wanted.pop()
@@ -106,7 +110,7 @@ class Tpftl:
             self.balance = 0
 
     def coldest(self) -> int:
-        """Returns the node with the lowest mean; among equals, the one of the lowest translation page."""
+        """Returns the node with the lowest mean; among equal means, that of the lowest translation page."""
 
         def mean(page: int) -> tuple[Fraction, int]:
             uses = self.nodes[page].values()
@@ -115,7 +119,7 @@ class Tpftl:
         return min(self.nodes, key=mean)
 
     def evict_from(self, page: int) -> None:
-        """Evicts one entry: the least recent clean one, else the least recent."""
+        """Evicts one entry of a node: the least recent clean one, or else the least recent."""
         node = self.nodes[page]
         clean = [lpn for lpn in node if lpn not in self.dirty]
         victim = (clean or list(node))[0]
@@ -140,8 +144,8 @@ class Tpftl:
         page = self.page_of(missing[0])
         coldest = -1
         while self.capacity is not None and self.free_after(page, len(missing)) < 0:
-            # Interpretation: one node after another, each until it is gone; of a batch larger than the cache
-            # the last entries stay out.
+            # Interpretation: nodes are emptied one after another; if a batch is larger than the cache, its
+            # last entries are left out.
             if not self.nodes:
                 missing.pop()
                 continue

@@ -1,4 +1,4 @@
-"""Traces as page accesses, read without ftlab, and ftlab's runs on the same accesses."""
+"""Traces as page accesses, read without ftlab, and runs of ftlab on the same accesses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def access(op: str, offset: int, size: int, page_bytes: int) -> Access:
 
 
 def packed(accesses: Sequence[Access]) -> list[Access]:
-    """Returns the touched pages packed densely, in order (``workload.out_of_range = "compact"``)."""
+    """Returns the accesses with the touched pages renumbered densely, in order (``workload.out_of_range =
+    "compact"``).
+    """
     touched = sorted({lpn for _, first, pages in accesses for lpn in range(first, first + pages)})
     rank = {lpn: number for number, lpn in enumerate(touched)}
     return [(op, rank[first], pages) for op, first, pages in accesses]
@@ -141,7 +143,7 @@ def merges(
     """Returns merges and copies of each kind and erases: ftlab's, and the plain count."""
     settings = {
         "ftl.kind": ftl,
-        # Rounded down here; ftlab rounds it up to whole blocks.
+        # The share is rounded down here; ftlab rounds up to whole blocks.
         "ftl.log_blocks": f"{log_blocks * 1_000_000 // BLOCKS / 10_000}%",
         "ftl.over_provisioning": "10%",
         "flash.blocks_per_plane": BLOCKS,
@@ -158,7 +160,9 @@ def merges(
 
 
 def written(name: str) -> tuple[int, list[Access]]:
-    """Returns the pages of a block, and writes that with blocks of that size lead to merges of all kinds."""
+    """Returns a number of pages per block, and writes that lead to merges of all kinds with blocks of that
+    size.
+    """
     if name == "phone-mix":
         return 64, [each for each in shipped() if each[0] == "W"]
     if name == "mixed, blocks of 64":

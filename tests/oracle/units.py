@@ -1,8 +1,9 @@
 """FTLs that write mappings back by amount: Base-DFTL, mini-page FTL and MSFTL, on one serial chip.
 
-From Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of the map that was used
-is in RAM; a unit of it (16 KiB, 4 KiB, or a segment) is what a flush gathers. No garbage collection of user
-or translation blocks: the loads are too small for that. Requests are (arrival_ns, op, first page, pages).
+From Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of the map that has been
+used is in RAM; a flush gathers units of it (16 KiB, 4 KiB, or a segment). There is no garbage collection of
+user or translation blocks: the loads are too small for that. Requests are (arrival_ns, op, first page,
+pages).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from . import traces
 READ_NS, PROGRAM_NS = 49_000, 600_000
 PAGE = 16 << 10
 ENTRY = 64
-"""Bytes of an entry: as many as ftlab allows, so that a small device has many units."""
+"""Bytes of an entry: the most that ftlab allows, so that even a small device has many units."""
 
 UNITS = {"dftl": PAGE, "minipage": 4 << 10, "msftl-2": 2 << 10, "msftl-1": 1 << 10}
 BLOCKS, BLOCK_PAGES = 256, 16
@@ -26,7 +27,7 @@ Request = tuple[int, str, int, int]
 
 @dataclass
 class Case:
-    """An FTL, the pages of data that lead to a flush, and a trace."""
+    """An FTL, the number of pages of data that leads to a flush, and a trace."""
 
     unit: str
     flush_pages: int
@@ -35,7 +36,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """Completions by request, ns, and totals."""
+    """The completion of each request, ns, and totals."""
 
     completes: list[int] = field(default_factory=list)
     hits: int = 0
@@ -54,7 +55,7 @@ class Model:
         self.case = case
         self.entries = UNITS[case.unit] // ENTRY
         self.units_of_page = PAGE // UNITS[case.unit]
-        # The translation page that holds each unit that is on flash.
+        # For each unit that is on flash, the translation page that holds it.
         self.at: dict[int, int] = {}
         self.cached: set[int] = set()
         self.dirty: set[int] = set()
@@ -63,7 +64,7 @@ class Model:
         self.out = Outcome()
 
     def flush(self) -> None:
-        """Writes all units with an update, gathered in ascending order, a page at a time."""
+        """Writes all units that have an update, in ascending order, gathered into pages."""
         units = sorted({lpn // self.entries for lpn in self.dirty})
         read: set[int] = set()
         for first in range(0, len(units), self.units_of_page):

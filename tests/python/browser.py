@@ -1,4 +1,4 @@
-"""ftlab's pages in a browser, the system's Chromium."""
+"""ftlab's pages in a browser, which is the system's Chromium."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Page:
         self.wait()
 
     def marks(self, section: str) -> str:
-        """Returns the elements of a section's charts."""
+        """Returns what a section's charts show, as text that can be compared."""
         drawn: str = self.tab.eval_on_selector_all(
             f"#{section} .chart svg.marks, #{section} .chart canvas.marks",
             "found => found.map(one => one.tagName === 'CANVAS' ? one.toDataURL() : one.outerHTML).join()",

@@ -1,7 +1,7 @@
 """Campaigns of seeded cases; the long form resumes where it stopped.
 
-`FTLAB_CAMPAIGN=N` requests the long form: cases up to the next multiple of N, with the number of the next
-case kept in out/campaigns/NAME. `FTLAB_CAMPAIGN_SECONDS` ends it earlier.
+`FTLAB_CAMPAIGN=N` requests the long form: all cases up to the next multiple of N; the number of the next case
+is kept in out/campaigns/NAME. `FTLAB_CAMPAIGN_SECONDS` ends the campaign earlier.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ KEPT = Path(__file__).resolve().parents[2] / "out" / "campaigns"
 
 
 def cases(name: str, short: range) -> Iterator[int]:
-    """Yields the numbers of the cases to do now: `short`, or the long form's."""
+    """Yields the numbers of the cases to run now: `short`, or those of the long form."""
     whole = int(os.environ.get("FTLAB_CAMPAIGN", "0"))
     if not whole:
         yield from short

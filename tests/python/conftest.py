@@ -20,7 +20,7 @@ from reports import MEASURED, WORKLOAD, Runs
 
 @pytest.fixture(scope="session", autouse=True)
 def signals() -> None:
-    """Gives programs the default signals, whatever is ignored where the tests were started."""
+    """Gives programs default handling of signals, even if the tests were started with signals ignored."""
     programs.give_signals_back()
 
 

@@ -40,7 +40,7 @@ def registered(key: str, preset: str = "") -> list[str]:
 
 
 def wait_until_busy(process: subprocess.Popen[Any], cpu_s: float = 1.0) -> None:
-    """Waits until the process has used this much processor time: it is past its start-up and working."""
+    """Waits until the process has used this much processor time, so that it has started up and is at work."""
     ticks = os.sysconf("SC_CLK_TCK")
     for _ in range(600):
         assert process.poll() is None, "the process has ended"

@@ -26,7 +26,7 @@ def fallocate(file: int, mode: int, offset: int, length: int) -> None:
 
 
 class Fsx:
-    """A file, and its expected content. With `fixed` it cannot change its size or be mapped."""
+    """A file, and its expected content. With `fixed` the file cannot change its size or be mapped."""
 
     def __init__(self, path: Path, seed: int, most: int = 256 << 10, *, fixed: bool = False) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Fsx:
         os.close(self.file)
 
     def part(self, most: int, step: int = 1) -> tuple[int, int]:
-        """Returns a range within this many bytes."""
+        """Returns a random range within this many bytes."""
         if self.random.random() < 0.3:
             step = max(step, 512)
         offset = self.random.randrange(0, max(most, 1)) // step * step
@@ -67,7 +67,7 @@ class Fsx:
         self.done.append(" ".join(map(str, what)))
 
     def put(self, offset: int, data: bytes) -> None:
-        """Writes into the model, which grows with zeroes."""
+        """Writes into the model, which is extended with zeroes if needed."""
         if not data:
             return
         self.model.extend(bytes(max(0, offset + len(data) - len(self.model))))
@@ -116,7 +116,7 @@ class Fsx:
             self.put(offset, bytes(length))
 
     def shift(self) -> None:
-        """Takes a range of blocks out of the file, or inserts one."""
+        """Removes a range of blocks from the file, or inserts one."""
         offset, length = self.part(len(self.model), BLOCK)
         mode = self.random.choice((COLLAPSE, INSERT))
         if not length or offset + length >= len(self.model):
@@ -127,7 +127,7 @@ class Fsx:
         try:
             fallocate(self.file, mode, offset, length)
         except OSError as error:
-            if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # blocks of another size
+            if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):  # the file system's blocks have another size
                 return
             raise
         if mode == INSERT:
@@ -152,7 +152,9 @@ class Fsx:
                 assert mapped[offset : offset + length] == self.model[offset : offset + length], "mapped"
 
     def settle(self) -> None:
-        """Makes the file durable and drops its cache, makes it durable, or opens it again."""
+        """Does one of three things: makes the file durable and drops its cache, only makes it durable, or
+        reopens it.
+        """
         match self.random.randrange(3):
             case 0:
                 self.note("forget")

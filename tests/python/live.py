@@ -1,4 +1,4 @@
-"""A live device in its own process, and file systems on it."""
+"""A live device in a process of its own, and file systems on it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ DEVICES: dict[str, list[str]] = {
 
 
 def need(*commands: str) -> None:
-    """Skips a test whose client is not installed; fails in CI."""
+    """Skips a test that needs a client which is not installed; in CI, fails it."""
     for command in commands:
         if shutil.which(command) is None:
             lacks(f"{command} is not installed (.ci/run names the packages)")
 
 
 def need_loop() -> None:
-    """Skips a test if no file system can be mounted on the device; fails in CI."""
+    """Skips a test if no file system can be mounted on the device; in CI, fails it."""
     if os.geteuid() != 0:
         lacks("only root may mount a file system")
     for path in ("/dev/fuse", "/dev/loop-control"):
@@ -43,7 +43,7 @@ def need_loop() -> None:
 
 
 def lacks(what: str) -> None:
-    """Skips the test, or fails in CI."""
+    """Skips the test, or fails it in CI."""
     assert "CI" not in os.environ, what
     pytest.skip(what)
 
@@ -65,7 +65,7 @@ class Served:
 
     def client(self, *command: str) -> str:
         """Returns what a client prints; the client must succeed."""
-        # nbdsh runs in the system's own Python, where its library is.
+        # nbdsh runs in the system's own Python, where libnbd's module is.
         system = {"PATH": "/usr/bin:/bin"}
         done = subprocess.run(
             command,
@@ -88,9 +88,9 @@ class Served:
 def served(
     directory: Path, *arguments: str, stop: int = signal.SIGTERM, fuse: bool = False, said: str = ""
 ) -> Iterator[Served]:
-    """Serves a device on a Unix socket; its result is available at the end. `fuse`: also as a file.
+    """Serves a device on a Unix socket and, with `fuse`, also as a file; its result is available at the end.
 
-    `said`: the beginning of a line that the device prints before it says where the file is.
+    `said` is the beginning of a line that the device prints before the line that says where the file is.
     """
     path, out = directory / "live.sock", directory / "live.json"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments]
@@ -143,7 +143,7 @@ def loop(disk: Path) -> Iterator[str]:
 
 @contextmanager
 def mounted(device: str, at: Path) -> Iterator[Path]:
-    """Mounts a file system on a block device for a while."""
+    """Mounts a block device's file system for the block."""
     at.mkdir(exist_ok=True)
     root("mount", device, at)
     try:
@@ -153,7 +153,7 @@ def mounted(device: str, at: Path) -> Iterator[Path]:
 
 
 def without_times(result: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the law of replay compares."""
+    """Returns the parts of a result that a replay must reproduce."""
     kept = {key: value for key, value in result.items() if key not in ("engine", "live")}
     kept["config"] = {key: value for key, value in kept["config"].items() if key != "workload"}
     return kept

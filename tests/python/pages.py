@@ -24,8 +24,8 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def files(page: Path) -> dict[str, str]:
-    """Returns the files that a page shows: TOML that begins with the file's name, traces to be saved under a
-    name.
+    """Returns the files that a page shows: TOML that begins with the file's name, and traces that the page
+    says to save under a name.
     """
     found = (re.match(r"# (\S+\.toml)\n", block) for block in blocks(page, "toml"))
     saved = re.findall(

@@ -1,4 +1,4 @@
-"""Programs that tests start: with the signals that a terminal gives them, and gone when the test is."""
+"""Programs that tests start: they handle signals as on a terminal, and end with their test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def take_no_notice(_number: int, _frame: object) -> None:
 
 
 def give_signals_back() -> None:
-    """Gives programs the default signals if these are ignored here: under nohup, in the background.
+    """Gives programs the default handling of signals that are ignored here, as under nohup or in the
+    background.
 
     Signals that a process ignores are also ignored in its children; signals that it handles are not.
     """
@@ -27,7 +28,7 @@ def give_signals_back() -> None:
 
 
 class Program(subprocess.Popen[Any]):
-    """A program; those that are running are in `running`."""
+    """A program; all that have not ended are in `running`."""
 
     running: list[Program] = []  # noqa: RUF012
 
@@ -38,14 +39,14 @@ class Program(subprocess.Popen[Any]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # After a failed test the program is not waited for.
+        # After a failed test the program is killed, and not waited for.
         if kind is not None:
             self.kill()
         super().__exit__(kind, error, where)
 
 
 def clean_up(folder: Path) -> None:
-    """Ends what is still running, and unmounts what it mounted in a folder."""
+    """Kills the programs that are still running, and unmounts what they mounted in a folder."""
     while Program.running:
         program = Program.running.pop()
         program.kill()
@@ -55,7 +56,7 @@ def clean_up(folder: Path) -> None:
         program.wait()
     within = f"{folder}/".encode()
     for line in Path("/proc/mounts").read_bytes().splitlines():
-        # Blanks are escaped.
+        # Spaces in a path are escaped.
         at = line.split()[1].decode("unicode_escape").encode("latin-1")
         if at.startswith(within):
             subprocess.run(["umount", "--lazy", os.fsdecode(at)], check=False)

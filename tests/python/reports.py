@@ -1,4 +1,4 @@
-"""What the tests of HTML reports share: a workload, hostile names, and how a page is parsed."""
+"""What the tests of HTML reports share: a workload, hostile names, and a parser of pages."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look up their module.
+    # The module is registered because dataclasses look it up.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""Pages under axe: it finds nothing serious or critical."""
+"""Pages checked by axe, which finds nothing serious or critical."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_report(browser: Any, runs: Runs, tmp_path: Path, width: int, scheme: 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("figure", ["fig9", "fig2"])
 def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int, scheme: str) -> None:
-    """A page with runs to explore below the figures, and one without."""
+    """Checks a page with runs to explore below the figures, and a page without."""
     tab = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
     tab.goto((reproduced / figure / "index.html").as_uri())
     if figure == "fig9":
@@ -70,7 +70,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
         found: str = tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
         return found
 
-    # Pictures are included: their text belongs to the page, and so does their background.
+    # This holds for pictures too: their text and background have the page's colours.
     assert style("figure svg .role-title-text text", "fill") == style("h1", "color")
     assert style("figure svg > rect", "fill") == "none"
     assert style("body", "backgroundColor") == (
@@ -82,7 +82,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes two figures, each with a page of its own."""
+    """Reproduces two figures, each on a page of its own."""
     folder = tmp_path_factory.mktemp("reproduced")
     for figure in ("fig9", "fig2"):
         command = ["reproduce", "coop", figure, "--root", str(ROOT), "--cache", "cache", "--out", figure]
@@ -99,7 +99,7 @@ built = pytest.mark.skipif(
 @built
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_site(browser: Any, scheme: str) -> None:
-    """Checks every page of the site; on a phone none is wider than the screen."""
+    """Checks every page of the site; on a phone no page is wider than the screen."""
     pages = sorted(SITE.glob("**/*.html"))
     assert len(pages) > 30
     tab = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
@@ -117,7 +117,7 @@ def test_the_site(browser: Any, scheme: str) -> None:
 @built
 @pytest.mark.parametrize("scheme", ["file", "http"])
 def test_the_search_of_the_site(browser: Any, scheme: str) -> None:
-    """The site is opened from a disk, and from a server."""
+    """The search works if the site is opened from a disk, and if it comes from a server."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -37,7 +37,7 @@ SYNTHETIC: dict[str, Any] = {
 
 
 def test_a_generator_runs_at_a_speed_as_a_trace_does() -> None:
-    """Regression: the key was ignored, so `workload.speed` changed nothing."""
+    """Regression: `workload.speed` was ignored for a generator, and changed nothing."""
     arrivals = [
         ftlab.run("map-plus", set={**SYNTHETIC, "workload.speed": speed}).column("arrival_ns")
         for speed in ("1.0", "4.0", "0.3")
@@ -93,7 +93,7 @@ def test_values_of_all_types(trace: Path) -> None:
 
 
 def test_the_peak_of_memory_is_the_process_s_own() -> None:
-    """Regression: the kernel passes a process's peak on to its children, so a result reported too much."""
+    """Regression: a process starts with its parent's peak, so a result reported too much memory."""
     held = b"x" * (400 << 20)
     script = (
         "import ftlab;print(ftlab.run('map-plus', workload__synthetic__requests=9).engine.peak_rss_bytes)"
@@ -265,7 +265,7 @@ def test_import_and_run_stay_light(trace: Path) -> None:
     )
 )
 def test_files_hold_lists_of_numbers_on_one_line(value: Any) -> None:
-    """Regression: a map of 4,096 blocks took 4,096 lines; the text is otherwise the same JSON."""
+    """Regression: a map of 4,096 blocks took 4,096 lines. Apart from line ends, the JSON is the same."""
     text = json_text({"value": value, "numbers": [1, 2.5e-9, None, -3]})
     assert json.loads(text) == {"value": value, "numbers": [1, 2.5e-9, None, -3]}
     assert '  "numbers": [1, 2.5e-09, null, -3]\n' in text

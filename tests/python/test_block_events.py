@@ -55,7 +55,7 @@ def test_a_request_merged_on_insertion_counts_once() -> None:
         request(11, "insert", "W", 0, 8),
         bio(12, "W", 8, 8),
         request(13, "merge", "W", 8, 8),
-        # Then the queue merges what it holds: nothing new arrives.
+        # Then the queue merges requests that it already holds: nothing new arrives.
         request(14, "merge", "W", 0, 16),
     ]
     assert events.parse(lines).requests == [(0, "W", 0, 4096), (2000, "W", 4096, 4096)]
@@ -77,7 +77,7 @@ def test_a_piece_that_joined_a_waiting_request_is_not_lost() -> None:
 
 def test_flushes_discards_and_preflushed_writes() -> None:
     lines = [
-        bio(1, "FWS", 0, 0),  # a flush alone: no data, and its request is the FF below
+        bio(1, "FWS", 0, 0),  # a flush alone: it has no data, and its request is the FF below
         request(2, "issue", "FF", 0, 0),
         bio(3, "FWFSM", 64, 8),
         request(4, "insert", "WSM", 64, 8),

@@ -1,4 +1,4 @@
-"""Claims about published numbers: verdicts, their language, and those of the papers."""
+"""Claims about published numbers: verdicts, the language of claims, and the papers' own claims."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
         (6.05, 1.23, "change", "%", claims.DIRECTION),  # beyond 2 points and 25 %
         (-60.0, -74.9, "change", "%", claims.HOLDS),  # 25 % of 60 is 15 points
         (-60.0, -75.1, "change", "%", claims.DIRECTION),
-        (-1.0, 0.9, "change", "%", claims.FAILS),  # within 2 points, but the other sign
+        (-1.0, 0.9, "change", "%", claims.FAILS),  # within 2 points, but with the opposite sign
         (-2.0, 0.0, "change", "%", claims.FAILS),
         (-4.9, -4.9, "change", "%", claims.SIGN),  # too small for its number to say anything
         (-4.9, -9.9, "change", "%", claims.SIGN),
@@ -55,7 +55,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
 )
 def test_verdicts(published: float | None, measured: Any, kind: str, unit: str, expected: str) -> None:
     assert claims.verdict(claim(published, kind, unit), measured) == expected
-    # A claim that holds by construction says nothing if it holds, and is a fault if it does not.
+    # A claim that holds by construction proves nothing if it holds; if it does not, something is wrong.
     made = claims.CONSTRUCTED if expected == claims.HOLDS else expected
     assert claims.verdict(claim(published, kind, unit, "arithmetic"), measured) == made
 
@@ -126,14 +126,14 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
         # Regression: each of these was a bug in ftlab.
         "[1][7]",  # IndexError
         "1e308 * 10 + 0x" + "f" * 300 + " / 1",  # OverflowError
-        "a(**{'x': 'p'})",  # left all of a unread
+        "a(**{'x': 'p'})",  # was evaluated as a(), without the argument
         "every()",
         "-" * 3000 + "1",  # RecursionError
         "(" * 2000 + "1" + ")" * 2000,  # MemoryError
         "a(" * 60 + ")" * 60,
         "'a\\0b'()",
         "mean('ab', 1)",
-        # These took all the memory or time that there was.
+        # These used up all memory, or took for ever.
         "'x' * 1000000000",
         "[1, 2] * 1000000000",
         "1 + " * 2000 + "1",
@@ -173,7 +173,7 @@ def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
     planner = Planner(ROOT, declaration.load_traces(ROOT), None, quick=True)
     for figure in paper.figures:
         runs = list(planner.runs(figure))
-        # No figure is filled in by hand: each has runs, except those on recorded traces, which may be
+        # No figure is filled in by hand: each has runs, except figures on recorded traces, which may be
         # absent.
         assert runs or figure.kind == declaration.RECORDED, figure.id
         assert figure.panels, figure.id
@@ -181,7 +181,7 @@ def test_every_figure_and_table_is_declared_and_resolves(name: str) -> None:
 
 
 def all_ones(figure: declaration.Figure) -> cells.Study:
-    """Returns a figure all of whose cells were measured, each value as one."""
+    """Returns a study of a figure in which every value of every cell is 1."""
     extra = declaration.EXTRA_AXES[figure.what]
     labels = itertools.product(*(axis.labels for axis in figure.axes), *(["1", "2"] for _ in extra))
     values = {value.name: 1.0 for value in figure.values}
@@ -218,7 +218,8 @@ def test_claims_and_reasons_fit_their_figures(name: str) -> None:
     assert len(judged) == len(paper.claims)
     for each in paper.claims:
         for reason in each.reasons:
-            # What ftlab measured is in braces, so that it comes from the run with which it is printed.
+            # Numbers that ftlab measured are in braces, so that they come from the run with which they are
+            # printed.
             words = "".join(part if isinstance(part, str) else "_" for part in reason.parts)
             for sentence in re.split(r"(?<=[.:]) (?=[A-Z])", words):
                 by_hand = re.search(r"\d\.\d+(?! [GMk]i?B)|[+-]\d|\d %", sentence)

@@ -82,7 +82,7 @@ def test_a_key_set_in_vain_is_noted(cli: Cli) -> None:
 
 
 def test_a_comparison_says_what_its_variants_ignore(cli: Cli) -> None:
-    """Regression: nothing was reported, whatever was varied or set in vain."""
+    """Regression: nothing was reported, whichever keys were varied or set in vain."""
     deadlines = ("--vary", "host.deadline=1ms,5ms")
     done = cli("compare", "map-plus", "--trace", "a.csv", *deadlines, "--set", "host.scheduler=noop")
     why = 'ignored: host.scheduler = "noop" dispatches nothing by deadline'
@@ -281,7 +281,7 @@ def test_help_names_only_what_works(cli: Cli, command: list[str]) -> None:
     assert "sprandom" not in text
     keys = set(re.findall(r"\[((?:workload|host|ftl|flash|device)\.[a-z_.]+|seed)\]", text))
     known = set(keys_of(json.loads(cli.ok("schema"))))
-    # A key, or a table of keys.
+    # Each is a key or a table of keys.
     assert all(key in known or any(name.startswith(f"{key}.") for name in known) for key in keys)
 
 
@@ -371,7 +371,9 @@ def endless(cli: Cli, *arguments: str) -> subprocess.Popen[str]:
     ],
 )
 def test_a_signal_stops_cleanly(cli: Cli, arguments: list[str], number: signal.Signals) -> None:
-    """Regression: SIGTERM left .part and .tmp files, and a second SIGINT the rows of a Parquet file."""
+    """Regression: SIGTERM left .part and .tmp files, and a second SIGINT left the temporary rows of a Parquet
+    file.
+    """
     process = endless(cli, *arguments)
     wait_until_busy(process)
     process.send_signal(number)
@@ -412,7 +414,7 @@ def test_a_signal_stops_a_generation(cli: Cli) -> None:
 
 
 def test_progress_on_a_terminal_only(cli: Cli) -> None:
-    """A display on a terminal, removed at the end; NO_COLOR disables colours."""
+    """The display is drawn only on a terminal and removed at the end; NO_COLOR disables colours."""
     shown = on_terminal(cli, {})
     assert "requests, " in shown
     assert "\x1b[" in shown
@@ -489,13 +491,13 @@ except _core.InternalError as error:
 def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
     os.mkfifo(cli.directory / "pipe")
     command = [sys.executable, "-m", "ftlab", "trace", "info", "pipe", "--format", "csv"]
-    # For reading and writing, so that opening it does not block.
+    # The pipe is opened for reading and writing, so that opening it does not block.
     pipe = os.open(cli.directory / "pipe", os.O_RDWR)
     process = subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True)
     os.write(pipe, b"time_ns,op,offset,size\n")
     end = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < end:
-        # Waits until it has taken the line: then it is in the reader.
+        # Waits until the process has taken the line, and so is in the reader.
         time.sleep(0.1)
         if not select.select([pipe], [], [], 0)[0]:
             break

@@ -50,7 +50,7 @@ def scheduler(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 
 def worker_of(address: str, folder: Path, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    """Starts a worker, a process of one thread."""
+    """Starts a worker: a process with one thread."""
     one = (address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", *more)
     return started("dask_worker", *one, folder=folder)
 
@@ -65,7 +65,7 @@ def workers(folder: Path, count: int, *more: str) -> Iterator[tuple[str, list[su
 
 @contextmanager
 def client_at_work(cli: Cli, *where: str, **how: Any) -> Iterator[subprocess.Popen[str]]:
-    """Starts a slow study that has some results, in `out`."""
+    """Starts a slow study with results in `out`; yields its process once some of them are there."""
     (cli.directory / "study.toml").write_text(SLOW)
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", "--dask", *where]
     with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, **how) as client:
@@ -109,7 +109,7 @@ def lines(said: str) -> list[str]:
 
 
 def test_no_worker_is_left(cli: Cli) -> None:
-    """Regression: the client waited in silence, for ever."""
+    """Regression: the client waited for ever without a message."""
     with workers(cli.directory, 1) as (address, running):
         with client_at_work(cli, address, "--dask-wait", "2") as client:
             running[0].kill()
@@ -138,7 +138,9 @@ def test_a_worker_comes_back(cli: Cli) -> None:
 
 
 def test_a_scheduler_is_killed(cli: Cli) -> None:
-    """Regression: before the error came asyncio's tracebacks, and now and then a bug in ftlab."""
+    """Regression: the error was preceded by asyncio's tracebacks, and now and then reported as a bug in
+    ftlab.
+    """
     with (
         scheduler(cli.directory) as (address, process),
         worker_of(address, cli.directory),
@@ -151,7 +153,7 @@ def test_a_scheduler_is_killed(cli: Cli) -> None:
 
 @pytest.mark.parametrize("moment", ["starting", "working"])
 def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str) -> None:
-    """Regression: an interrupt goes to all processes of the command, and the workers printed theirs."""
+    """Regression: an interrupt goes to all processes of the command, and the workers printed tracebacks."""
     if moment == "working":
         with client_at_work(cli, "local", "--jobs", "2", start_new_session=True) as client:
             os.killpg(client.pid, signal.SIGINT)
@@ -163,7 +165,8 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
     with subprocess.Popen(
         command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as client:
-        # The command itself, the process that tracks its locks, and a worker that is loading what it needs.
+        # Three processes: the command itself, the one that tracks its locks, and a worker that is loading its
+        # modules.
         while client.poll() is None and len(of_session(client.pid)) < 3:
             time.sleep(0.01)
         time.sleep(0.3)
@@ -175,7 +178,7 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
 def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
     cli: Cli, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Traces are found by content: the workers cannot see them where the client does."""
+    """Traces are found by content, since the workers cannot see them at the client's paths."""
     (cli.directory / "volumes").mkdir()
     for place, name in enumerate(("a", "b", "bad")):
         (cli.directory / "volumes" / f"{name}.csv").write_text(TRACE.replace("900000", f"90000{place}"))
@@ -196,7 +199,7 @@ def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
 
 
 def hiding(folder: Path, more: str = "") -> Path:
-    """Writes a preload for a worker: it sees only traces that were sent to it."""
+    """Writes a preload module for a worker, which then sees only the traces that were sent to it."""
     path = folder / "hiding.py"
     path.write_text(
         "import ftlab.studies.worker as c\n"
@@ -235,7 +238,7 @@ def test_a_trace_is_sent_once_to_each_worker(cli: Cli, tmp_path_factory: pytest.
     )
     with workers(elsewhere, 2, "--preload", str(hiding(elsewhere, counting))) as (address, running):
         while_there = cli.ok("sweep", "study.toml", "--out", "dask", "--dask", address)
-        # Another command finds it there.
+        # Another command finds the trace at the worker.
         again = cli.ok("sweep", "study.toml", "--out", "again", "--dask", address)
         pids = {process.pid for process in running}
     assert "8 runs" in while_there and "8 runs" in again
@@ -258,7 +261,7 @@ def test_a_trace_that_a_worker_has_no_room_for(cli: Cli, tmp_path_factory: pytes
 
 
 def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
-    """Kills the client at random moments; nothing finished is run again, and the rows are the same."""
+    """Kills the client at random moments; no finished run is repeated, and the rows end up the same."""
     cli.ok("sweep", "study.toml", "--out", "whole")
     folder = cli.directory / "out" / "json"
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", *where]
@@ -273,7 +276,7 @@ def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
                 time.sleep(0.005)
             time.sleep(draw.random() * 0.1)
             client.send_signal(signal.SIGKILL)
-        # The processes that it started end with it.
+        # The processes that the client started end with it.
         for _ in range(400):
             if not (left_behind := of_session(client.pid)):
                 break

@@ -21,7 +21,7 @@ def completed(cli: Cli, line: str) -> list[str]:
     ftlab_itself = cli.directory / "ftlab"
     ftlab_itself.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ftlab "$@"\n')
     ftlab_itself.chmod(0o755)
-    # Readline ends words at = and : too.
+    # Readline also splits words at = and :.
     broken = [part for word in line.split(" ") for part in word.replace("=", " = ").split(" ") if part]
     words = broken + ([""] if line.endswith((" ", "=")) else [])
     quoted = " ".join(f"'{word}'" for word in words)

@@ -1,4 +1,4 @@
-"""ftlab's counters against plain counts (``tests/oracle/plain.py``), exactly, on whole traces."""
+"""ftlab's counters equal plain counts (``tests/oracle/plain.py``), exactly, on whole traces."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_every_ftl_recovers(cli: Cli, kind: str, flush: str) -> None:
         assert result[seen] > 0, seen
     recovery = result["recovery"]
     assert recovery["elapsed_ns"]["max"] >= recovery["elapsed_ns"]["mean"] > 0
-    # Every page that holds something, and the first erased one of a block, is read.
+    # Every page that holds data, and the first erased page of each block, is read.
     assert 72 <= recovery["scan_reads"]["max"] <= 72 * 16
 
 

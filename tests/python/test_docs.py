@@ -1,4 +1,4 @@
-"""What README.md and docs/ say is what the code does."""
+"""README.md and docs/ describe what the code does."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     for words in commands():
         words = ["traces/phone-mix.csv.gz" if word == "FILE" else word for word in words[1:]]  # noqa: PLW2901
         if words[0] == "reproduce":
-            # All of it takes minutes; other tests run more of it.
+            # Reproducing everything takes minutes; other tests run more of it.
             assert words == ["reproduce", "all", "--quick"]
             words = ["reproduce", "map-plus", "table2", "--quick", "--cache", "cache"]  # noqa: PLW2901
         target = tmp_path / words.pop() if ">" in words else None
@@ -153,7 +153,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
         if target:
             target.write_text(done.stdout)
         if "ftl.kind=dftl,page" in words:
-            # Regression: the README's first figures took four settings that it did not print.
+            # Regression: the README's first figures needed four settings that it did not show.
             means = re.search(r"^  all, ms +([\d.]+) .* ([\d.]+)\*", done.stdout, re.MULTILINE)
             assert means and [f"{float(mean):.1f} ms" in README for mean in means.groups()] == [True, True]
             printed += 1

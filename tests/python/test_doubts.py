@@ -18,7 +18,9 @@ ROWS = 200
 
 
 def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[int, int] = (0, 0)) -> str:
-    """Makes a trace whose requests alternate unless `op` says otherwise; `jump` adds a time before a row."""
+    """Makes a trace of alternating reads and writes, or only of `op`; `jump` gives a row, and a time to add
+    before it.
+    """
     lines, now = ["time_ns,op,offset,size"], 0
     for row in range(ROWS):
         now += (gap_ns if row else 0) + (jump[1] if row == jump[0] else 0)
@@ -36,7 +38,9 @@ def logged_twice() -> str:
 
 
 def joined() -> str:
-    """Makes a recording followed by the beginning of another: too much for its rows to be put in order."""
+    """Makes a recording followed by the beginning of another, so that too many rows are out of order to be
+    sorted.
+    """
     rows = [f"{i * 10**6},{'RW'[i % 2]},{i % 50 * 4096},4096" for i in [*range(20_000), *range(1000)]]
     return "\n".join(["time_ns,op,offset,size", *rows]) + "\n"
 
@@ -112,14 +116,16 @@ def test_the_remedy_helps(cli: Cli, name: str, remedy: list[str]) -> None:
 
 
 def test_more_data_than_a_drive_transfers_is_doubted(cli: Cli) -> None:
-    """Regression: sectors mistaken for bytes, or the other way round, passed as sound: 62 GiB in a second."""
+    """Regression: sectors mistaken for bytes, or the other way round, were not doubted, even at 62 GiB per
+    second.
+    """
     (cli.directory / "a.csv").write_text(made(size=1 << 28))
     said = cli.ok("trace", "info", "a.csv")
     assert "doubtful: 50 GiB in one second are more than any drive transfers: are sizes or stamps in" in said
 
 
 def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
-    """Regression: a mean latency of seconds, all due to the backlog, passed without a word."""
+    """Regression: a mean latency of seconds, all due to the backlog, was reported without a warning."""
     rows = [f"{i * 10_000},R,{i * 7919 % 50_000 * 4096},4096" for i in range(20_000)]
     rows[5] = rows[5].replace("R", "W")
     (cli.directory / "a.csv").write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")
@@ -167,7 +173,7 @@ def test_studies_and_searches_look_at_their_traces_too(cli: Cli) -> None:
         assert not (cli.directory / "o").exists()
         done = cli(*command, "--out", command[0])
         assert done.returncode == 0
-        # Two runs with one trace give one warning.
+        # Two runs with the same trace give one warning.
         assert done.stderr.count("warning: a.csv: all requests are reads") == 1
         # Existing results are not checked again.
     assert "warning" not in cli("sweep", "study.toml", "--out", "sweep").stderr

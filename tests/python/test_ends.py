@@ -1,7 +1,8 @@
 """A campaign: signals and full disks at random moments, over every command that writes.
 
 Whenever a command ends, each file is complete or absent, nothing else is left behind, and no output is a
-traceback. What is resumed continues once there is room. `make soak` has the long form.
+traceback. A study or a search that was stopped can be resumed once there is room. `make soak` has the long
+form.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """Every command that writes files, with all kinds of files."""
 
 RESUMED = ("sweep", "tune", "reproduce")
-"""The commands that go on where they were ended."""
+"""The commands that continue where they were stopped."""
 
 STUDY = """
 config = "map-plus"
@@ -84,7 +85,7 @@ range = ["4KiB", "64KiB"]
 """
 
 STARTS = ("Fatal Python error: init_", "Could not import runpy module")
-"""What the interpreter says if a signal ends it before ftlab has started."""
+"""Messages of the interpreter if a signal ends it before ftlab has started."""
 
 
 def whole(path: Path) -> None:
@@ -117,11 +118,11 @@ def whole(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a command does undisturbed."""
+    """The outcome of a command that is not disturbed."""
 
     seconds: float
     sizes: dict[str, int]
-    """Bytes of what it writes."""
+    """The size in bytes of each file that the command writes."""
 
 
 def contents(folder: Path) -> dict[str, int]:
@@ -156,7 +157,7 @@ def command(name: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a directory with what the commands read."""
+    """Makes a directory with the files that the commands read."""
     folder = tmp_path_factory.mktemp("inputs")
     set_up(folder)
     return folder
@@ -164,7 +165,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reference]:
-    """Returns what each command does undisturbed, measured when it is first requested."""
+    """Returns a function for each command's undisturbed outcome, measured when it is first requested."""
     found: dict[str, Reference] = {}
 
     def look(name: str) -> Reference:
@@ -215,12 +216,12 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
     try:
         _, said = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
-        # The process then prints where it is.
+        # On this signal, the process prints its stack.
         process.send_signal(signal.SIGABRT)
         raise AssertionError(f"it goes on after {number!r}: {process.communicate()[1]}") from None
     if any(start in said for start in STARTS):
         return ""
-    # -number: the signal came before ftlab had begun, or while it only read a trace.
+    # -number means that the signal came before ftlab had begun, or while it was only reading a trace.
     assert process.returncode in (0, 128 + number, -number), (process.returncode, said)
     if process.returncode == 128 + number:
         assert said.endswith(("interrupted\n", "terminated\n", "hung up\n")), said
@@ -267,11 +268,11 @@ def by_output(name: str, folder: Path, closed: bool) -> str:
 
 
 def room_for(usual: Reference, inputs: Path, draw: random.Random) -> str:
-    """Returns a disk size with which a command may or may not come to its end."""
+    """Returns a disk size that may or may not suffice for a command."""
     if draw.random() < 0.4:
         there = 1 + sum(1 for _ in inputs.rglob("*"))
         return f"size=1g,nr_inodes={there + draw.randrange(1, len(usual.sizes) + 8)}"
-    # A file takes up whole pages, and a directory takes up one.
+    # A file takes up whole pages, and a directory takes up one page.
     pages = sum(-(-size // 4096) for size in contents(inputs).values()) + sum(1 for _ in inputs.rglob("*"))
     return f"size={(pages + 64) * 4096 + draw.randrange(2 * sum(usual.sizes.values()) + (1 << 16))}"
 
@@ -318,7 +319,7 @@ PARTS = 5
 def test_nothing_is_half_written_or_left_behind(
     part: int, inputs: Path, reference: Callable[[str], Reference], tmp_path: Path
 ) -> None:
-    """Tests 10 of 50 cases; the long form has only one part."""
+    """Tests 10 of 50 cases, one part of them; the long form is not divided into parts."""
     if campaign.long() and part:
         pytest.skip("the long form is in one part")
     if not mounts():
@@ -347,12 +348,12 @@ def test_a_study_on_a_full_disk_says_so(cli: Cli) -> None:
     (cli.directory / "study.toml").write_text(STUDY)
     done = limited(cli, 40_000, "sweep", "study.toml", "--out", "out")
     assert done.returncode == 2
-    # On a slow machine a part of the table may be the first file that does not fit.
+    # On a slow machine the first file that does not fit may be a part of the table.
     assert re.fullmatch(r"error: --out out/\S+\.parquet: cannot write: File too large\n", done.stderr)
 
 
 def test_too_few_inodes_are_the_users_error(cli: Cli) -> None:
-    """Regression: exit status 1, and reported as a bug in ftlab."""
+    """Regression: the exit status was 1, and a bug in ftlab was reported."""
     if not mounts():
         pytest.skip("no disk may be mounted here")
     (cli.directory / "study.toml").write_text(STUDY)
@@ -388,7 +389,7 @@ def test_a_closed_standard_output_is_the_users_error(cli: Cli, words: list[str])
     ],
 )
 def test_only_standard_output_is_taken_for_it(cli: Cli, error: str, status: int, said: str) -> None:
-    """Regression: any system error without a file name was taken for one of standard output."""
+    """Regression: any system error without a file name was taken for an error of standard output."""
     code = f"""
 import errno
 from ftlab import __main__, _core
@@ -409,7 +410,7 @@ __main__.main()
     "arguments", [["generate", "g.parquet", "--requests", "100000"], ["convert", "a.csv", "g.parquet"]]
 )
 def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str]) -> None:
-    """Regression: exit status 1, reported as a bug in ftlab."""
+    """Regression: the exit status was 1, and a bug in ftlab was reported."""
     done = limited(cli, 100, "trace", *arguments)
     assert (done.returncode, done.stderr) == (
         2,
@@ -419,7 +420,7 @@ def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str
 
 
 def test_a_comparison_on_a_full_disk_says_what_it_wrote(cli: Cli) -> None:
-    """Regression: one of two files existed, and no message said so."""
+    """Regression: one of the two files had been written, and no message said so."""
     size = ("--set", "workload.synthetic.requests=100", *DEVICE)
     outputs = ("--plot", "c.png", "--html", "c.html")
     done = limited(cli, 400_000, "compare", "map-plus", *size, "--vary", "host.scheduler=noop,map+", *outputs)

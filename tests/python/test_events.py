@@ -47,7 +47,7 @@ def test_every_request_completes_when_the_model_says(
 def test_pages_are_bound_when_a_die_is_free(
     geometry: str, load: str, hot_pages: int | None, order: str
 ) -> None:
-    """With few hot pages, reads find writes of their page that have no die yet."""
+    """With few hot pages, reads meet writes of the same page that have no die yet."""
     array = replace(arrays.GEOMETRIES[geometry], allocation="dynamic", arbitration=order)
     requests = arrays.load(array, arrays.LOADS[load], 16, REQUESTS[16], seed=16)
     if hot_pages is not None:
@@ -57,7 +57,9 @@ def test_pages_are_bound_when_a_die_is_free(
 
 
 def test_a_write_waits_for_a_die_and_a_read_for_its_write() -> None:
-    """Two dies, 10 us and 100 us without a bus: the third write goes where no read waits."""
+    """With two dies and no time on the bus, the third page of the write goes to the die at which no read
+    waits.
+    """
     array = events.Array(
         channels=2, read_ns=10, program_ns=100, byte_ns=0.0, command_ns=0, allocation="dynamic"
     )
@@ -84,14 +86,16 @@ def test_a_request_alone_takes_the_sum_of_its_timings() -> None:
 
 
 def test_two_reads_of_one_channel_share_its_bus() -> None:
-    """Commands come one after another; the second page's data go out after the first's."""
+    """The commands are sent one after another; the second page's data go out after those of the first."""
     two = [(0, "R", 0, 1), (0, "R", 1, 1)]
     assert events.simulate(events.Array(ways=2), two) == [122_575, 122_575 + 102_400]
     assert events.simulate(events.Array(channels=2), two) == [122_575, 122_575]
 
 
 def test_commands_first_lets_a_command_pass_a_transfer() -> None:
-    """Three reads; the third's command comes while a page is on the bus and another waits."""
+    """There are three reads; the third one's command comes while one page is on the bus and another waits for
+    it.
+    """
     requests = [(0, "R", 0, 1), (0, "R", 1, 1), (30_000, "R", 2, 1)]
     behind = events.simulate(events.Array(ways=3), requests)
     passing = events.simulate(events.Array(ways=3, arbitration="commands-first"), requests)

@@ -1,4 +1,4 @@
-"""Results in fio's layout, against fio's own output, its own script, and the result's figures."""
+"""Results in fio's layout, compared with fio's own output, fio's own script, and the result's figures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_shares_add_up(result: ftlab.Result) -> None:
     assert len(levels) == 32
     assert sum(levels) == pytest.approx(100, abs=1e-4)
     assert sum(job["iodepth_level"].values()) == pytest.approx(100, abs=1e-4)
-    # The one chip is busy only for requests, which go to it one by one.
+    # The only chip is busy only with requests, which reach it one by one.
     assert result.to_fio()["disk_util"][0]["util"] == pytest.approx(
         100 * result.utilization.chip[0], rel=1e-6
     )
@@ -96,7 +96,7 @@ def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
     assert job["write"]["clat_ns"]["bins"] == {"350208": 3}
     assert job["write"]["slat_ns"]["bins"] == {"0": 2, "350208": 1}
     assert job["read"]["slat_ns"]["bins"] == {"0": 1}
-    # Samples of 0.5 s: two writes in the first, one in the second, none in the third; the fourth is
+    # Samples of 0.5 s: two writes in the first sample, one in the second, none in the third; the fourth is
     # incomplete, so the read is in no sample.
     assert [job["write"][f"iops_{part}"] for part in ("samples", "min", "max", "mean")] == [2, 2, 4, 3.0]
     assert job["write"]["iops_stddev"] == pytest.approx(math.sqrt(2))
@@ -146,10 +146,10 @@ def test_keys_are_those_of_the_fio_installed(result: ftlab.Result, tmp_path: Pat
                 if isinstance(value, dict):
                     yield from keys(value, f"{prefix}{name}.")
 
-    # fio 3.34 and later know when a job began.
+    # fio 3.34 and later also report when a job began.
     assert set(keys(theirs)) - {"job_start"} <= set(keys(ours))
     assert list(theirs["read"]["clat_ns"]["percentile"]) == list(ours["read"]["clat_ns"]["percentile"])
-    # fio's bins are ours: every value that it prints is the midpoint of a bin.
+    # fio's bins are the same as ours: every value that it prints is the midpoint of a bin.
     for op in ("read", "write"):
         for text in theirs[op]["clat_ns"]["bins"]:
             assert midpoint(lower(int(text))) == int(text)
@@ -318,6 +318,6 @@ def test_bins_are_those_of_the_core(value: int) -> None:
 
 
 def test_the_module_needs_no_numpy_until_it_is_used() -> None:
-    """Start-up time: `ftlab --version` imports neither NumPy nor polars."""
+    """`ftlab --version` imports neither NumPy nor polars, so that it starts fast."""
     code = "import sys, ftlab; assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -148,7 +148,7 @@ def test_targets_are_reached_and_the_model_runs(cli: Cli) -> None:
     path = cli.directory / "models" / "calm.toml"
     assert model(path)["preset"] == "vios"
     assert "on vios, device.precondition fill, device.scheduler noop, flash.pe_cycles" in path.read_text()
-    # The model's file alone gives what the report says.
+    # The model's file alone leads to the figures in the report.
     settings = ("--set", "device.scheduler=noop", "--set", "flash.blocks_per_plane=32")
     result = json.loads(cli.ok("run", str(path), *settings, "--json", "-"))
     assert result["conflicts"]["read"] == found["read_conflicts"]["reached"]
@@ -159,7 +159,7 @@ def test_targets_are_reached_and_the_model_runs(cli: Cli) -> None:
 
 
 def test_what_cannot_be_reached_is_said(cli: Cli) -> None:
-    """No order of arrivals makes every write conflict and no read."""
+    """No order of arrivals makes every write conflict but no read."""
     text = TARGETS.replace("read_conflicts = 1800", "read_conflicts = 0")
     (cli.directory / "t.toml").write_text(text.replace("write_conflicts = 2000", "write_conflicts = 14000"))
     done = cli("trace", "fit", "t.toml", "--out", "t")
@@ -188,7 +188,7 @@ def test_a_trace_becomes_a_model_of_itself(cli: Cli) -> None:
     found = fitted["characteristics"]
     for name in ("reads", "writes", "mean_read_size", "sequential_ratio", "miss_ratio", "read_size_mix"):
         assert found[name]["met"], (name, found[name])
-    # Two moments of a random process, of 20,000 draws each.
+    # These are two moments of a random process, from 20,000 draws each.
     assert abs(found["mean_interarrival_ns"]["difference"]) < 0.05
     assert abs(found["interarrival_cv"]["difference"]) < 0.05
     assert found["reads"]["target"] == found["reads"]["reached"]
@@ -252,7 +252,7 @@ def test_figures_of_a_table_are_reached(cli: Cli) -> None:
     stated = {"write_ratio", "mean_size", "stream_ratio", "near_ratio", "miss_ratio"}
     assert stated | {"median_interarrival_ns", "interarrival_cv", "burst_length"} <= set(found)
     assert found["writes"]["reached"] == 18_000
-    # The model's file alone reaches the figures and names its device: its miss ratio is that of a run.
+    # The model's file alone reaches the figures and names its device: its miss ratio is measured in a run.
     written = model(cli.directory / "m" / "app.toml")
     assert written["preset"] == "map-plus"
     alone = ("--set", "workload.replay=closed", "--set", "host.queue_depth=1", "--set", "host.scheduler=noop")
@@ -276,7 +276,9 @@ def test_a_share_of_updated_mappings_is_reached_by_the_region(cli: Cli) -> None:
 
 
 def test_a_model_has_no_place_and_no_time_of_its_trace(cli: Cli) -> None:
-    """A confidential trace can be passed on as a model: sizes and shares, but no address and no time."""
+    """A confidential trace can be passed on as a model, which holds sizes and shares, but no address and no
+    time.
+    """
     rows, time, state = ["time_ns,op,offset,size"], 1_234_567_891, 1
     offsets = []
     for at in range(3000):
@@ -299,7 +301,7 @@ def test_a_model_has_no_place_and_no_time_of_its_trace(cli: Cli) -> None:
     written = model(cli.directory / "m.toml")
     assert written["preset"] == "msftl"
     assert list(written["workload"]) == ["synthetic"]
-    # Packed densely: a region of the size of what was touched, not of where it was.
+    # The pages are packed densely: the region is as large as what was touched, wherever that was.
     assert "7777777" not in text
     assert found["footprint_bytes"]["target"] < 40 << 20
 

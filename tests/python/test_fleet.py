@@ -1,4 +1,4 @@
-"""Fleets: traces split by volume, volumes run one by one, and a fleet's result, exactly their sum."""
+"""Fleets: traces split by volume, volumes run one by one, and a fleet's result, exactly the sum of theirs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ worst = 3
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
-    """Writes a trace in Alibaba's layout: volumes of different load, seeded."""
+    """Writes a seeded trace in Alibaba's layout, with volumes of different load."""
     draw, lines, time_us = random.Random(seed), [], 0
     weights = [1 / (rank + 1) for rank in range(volumes)]
     for volume in draw.choices(range(volumes), weights, k=requests):
@@ -52,7 +52,7 @@ def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
 
 
 def by_hand(path: Path) -> dict[str, list[tuple[int, str, int, int]]]:
-    """Returns the requests of each volume, volumes in the order of their first requests."""
+    """Returns the requests of each volume; the volumes are in the order of their first requests."""
     found: dict[str, list[tuple[int, str, int, int]]] = {}
     lines = path.read_text().split()
     first = int(lines[0].split(",")[4])

@@ -45,10 +45,10 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
     assert len(scripts) == 2 and f"script-src {allowed};" in (policies[0] or "")
     assert "unsafe-eval" not in (policies[0] or "")
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
-    # Except for the command, nothing names the machine on which it was made.
+    # Except for the command, nothing names the machine on which the report was made.
     assert "ftlab compare x" in text and str(Path.cwd()) not in text
     assert {"lang": "en"} in [attributes for tag, attributes in page.elements if tag == "html"]
-    # Every control has a label around it.
+    # Every control is inside a label.
     for control in re.finditer(r"<(select|input)\b", re.sub(r"<script.*?</script>", "", text, flags=re.S)):
         before = text[: text.index(control[0])]
         assert before.count("<label") >= before.count("</label")

@@ -31,7 +31,7 @@ def shown(value: float) -> str:
 
 
 def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
-    """Not even a script that got into the page unescaped runs, nor an event handler."""
+    """Neither a script that got into the page unescaped nor an event handler runs."""
     html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
     page = Page(browser, tmp_path / "r.html")
     assert page.tab.evaluate("window.broken") is None
@@ -46,10 +46,10 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     drawn = {name: page.marks(name) for name in SECTIONS}
     for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
         assert drawn[name].count("<path") > 3, name
-    # All policies are panels of one chart.
+    # The policies are panels of one chart.
     assert drawn["waf-time"].count("<svg") == 1
     assert drawn["wear"].count("data:image/png") == 2
-    # Its numbers are the results'.
+    # The chart's numbers are those of the results.
     means = [result["latency"]["all"]["mean_ns"] for _, result in runs]
     unit = 1e6 if max(means) >= 1e7 else 1e3
     texts = page.texts("#overview .role-mark.layer_1_marks text")
@@ -70,7 +70,7 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
 
 
 def curve_of(page: Page, name: str) -> tuple[list[dict[str, Any]], float]:
-    """Returns the points of a curve of the distribution, and the unit of its times, ns."""
+    """Returns the points of a curve of the distribution, and the unit of its times in ns."""
     page.choose("#curve", name)
     (spec,) = page.tab.evaluate("window.ftlabCharts.get('distribution').map(one => one.spec)")
     unit = spec["layer"][0]["encoding"]["x"]["title"].split("(")[1].split(",")[0]
@@ -93,7 +93,7 @@ def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
             assert other["share"] == pytest.approx(1 - row["share"] / 100)
             if row["time"] * unit > 1000:
                 lower = round(row["time"] * unit)
-                # The first point is the least value; others begin a bin.
+                # The first point is at the least value, every other one at the beginning of a bin.
                 faster = 0 if row is cdf[0] else sum(n for at, n in bins if at < lower)
                 assert row["share"] == pytest.approx(faster / summary["count"] * 100), lower
         assert cdf[-1]["share"] == 100
@@ -204,7 +204,9 @@ def test_it_fits_and_follows_the_scheme(browser: Any, report: Path, width: int, 
 
 
 def test_what_stands_before_the_charts_stays_on_paper(browser: Any, report: Path) -> None:
-    """Regression: a reproduction's claims had dark panels in dark mode, under text made for paper."""
+    """Regression: in dark mode, a reproduction's claims were on dark panels, in text colours made for white
+    paper.
+    """
     page = Page(browser, report, scheme="dark")
 
     def style(selector: str, name: str) -> str:
@@ -223,7 +225,7 @@ def test_what_stands_before_the_charts_stays_on_paper(browser: Any, report: Path
 
 
 def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> None:
-    """Merges are drawn; distributions come from percentiles; what was not measured is stated."""
+    """Merges are drawn, and distributions are made from percentiles; the page says what was not measured."""
     vary = {"ftl.kind": ["bast", "fast"]}
     comparison = ftlab.compare(
         "coop-fast", vary, set={"workload.synthetic.requests": 6000, "workload.synthetic.region": "48MiB"}
@@ -235,7 +237,7 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
     page.choose("#merge", "busy_ns")
     assert page.marks("merges") != before
     assert page.marks("distribution").count("<path") > 3
-    # What is absent does not appear; a line at the end says how to get it.
+    # Charts without data do not appear; a line at the end says how to get them.
     assert {"Latency over time", "Erase counts"}.isdisjoint(page.texts("#contents a"))
     (absent,) = page.texts("#absent")
     assert "Latency over time (not measured: run with --html, or set results.series)" in absent
@@ -244,7 +246,9 @@ def test_hybrid_ftls_without_what_is_asked_for(browser: Any, tmp_path: Path) -> 
 
 
 def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> None:
-    """Trims have no latency, and flushes of nothing have no mappings: all is empty, but nothing fails."""
+    """Trims have no latency, and flushes without writes have no mappings: all charts are empty, but nothing
+    fails.
+    """
     trims = {
         **WORKLOAD,
         **MEASURED,
@@ -319,7 +323,7 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
     page = Page(browser, report)
     titles = page.texts("main > section:not([hidden]) > h2")
     assert page.texts("#contents a") == titles
-    # No hybrid FTL, so nothing about merges.
+    # There is no hybrid FTL, so there is nothing about merges.
     assert "Merges" not in titles and "Settings" in titles
     assert page.texts("#absent") == [
         "Nothing to show of: Merges (only the hybrid FTLs (bast, fast) merge blocks)."
@@ -380,7 +384,7 @@ def test_pictures_have_their_legend(browser: Any, report: Path, tmp_path: Path, 
     assert page.texts(f"#{section} h2")[0] in texts
     for entry in [*page.texts(f"#{section} .legend span"), *page.texts(f"#{section} .panels h3")]:
         assert entry in texts, entry
-    # The picture has the case it belongs to, and its own background.
+    # The picture names the case that it belongs to, and has its own background.
     assert "ftl.mapping_cache 1KiB" in texts and 'fill="#ffffff"' in picture
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     page.close()

@@ -1,4 +1,4 @@
-"""What is reported as ignored is ignored: no value of such a key changes a result."""
+"""A key that is reported as ignored is ignored: no value of it changes a result."""
 
 from __future__ import annotations
 

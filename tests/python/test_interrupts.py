@@ -32,7 +32,8 @@ def stopped(cli: Cli, *arguments: str) -> float:
 @pytest.mark.parametrize(
     "arguments",
     [
-        # Regression: only timers expired for simulated years, and only completions checked for signals.
+        # Regression: for simulated years nothing but timers expired, and signals were checked only on
+        # completions.
         ("run", "coop-fast", *YEARS),
         ("crash", "crash", "--cuts", "1", "--operations", "4294967296"),
         ("crash", "crash", "--cuts", "1", *STEADY, "--set", "device.precondition_rounds=1000000"),
@@ -66,14 +67,16 @@ def test_an_import_is_interrupted(tmp_path: Path, module: str) -> None:
 
 
 def repeated(path: Path, line: bytes) -> None:
-    """Writes ten gigabytes of one line, in sixty megabytes."""
+    """Writes ten gigabytes of one repeated line, compressed to sixty megabytes."""
     member = gzip.compress(line * ((64 << 20) // len(line)), 1)
     path.write_bytes(gzip.compress(b"time_ns,op,offset,size\n") + member * 160)
 
 
 @pytest.mark.parametrize("command", ["run", "info"])
 def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None:
-    """Regression: lines that a reader dropped were never counted, so signals were never checked."""
+    """Regression: dropped lines did not count as progress, so signals were never checked while they were
+    read.
+    """
     repeated(cli.directory / "same.csv.gz", b"0,R,0,4096\n")
     window = ("--set", "workload.dedup=1h")
     arguments: tuple[str, ...]

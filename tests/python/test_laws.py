@@ -1,6 +1,6 @@
 """Laws that every run obeys, whatever the policies; checked through the Python API.
 
-Each computes its expectation from something other than the engine's own sums: the rows of the
+Each law is checked against something other than the engine's own sums: the rows of the
 run, a closed form (``tests/oracle/theory.py``), or another run.
 """
 
@@ -73,7 +73,7 @@ def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str,
         section = result.to_dict()[name]
         check_summary(section["read"], values[reads])
         check_summary(section["write"], values[writes])
-        # Only reads and writes: trims and flushes have no data.
+        # Only reads and writes count: trims and flushes have no data.
         check_summary(section["all"], values[reads | writes])
     for group in ("read", "write", "all"):
         mean = {name: result.to_dict()[name][group]["mean_ns"] for name in parts}
@@ -81,7 +81,7 @@ def test_latency_is_wait_plus_access(kind: str, scheduler: str, array: dict[str,
 
 
 def check_summary(section: dict[str, Any], values: Any) -> None:
-    """Checks count, mean, deviation, extremes, and percentiles within the histogram's 1/128."""
+    """Checks the count, mean, deviation and extremes, and the percentiles to within the histogram's 1/128."""
     ordered = sorted(values.tolist())
     count = len(ordered)
     mean = sum(ordered) / count
@@ -116,7 +116,7 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
 @pytest.mark.parametrize("array", [{}, ARRAY], ids=["one chip", "four chips"])
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_sequential_overwrite_moves_nothing(kind: str, array: dict[str, Any]) -> None:
-    """Overwrites ten times, from an empty device: every victim is completely invalid."""
+    """An empty device is overwritten ten times in order: every victim is completely invalid."""
     chips = 4 if array else 1
     # Whole blocks are overwritten, so hybrid FTLs do only switch merges.
     pages = chips * 64 * 8 // 10 * 64
@@ -156,7 +156,7 @@ def test_larger_lru_cache_never_hits_less_under_noop(pattern: str) -> None:
 @pytest.mark.parametrize("channels", [1, 4])
 @pytest.mark.parametrize("transfer_ns", [0, 1, 50])
 def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, transfer_ns: int) -> None:
-    """Throughput is near the bound, too: 512 single pages outstanding keep every chip busy."""
+    """The throughput is also near the bound: 512 outstanding requests of one page keep every chip busy."""
     chips = 2
     page, cell_ns = 4096, 35_000 if op == "read" else 350_000
     settings = {
@@ -195,9 +195,9 @@ def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, tr
     ],
 )
 def test_greedy_gc_meets_the_closed_form(blocks: int, b: int, spare: float, gate: float) -> None:
-    """Uniform random single-page writes: of 8 times the logical space, after 12 times as warm-up.
+    """The load is uniform random single-page writes: 8 times the logical space, after 12 times as warm-up.
 
-    The measured part is the difference of two runs with the same seed, one of them longer.
+    The measured part is the difference between two runs with the same seed, one of them longer.
 
     """
     over_provisioning = round((1 - 1 / spare) * 1e6) / 1e4
@@ -237,7 +237,7 @@ sys.stdout.write(result.to_json())
 
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_same_configuration_same_bytes(kind: str) -> None:
-    """The bytes are those of two processes with different hash seeds, without the engine block."""
+    """The results of two processes with different hash seeds are compared, without the engine block."""
     settings = {**SMALL, **MIXED, "ftl.kind": kind, "host.scheduler": "map+", "seed": 7}
     texts = []
     for hash_seed in ("1", "2"):

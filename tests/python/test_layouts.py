@@ -23,7 +23,7 @@ QUEUE, ISSUE, COMPLETE = 1, 7, 8
 def event(
     time_ns: int, action: int, kind: int, sector: int, size: int, extra: bytes = b"", order: str = "<"
 ) -> bytes:
-    """Returns a record of blktrace with what follows it."""
+    """Returns a record of blktrace, followed by its extra data."""
     packed = (0x65617407, 1, time_ns, sector, size, action | kind << 16, 697, 8 << 20 | 16, 0, 0, len(extra))
     return struct.pack(f"{order}IIQQIIIIIHH", *packed) + extra
 

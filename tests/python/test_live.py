@@ -23,7 +23,7 @@ from live import DEVICES, need, served, without_times
 def test_a_recording_replays_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any, name: str, how: str
 ) -> None:
-    """fio verifies its bytes, and the recording gives the result that was reported."""
+    """fio verifies the bytes that it wrote, and the recording replays to the result that was reported."""
     need("fio")
     monkeypatch.chdir(tmp_path)
     recording = tmp_path / "recording.csv"
@@ -41,7 +41,9 @@ def test_a_recording_replays_to_the_same_result(
 
 
 def test_copies_come_back_and_holes_are_known(tmp_path: Path) -> None:
-    """nbdcopy there and back, nbdinfo's map, qemu-img's comparison; trims and zeroes by nbdsh."""
+    """Checks copies to the device and back by nbdcopy, nbdinfo's map, qemu-img's comparison, and nbdsh's
+    trims and zeroes.
+    """
     need("nbdcopy", "nbdinfo", "qemu-img")
     sent, back = tmp_path / "sent", tmp_path / "back"
     size = (1 << 30) if campaign.long() else (20 << 20)
@@ -158,8 +160,8 @@ def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> 
 
 
 def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
-    """Signals are ignored as under a shell that starts the device in the background; requests under way
-    complete.
+    """The signals are ignored at first, as under a shell that starts the device in the background; requests
+    under way complete.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.signal(number, signal.SIG_IGN)
@@ -176,7 +178,7 @@ def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
-    """Other machines, names in use, contradictory options: exit status 2 and a reason."""
+    """Addresses of other machines, names in use and contradictory options: exit status 2, with a reason."""
     (tmp_path / "file").write_text("kept")
     with socket.socket(socket.AF_UNIX) as used:
         used.bind(str(tmp_path / "used.sock"))
@@ -204,7 +206,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
 
 
 def test_a_running_device_is_asked_and_told(tmp_path: Path, cli: Any) -> None:
-    """`ftlab ctl` over either socket: the result so far, a flush, a trim of everything, the end."""
+    """`ftlab ctl` works over either socket: the result so far, a flush, a trim of everything, the end."""
     need("nbdsh")
     with served(tmp_path, *DEVICES["page"], "--time", "free") as device:
         control = device.path.with_name("live.sock.ctl")

@@ -1,6 +1,7 @@
 """A device with its flash in a file, whose power is cut, whose process is killed, whose disk is full.
 
-`make soak` has the long form: 1,000 cycles on tmpfs and on the tests' own disk, 100 with ext4 on the device.
+`make soak` runs the long form: 1,000 cycles each on tmpfs and on the tests' own disk, and 100 with ext4 on
+the device.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Client:
 
 
 class Account:
-    """What each sector may hold: the old content, and what was written since."""
+    """The contents that each sector may have: the old one, and those written since."""
 
     def __init__(self, sectors: int) -> None:
         self.known = [0] * sectors
@@ -80,7 +81,7 @@ class Account:
         self.version = 0
 
     def settle(self, data: bytes) -> None:
-        """Checks what the device holds, and takes it as the known state."""
+        """Checks the device's content, and takes it as the known state from then on."""
         for sector, known in enumerate(self.known):
             found = data[sector * SECTOR : (sector + 1) * SECTOR]
             assert found == found[:8] * (SECTOR // 8), f"sector {sector} is torn"
@@ -93,7 +94,7 @@ class Account:
         self.floor.clear()
 
     def load(self, client: Client, draw: random.Random, requests: int) -> None:
-        """Writes, trims and flushes until they are done, or the device is gone."""
+        """Writes, trims and flushes until all requests are done or the device is gone."""
         written: dict[int, int] = {}
         for _ in range(requests):
             first = draw.randrange(len(self.known) // (1 if draw.random() < 0.4 else 5))
@@ -105,7 +106,7 @@ class Account:
                 written.clear()
                 continue
             if what < 0.35:
-                # A trim takes whole pages.
+                # A trim covers only whole pages.
                 first, count = first // 8 * 8, 8
             self.version += what >= 0.35
             version = 0 if what < 0.35 else self.version
@@ -125,7 +126,9 @@ class Account:
 
 @contextmanager
 def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Starts a device with its flash in `directory`; yields it and its message. The caller ends it."""
+    """Starts a device with its flash in `directory`; yields its process and its message. The caller ends the
+    process.
+    """
     path = directory / "live.sock"
     command = [sys.executable, "-m", "ftlab", "serve", *arguments, "--media", str(directory / "m.nand")]
     with subprocess.Popen(
@@ -178,7 +181,9 @@ def endure(directory: Path, draw: random.Random, account: Account | None) -> Acc
 
 @pytest.mark.parametrize("where", ["tmpfs", "disk"])
 def test_what_was_promised_outlasts_cuts_kills_and_stops(tmp_path: Path, where: str) -> None:
-    """What a completed flush or FUA covers is there; everything else is old or new, and no sector is torn."""
+    """Data that a completed flush or FUA covers are there; every other sector is old or new, and none is
+    torn.
+    """
     if where == "tmpfs" and not os.access("/dev/shm", os.W_OK):
         lacks("/dev/shm is not there, or not for this user")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if where == "tmpfs" else tmp_path) as name:
@@ -188,7 +193,9 @@ def test_what_was_promised_outlasts_cuts_kills_and_stops(tmp_path: Path, where: 
 
 
 def test_how_the_file_was_left_is_told(tmp_path: Path, cli: Cli) -> None:
-    """The file was made, or left by a stop, a cut or a kill; and what the control command says."""
+    """The message says that the file was made, or was left by a stop, a cut or a kill; the control command's
+    output is checked too.
+    """
     with started(tmp_path, *SMALL) as (process, said):
         assert said.endswith(": made\n")
         refused = cli("ctl", str(tmp_path / "live.sock"), "stats", "--after", "3")
@@ -207,7 +214,9 @@ def test_how_the_file_was_left_is_told(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> None:
-    """Another device, version or kind of file, damage, a file in use: status 2, and not a byte changed."""
+    """Files of another device, version or kind, damaged files and files in use lead to status 2, and no byte
+    of them changes.
+    """
     path = tmp_path / "m.nand"
     device = started(tmp_path, *SMALL, "--time", "free")
     with device as (process, _), Client(tmp_path / "live.sock") as client:
@@ -219,7 +228,7 @@ def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> 
         process.send_signal(signal.SIGTERM)
     whole = path.read_bytes()
     draw = random.Random(5)
-    # Every byte of the first parts counts; of the other parts, only bytes that are not holes.
+    # In the first parts every byte matters; in the others, only bytes that are not in holes.
     drawn = [at for at in draw.sample(range(len(whole)), 4000) if whole[at]]
     places = [0, 8, 20, 65536, *drawn[:12]]
     cases = [(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :], "") for at in places if whole[at]]
@@ -253,7 +262,7 @@ def test_power_is_cut_only_where_something_is_left(tmp_path: Path, cli: Cli) -> 
 
 
 def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
-    """Once there is room again the device continues; what it promised is there."""
+    """Once there is room again the device continues; the data that it promised are there."""
     need("mount")
     if os.geteuid() != 0:
         lacks("only root may mount a small file system")
@@ -398,7 +407,7 @@ SQLITE = """
 
 
 def campaign_of(tmp_path: Path, program: str, cuts: int) -> subprocess.CompletedProcess[str]:
-    """Runs a program under power cuts, with its store on an ext4 on the device."""
+    """Runs a program under power cuts, with its data on an ext4 file system on the device."""
     script = tmp_path / "store.py"
     script.write_text(STORE.replace("        PROGRAM", program.strip("\n")))
     words = f"{sys.executable} {script}"
@@ -427,10 +436,10 @@ def cuts_of(short: int) -> int:
 
 @pytest.mark.parametrize(("journal", "how"), [("wal", "full"), ("truncate", "full"), ("delete", "extra")])
 def test_programs_that_ask_for_durability_have_it(tmp_path: Path, journal: str, how: str) -> None:
-    """SQLite in WAL and rollback mode: nothing that it acknowledged is lost.
+    """SQLite, in WAL mode and in rollback mode, loses nothing that it acknowledged.
 
-    Where a commit is the deletion of the journal, FULL does not sync the directory: the last commit may be
-    rolled back.
+    Where a commit is the deletion of the journal, synchronous=FULL does not sync the directory, so the last
+    commit may be rolled back.
     """
     need_loop()
     need("mkfs.ext4")
@@ -456,7 +465,7 @@ def test_programs_that_lose_data_are_caught(tmp_path: Path, which: str) -> None:
 def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
     """Regression: a check that was running when another cut failed was killed, and its mount remained."""
     need_loop()
-    # The first check is the one without a cut; the second fails as soon as the third has begun.
+    # The first check is that of the run without a cut; the second fails as soon as the third has begun.
     check = f"""cd {tmp_path}
         mkdir rehearsed && exit
         if mkdir first; then until [ -e second ]; do sleep 0.01; done; exit 1; fi

@@ -27,7 +27,7 @@ MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"]}
 
 
 def need_fuse() -> None:
-    """Skips a test if nothing can be mounted; CI must be able to."""
+    """Skips a test if nothing can be mounted; in CI, fails it."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         lacks("/dev/fuse is not there, or not for this user")
 
@@ -78,7 +78,7 @@ def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
 
 
 def test_writes_that_ask_for_it_are_durable(tmp_path: Path) -> None:
-    """O_DSYNC is FUA; without it a write has none; fsync is a flush."""
+    """O_DSYNC becomes FUA; a write without it has no FUA; fsync becomes a flush."""
     need_fuse()
     recording = tmp_path / "recording.csv"
     arguments = [*DEVICES["page"], "--time", "free", "--record", str(recording)]
@@ -134,7 +134,7 @@ def test_a_directory_that_cannot_be_mounted_is_refused(tmp_path: Path, cli: Cli)
 
 @pytest.mark.parametrize("name", ["page", "dftl"])
 def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
-    """Blocks are trimmed and rewritten, with trims among verified writes; on the file writes have FUA."""
+    """Blocks are trimmed and rewritten, with trims among the verified writes; writes to the file have FUA."""
     need_fuse()
     need("fio")
     recording = tmp_path / "recording.csv"
@@ -165,7 +165,7 @@ def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_random_operations_on_a_file_system(tmp_path: Path, kind: str) -> None:
-    """Every byte of its files equals that of a plain array, even after a remount."""
+    """Every byte of the system's files equals that of a plain array, even after a remount."""
     need_loop()
     need(MAKE[kind][0])
     with served(tmp_path, *SIZED, fuse=True) as device, loop(device.disk) as block:
@@ -221,7 +221,7 @@ def test_a_build_and_its_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_database(tmp_path: Path, journal: str) -> None:
-    """Transfers between accounts, as in TPC-B: SQLite finds its file intact, and no money is lost."""
+    """After transfers between accounts, as in TPC-B, SQLite finds its file intact, and no money is lost."""
     need_loop()
     need("mkfs.ext4")
     transfers, accounts = (20_000, 100_000) if campaign.long() else (300, 1000)

@@ -33,7 +33,7 @@ h.flush()
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides devices of other tests."""
+    """Hides the devices of other tests."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
 
@@ -82,8 +82,8 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:
-    """Their names end in the unit, and a text says what they are; without such parts there are no such
-    metrics.
+    """The metrics' names end in the unit, and a text describes each; without parts that report figures there
+    are no such metrics.
     """
     need("nbdsh")
     policy = f"host.scheduler=python:{DASHBOARD.parents[1]}/examples/policies/shortest.py:ShortestFirst"
@@ -126,7 +126,7 @@ def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
-    """There are messages for no device and for several, which are named; names left by killed devices are
+    """If no device runs, or several do, a message says so and names them; names left by killed devices are
     removed.
     """
     none = cli("ctl", "stats")
@@ -161,7 +161,7 @@ def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
     need("nbdsh")
     with served(tmp_path, *DEVICES["dftl"], "--speed", "100") as device:
         device.shell(WRITES)
-        # A long path of the device may break its line anywhere.
+        # A line may be broken anywhere in a long path of the device.
         shown = " ".join(cli.ok("top").split())
         for text in (
             "FTL dftl",

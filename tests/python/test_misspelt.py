@@ -1,4 +1,6 @@
-"""Study and tuning files with a slip: refused before anything runs, with file, line and suggestion."""
+"""Study and tuning files with a slip are refused before anything runs, with the file, the line and a
+suggestion.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +162,7 @@ def refused(cli: Cli, command: str, text: str, old: str, new: str, message: str)
 
 
 def test_a_value_that_goes_with_some_of_another_alone(cli: Cli) -> None:
-    """What fails with the defaults, but not with another value of another parameter, is not a slip."""
+    """A value that fails with the defaults, but not with some value of another parameter, is not a slip."""
     text = """config = "map-plus"
 minimize = ["latency.all.mean_ns"]
 runs = 2
@@ -177,7 +179,7 @@ choices = ["7%", "50%"]
     (cli.directory / "s.toml").write_text(text.replace('"50%"', '"8%"'))
     done = cli("tune", "s.toml", "--out", "out")
     assert (done.returncode, "s.toml:8: parameter.blocks.choices: " in done.stderr) == (2, True), done.stderr
-    # Once mended, the same directory can be used.
+    # Once the file is corrected, the same directory can be used.
     (cli.directory / "s.toml").write_text(text)
     cli.ok("tune", "s.toml", "--out", "out")
 

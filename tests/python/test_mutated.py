@@ -1,7 +1,7 @@
 """A campaign: mutated inputs for every reader in Python (declarations, targets, expressions, cache entries);
 crates/trace/tests/mutated.rs has the readers in Rust.
 
-No reader raises anything but the user's error, and each takes bounded time and memory. The number of a case
+No reader raises anything but a user's error, and each takes bounded time and memory. The number of a case
 is its seed; inputs that once failed are kept in tests/corpus, in a folder for each reader. `make fuzz` has
 the long form.
 """
@@ -139,7 +139,7 @@ def mutated(draw: random.Random, seed: bytes, other: bytes = b"") -> bytes:
             case 6:
                 text[at:end] = other[draw.randint(0, len(other)) :]
             case _:
-                # A value in place of another.
+                # Replaces the value on a line with another one.
                 lines = bytes(text).split(b"\n")
                 chosen = draw.randrange(len(lines))
                 name, equals, _ = lines[chosen].partition(b"=")
@@ -217,7 +217,7 @@ READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path
 
 @pytest.fixture
 def bounded() -> Iterator[None]:
-    """Makes a case fail that takes too long, or too much memory."""
+    """Makes a case fail if it takes too long or too much memory."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"more than {MOST_SECONDS} s")
@@ -259,7 +259,7 @@ def test_mutated_inputs(bounded: None, tmp_path: Path) -> None:
 
 
 def test_the_corpus(bounded: None, tmp_path: Path) -> None:
-    """Inputs that once failed."""
+    """Reads inputs that once failed."""
     for reader in READERS:
         for path in sorted((CORPUS / reader).glob("*")):
             judge(reader, path.read_bytes(), tmp_path)

@@ -35,7 +35,7 @@ def test_a_garbage_collection_is_stepped_through_and_drawn() -> None:
     names, shown = run(["".join(cell["source"]) for cell in cells])
     charts = [each.to_dict() for each in shown if hasattr(each, "to_dict") and hasattr(each, "mark_bar")]
     assert [chart["mark"]["type"] for chart in charts] == ["bar", "rect", "line"]
-    # The victim had the fewest valid pages of all full blocks, and what it held is now elsewhere.
+    # The victim had the fewest valid pages of all full blocks, and these pages are now elsewhere.
     (victim,) = names["victims"]
     before, after = names["before"].ravel(), names["after"].ravel()
     assert 0 < before[victim] < 32

@@ -1,4 +1,4 @@
-"""ftlab against the oracle, request by request, on random cases; and against the schedulers' rules.
+"""ftlab compared with the oracle, request by request, on random cases; and with the schedulers' rules.
 
 A failing case prints its seed and the command that reproduces and shrinks it. More seeds:
 ``python tests/oracle/diff.py --seeds 0:10000``.
@@ -33,7 +33,7 @@ def test_engine_agrees_with_the_oracle_under_check() -> None:
 
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_order_of_dispatch_obeys_the_rules(scheduler: str) -> None:
-    """Nothing is simulated here: the rows themselves tell whether each choice was right
+    """Nothing is simulated here: the rows alone show whether each choice was right
     (``tests/oracle/rules.py``).
     """
     for seed in range(20):
@@ -81,7 +81,7 @@ def test_command_line_and_python_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ftl", ["dftl", "cdftl"])
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_recorded_trace(scheduler: str, ftl: str) -> None:
-    """10,000 requests of Financial1 on the paper's device, ten times as fast, so that they queue."""
+    """Runs 10,000 requests of Financial1 on the paper's device, ten times as fast, so that they queue."""
     path = engine.shared_trace("financial1-first10000.ssdsim.txt")
     trace = []
     with path.open() as file:

@@ -43,7 +43,7 @@ def test_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_planted_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: names of unfinished files could be guessed, and a link of such a name was followed."""
+    """Regression: the names of unfinished files could be guessed, and links with such names were followed."""
     target = tmp_path / "r.json"
     with Output("--json", target).staged() as path:
         first = path.name

@@ -1,6 +1,6 @@
 """The paper's exact cases on ftlab, to the nanosecond (spec: map-plus.md, "Exact cases").
 
-The cases themselves, with their expectations, are in ``tests/oracle/cases.py``; the oracle meets them too
+The cases themselves, with their expectations, are in ``tests/oracle/cases.py``; the oracle passes them too
 (``test_oracle_self.py``).
 """
 
@@ -51,22 +51,24 @@ def test_means_of_table_2(tmp_path: Path) -> None:
 
 
 def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
-    """The preset's figures, measured in runs instead of read from the file."""
+    """The preset's figures are measured in runs, not read from its file."""
     page = 4096
 
     def access(trace: list[Any], **fields: Any) -> list[int]:
         rows = engine.result_rows(run_preset(tmp_path, trace, **fields))
         return [row.complete - row.dispatch for row in rows]
 
-    # Reads of 35 us and programs of 350 us, each with one translation page read, far apart in time.
+    # A read takes 35 us and a program 350 us; each needs one read of a translation page, and they are far
+    # apart in time.
     assert access([(0, "R", 0, page), (MS, "W", 7 * page, page)]) == [70 * US, 385 * US]
     # No time passes on the bus or in RAM: a hit costs only the page.
     assert access([(0, "R", 0, page), (MS, "R", 0, page)]) == [70 * US, 35 * US]
-    # 512 entries per translation page: LPNs 0 and 511 make one batch, 512 makes another.
+    # A translation page has 512 entries: LPNs 0 and 511 make one batch, LPN 512 another.
     together = [(0, "R", 0, page), (0, "R", 511 * page, page), (0, "R", 512 * page, page)]
     rows = engine.result_rows(run_preset(tmp_path, together))
     assert [row.batch for row in rows] == [1, 1, 2]
-    # 2048 entries: after 2049 pages, each read once, the first one's entry is gone; after 2048 it is not.
+    # The cache holds 2048 entries: once 2049 pages have each been read, the first page's entry is gone; after
+    # 2048 it is not.
     for entries, misses in ((2048, 0), (2049, 1)):
         scan = [(number * MS, "R", number * page, page) for number in range(entries)]
         again = [*scan, (entries * MS, "R", 0, page)]
@@ -94,7 +96,7 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pixel6a-telegram-exec.csv.gz", "cloudphysics-sample.csv.gz"])
 def test_preset_is_large_enough_for_the_named_traces(name: str) -> None:
-    """These traces cause no garbage collection: the paper's flash starts empty and is never full."""
+    """These traces cause no garbage collection: as in the paper, the flash starts empty and never fills."""
     import ftlab
 
     path = engine.shared_trace(name)

@@ -1,4 +1,4 @@
-"""Parquet traces, with pyarrow as the other implementation."""
+"""Parquet traces, compared with pyarrow as a second implementation."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_fua_goes_through_every_layout_of_ftlab(cli: Cli) -> None:
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.float64()])
 def test_flags_of_others(tmp_path: Path, kind: pa.DataType) -> None:
-    """Unknown bits are ignored, and so is FUA on anything but a write, and flags of another type."""
+    """Unknown bits are ignored, and so are FUA on anything but a write and flags of a different type."""
     rows = {"ts_ns": [0, 1, 2], "op": [0, 1, 1], "offset": [0, 0, 0], "size": [512, 512, 512]}
     columns = {name: pa.array(values, pa.int64()) for name, values in rows.items()}
     path = tmp_path / "other.parquet"
@@ -281,7 +281,9 @@ def read(path: Path, rows: int) -> list[tuple[int, str, int, int]]:
 
 
 def expected(table: pa.Table) -> list[tuple[int, str, int, int]]:
-    """Returns the requests that a table's rows mean: in order of their stamps, without those of size 0."""
+    """Returns the requests that a table's rows stand for: in order of their time stamps, without those of
+    size 0.
+    """
     found: list[tuple[int, str, int, int]] = []
     for row in sorted(table.to_pylist(), key=lambda row: row["ts_ns"]):
         flags = row["flags"] or 0
@@ -369,7 +371,7 @@ def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
 
 
 def test_a_run_takes_as_much_memory_as_of_csv(cli: Cli) -> None:
-    """That is so even if all rows are in one row group, as many programs write them; polars is not loaded."""
+    """It does so even if all rows are in one row group, as many programs write them; polars is not loaded."""
     cli.ok("trace", "generate", "a.csv", "--requests", "1000000", "--region", "16MiB")
     ftlab.convert_trace(cli.directory / "a.csv", cli.directory / "a.parquet")
     rows = pq.read_table(cli.directory / "a.parquet")

@@ -1,4 +1,4 @@
-"""Results match the pins: every eighth case here, all of them by `scripts/pin.py`."""
+"""Results match the pins: this test runs every eighth case, `scripts/pin.py` runs all of them."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def test_every_registered_part_is_pinned(part: str) -> None:
     axis = {"kind": "kind", "gc": "gc", "awareness": "awareness"}.get(name, table)
     names = ftlab.schema()["properties"][table]["properties"][name]["enum"]
     text = PINS.read_text()
-    # A case does not name the first value of an axis.
+    # No case names the first value of an axis.
     assert [value for value in names[1:] if f"{axis}={value}" not in text.replace(":", " ").split()] == []

@@ -255,7 +255,7 @@ def test_what_a_file_names_does_not_run_unasked(cli: Cli, text: str, command: st
     for name in ("papers/traces.toml", "papers/vios/paper.toml", "c.toml"):
         (cli.directory / name).write_text(text)
     words = command.split()
-    # The file is the argument after the command's name or, for options with a value, the last word.
+    # The file is the argument after the command's name or, if it is an option's value, the last word.
     at = len(words) if words[-1] in ("--config", ".") else 2 if words[0] == "trace" else 1
     if words[-1] != ".":
         words.insert(at, "c.toml")
@@ -269,7 +269,7 @@ def test_what_a_file_names_does_not_run_unasked(cli: Cli, text: str, command: st
 
 
 def test_a_configuration_in_python_is_asked_about_too(tmp_path: Path, trace: Path) -> None:
-    """A mapping may have been read from a file; only what is given as `set` is the caller's own."""
+    """A mapping may have been read from a file; only classes that are given as `set` are the caller's own."""
     (tmp_path / "own.py").write_text((EXAMPLES / "schedulers.py").read_text())
     name = f"python:{tmp_path}/own.py:Rb"
     configuration = {"preset": "map-plus", "host": {"scheduler": name}}
@@ -362,7 +362,7 @@ class Counting(Oldest):
 
 
 class Turning(ftlab.VictimPolicy):
-    """A victim policy that reports how many victims it named."""
+    """A victim policy that reports how many victims it chose."""
 
     def __init__(self) -> None:
         self.named = 0

@@ -1,4 +1,4 @@
-"""Recipes of the pages, typed as printed: those for root, for several terminals, for long campaigns."""
+"""Recipes of the pages, typed as printed: recipes for root, for several terminals, for long campaigns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def commands(console: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def complete(typed: str) -> bool:
-    """Whether a shell would wait for no more lines."""
+    """Whether a command is complete, so that a shell would not wait for more lines."""
     if typed.endswith("\\"):
         return False
     done = subprocess.run(["bash", "-n", "-c", typed], capture_output=True, check=False)
@@ -49,7 +49,7 @@ def complete(typed: str) -> bool:
 
 
 class Terminals:
-    """A shell, and another for a device that is served; the paths of the page are below `place`."""
+    """A shell, and a second one for a device that is served; the page's paths are below `place`."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -63,7 +63,7 @@ class Terminals:
         self.environment = {**os.environ, "PATH": path, "XDG_RUNTIME_DIR": str(place)}
 
     def here(self, text: str) -> str:
-        """Returns a text of the page with the names of this place."""
+        """Returns a text of the page with its paths replaced by those below `place`."""
         for name, stand_in in self.stand_ins.items():
             text = text.replace(name, stand_in)
         return text
@@ -71,7 +71,7 @@ class Terminals:
     def type(self, typed: str, shown: list[str]) -> None:
         """Types a command, which must succeed and print what the page shows."""
         if typed.startswith("ftlab compare"):
-            # As the page says, the device in the first terminal is interrupted before.
+            # As the page says, the device in the first terminal is interrupted first.
             self.interrupt()
         typed = self.here(typed)
         if typed.startswith("ftlab serve"):
@@ -124,7 +124,7 @@ class Terminals:
         self.served = None
 
     def leave(self) -> None:
-        """Takes down what a recipe, finished or not, leaves set up."""
+        """Removes what a recipe, finished or not, has left mounted or running."""
         self.run(self.here("umount /mnt/phone"))
         for device in {value for name, value in self.stand_ins.items() if name.startswith("/dev/loop")}:
             self.run(f"losetup --detach {device}")
@@ -161,9 +161,10 @@ def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
 
 
 def test_the_script_under_power_cuts_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    """Regression: the page's script acknowledged a key whose sync had failed, which the first cuts revealed.
+    """Regression: the page's script acknowledged a key although its sync had failed, which the first cuts
+    revealed.
 
-    As the page says, cuts also find a script that acknowledges so, or that has no line that syncs.
+    As the page says, cuts also reveal a script that does this, or one without the line that syncs.
     """
     need_loop()
     need("mkfs.ext4")

@@ -227,14 +227,14 @@ def test_places_of_policies() -> None:
     assert places["Base-DFTL"] == registered.index("dftl") and places["minipage-FTL"] == registered.index(
         "minipage"
     )
-    # Two labels of one policy: the second one has a place of its own.
+    # If two labels name the same policy, the second label gets a place of its own.
     assert places["MSFTL-2KiB"] == registered.index("msftl") and places["MSFTL-1KiB"] == len(registered)
     assert palette.places("host.deadline", ["0ms", "10ms"]) == {"0ms": 0, "10ms": 1}
     assert palette.places("host.scheduler", ["mine", "noop"])["noop"] == 0
 
 
 def test_abbreviations_are_those_of_the_figures() -> None:
-    """Every short name of a workload is explained, and no name that no figure shows is."""
+    """Every short name of a workload that a figure shows is explained, and no other name is."""
     for name in papers.names(ROOT):
         paper = papers.load_paper(ROOT, name)
         labels: set[str] = set()
@@ -300,7 +300,7 @@ def test_runs_of_a_figure_can_be_looked_into(tiny: Path) -> None:
     path.write_text("report = true\n" + path.read_text())
     outcome = run(tiny, "fig1", quick=True)
     page = outcome.index.read_text()
-    # The charts' data, with the axes as labels, under the claims and figures; nothing is fetched.
+    # The charts are below the claims and figures, their data has the axes as labels, and nothing is fetched.
     assert page.index('id="tiny-fig1"') < page.index('id="overview"')
     assert "Tiny, Fig. 1" in page
     assert '"host.scheduler":"MAP+"' in page
@@ -318,7 +318,7 @@ def test_keys_of_a_paper_hold_for_its_figures_which_come_first(tiny: Path) -> No
 
 
 def test_figures_with_the_same_runs_share_them(tiny: Path) -> None:
-    """Runs for a report hold more fields, and serve figures without a report too."""
+    """Runs for a report hold more fields, and also serve figures without a report."""
     folder = tiny / "papers" / "tiny"
     (folder / "fig2.toml").write_text("report = true\n" + FIGURE.replace("Fig. 1", "Fig. 2"))
     (folder / "paper.toml").write_text(
@@ -336,7 +336,7 @@ def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None
     run(tiny, "fig1", traces=str(tmp_path / "rec"))
     recorded = rows(tiny.parent / "out" / "tiny" / "fig1-recorded.csv")
     assert {row["workload"] for row in recorded} == {"mine", "mean"}
-    # A trace with other content needs a new run; the same content elsewhere does not.
+    # A trace with different content needs a new run; the same content at another path does not.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine.csv").write_bytes(trace.read_bytes())
@@ -344,8 +344,8 @@ def test_a_recorded_trace_is_run_where_it_is(tiny: Path, tmp_path: Path) -> None
 
 
 def test_traces_on_end_are_each_read_by_their_own_keys(tiny: Path, tmp_path: Path) -> None:
-    # Regression: the key that drops doubled requests of the first trace dropped those of all, and repeating a
-    # sequence repeated each of its traces as well.
+    # Regression: the key that drops repeated requests of the first trace dropped those of all traces, and
+    # repeating a sequence repeated each of its traces as well.
     folder = tiny / "papers"
     (folder / "traces.toml").write_text(
         '[trace.logged-twice]\nfile = "one.csv"\nset = { workload = { dedup = "50ms" } }\n'
@@ -399,7 +399,7 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
 
 
 def damaged(text: bytes) -> dict[str, bytes]:
-    """Returns damaged contents of a file of the cache, by what happened to it."""
+    """Returns damaged contents of a file of the cache, by the kind of damage."""
     packed = gzip.compress(text)
     flipped = bytearray(packed)
     flipped[len(packed) // 2] ^= 0x10
@@ -437,9 +437,9 @@ def test_a_broken_file_of_the_cache_is_run_again(tiny: Path, capsys: pytest.Capt
 def test_a_cache_that_takes_nothing_is_no_error(
     tiny: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """Regression: a read-only directory ended the run, contrary to what `Cache.put` says."""
+    """Regression: a read-only directory ended the run, although `Cache.put` says otherwise."""
     (tiny.parent / "file").write_text("")
-    # Root writes even where it must not; nobody writes in /proc.
+    # Root can write even to read-only directories, but nobody can write in /proc.
     chosen = replace(options(tiny), cache="/proc/ftlab" if name == "none" else str(tiny.parent / name))
     with Reporter() as reporter:
         assert command.reproduce("tiny", ["table1"], chosen, reporter).run == 1
@@ -537,7 +537,7 @@ def test_a_wrong_declaration_is_named(tiny: Path, name: str, old: str, new: str,
     [(b"a = 1\n# caf\xe9\n", "fig1.toml:2: not UTF-8"), (b"#" * ((1 << 20) + 1), "larger than 1MiB")],
 )
 def test_a_declaration_that_is_no_text(tiny: Path, content: bytes, message: str) -> None:
-    """Regression: it caused a traceback, and the file was read completely."""
+    """Regression: such a file caused a traceback, and was read completely."""
     (tiny / "papers" / "tiny" / "fig1.toml").write_bytes(content)
     with pytest.raises(UserError, match=message):
         run(tiny)

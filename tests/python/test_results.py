@@ -1,4 +1,4 @@
-"""Results and comparisons as a user of Python meets them: types, frames, pickles, notebooks."""
+"""Results and comparisons as a user of Python sees them: types, frames, pickles, notebooks."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_requests_go_to_arrow_without_other_packages(comparison: ftlab.Compariso
     table = pa.table(comparison[0])
     assert table.num_rows == 4000 and table.column("complete_ns").null_count == 0
     assert table.column("arrival_ns").to_numpy().tolist() == comparison[0].column("arrival_ns").tolist()
-    # It works without pyarrow and without pandas.
+    # The result can be exported without pyarrow and without pandas.
     code = (
         "import sys\n"
         "for name in ('pyarrow', 'pandas'): sys.modules[name] = None\n"
@@ -303,7 +303,7 @@ def test_requests_go_to_arrow_without_other_packages(comparison: ftlab.Compariso
 
 
 class Exported:
-    """A table of some library."""
+    """A table of any library."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
@@ -383,7 +383,7 @@ def test_a_wrong_frame_is_the_users_fault(mix: pl.DataFrame, change: Any, messag
 )
 def test_a_size_may_be_a_number_of_bytes(value: Any, text: str) -> None:
     assert to_text(value, "ftl.mapping_cache") == text
-    # For other keys a number is a number.
+    # For other keys a number is written as it is.
     assert to_text(value, "host.queue_depth") == str(value)
 
 

@@ -1,9 +1,9 @@
-"""ftlab against second implementations and against timings by hand, request by request.
+"""ftlab compared with second implementations and with timings by hand, request by request.
 
-FTLs that write mappings back by amount (``tests/oracle/units.py``), BAST and FAST below noop, irbw, padding
-and coop (``coop.py``), times that follow from rules (``byhand.py``), write amplification that follows from
-closed forms (``steady.py``). TPFTL and CDFTL are part of ``test_oracle.py``. ``FTLAB_CAMPAIGN=20000`` runs
-that many random cases, and devices of 4,096 blocks.
+They are FTLs that write mappings back after a given amount of data (``tests/oracle/units.py``), BAST and FAST
+below noop, irbw, padding and coop (``coop.py``), times that follow from rules (``byhand.py``), write
+amplification that follows from closed forms (``steady.py``). TPFTL and CDFTL are part of ``test_oracle.py``.
+``FTLAB_CAMPAIGN=20000`` runs that many random cases, and devices of 4,096 blocks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_a_timing_by_hand(kind: str, case: byhand.Case) -> None:
 
 
 BLOCKS, GATE = (4096, 0.005) if campaign.long() else (512, 0.015)
-"""A small device stays below the closed forms, which hold for many blocks."""
+"""Blocks, and the tolerance: a small device stays below the closed forms, which hold for many blocks."""
 
 
 @pytest.mark.parametrize("spare", [1.07, 1.15, 1.28])

@@ -1,4 +1,4 @@
-"""The simulation that the caller drives: `ftlab.Simulation` against `ftlab.run`, and what it refuses."""
+"""The simulation that the caller drives: `ftlab.Simulation` and `ftlab.run` compared; what it refuses."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def write_trace(path: Path, rows: Rows) -> Path:
 
 
 def comparable(result: ftlab.Result) -> dict[str, Any]:
-    """Returns the result without what the law leaves out."""
+    """Returns the parts of a result that must be equal."""
     data: dict[str, Any] = json.loads(result.to_json())
     del data["engine"], data["config"]["workload"]
     del data["trace"]["out_of_order"], data["trace"]["dropped"]
@@ -189,7 +189,7 @@ def test_a_cut_and_a_recovery() -> None:
 
 
 def test_it_takes_one_call_at_a_time() -> None:
-    """The call in progress ends normally, and the other one is refused, whichever thread is slow."""
+    """The call in progress ends normally, and a second one is refused, whichever thread is slow."""
     device = ftlab.Simulation("map-plus")
     columns = {"op": ["W"] * 100_000, "offset": [0] * 100_000, "size": [4096] * 100_000}
     busy = rounds = completed = 0

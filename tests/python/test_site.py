@@ -42,7 +42,7 @@ def test_no_page_names_a_machine(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_of_the_pages_is_one(page: Path) -> None:
-    """Commands, options and keys exist; those that are quick are also run (below)."""
+    """Commands, options and keys exist; quick commands are also run (below)."""
     known = set(keys())
     for words in indented(page.read_text()):
         context = click.Context(commands)
@@ -55,7 +55,7 @@ def test_every_command_of_the_pages_is_one(page: Path) -> None:
         parsed = command.make_context("ftlab", list(rest)).params
         texts = [*parsed.get("settings", ()), *parsed.get("vary", ())]
         for text in texts:
-            # Getting started shows what a misspelt key gives.
+            # "Getting started" shows what a misspelt key leads to.
             assert text.partition("=")[0] in known | {"host.schedular"}, words
 
 
@@ -74,17 +74,17 @@ def test_there_are_commands_to_look_at() -> None:
 
 @pytest.mark.parametrize("name", ["map-plus", "vios", "coop", "msftl", "time"])
 def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
-    """`make picture` writes them: what it draws is not empty, and one page shows it."""
+    """`make picture` writes the pictures: none is empty, and one page shows each."""
     explained = script("explained")
     assert set(explained.PICTURES) == {"map-plus", "vios", "coop", "msftl", "time"}
     svg = explained.svg(explained.PICTURES[name](tmp_path))
     written = (DOCS / "images" / f"how-{name}.svg").read_text()
-    # The same number of marks: other versions of the library may place them a little differently.
+    # Only the number of marks is compared: other versions of the library may place them a little differently.
     assert 20 < svg.count("<path") == written.count("<path")
     assert [page.name for page in PAGES if f"](images/how-{name}.svg)" in page.read_text()] != []
 
 
-# Formulas of fields, against a run's requests.
+# Formulas of fields, checked with a run's requests.
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ OPS = ("reads", "writes", "trims", "flushes")
 
 @pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
 def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
-    """The columns are published read and write; then, at each deadline, read, write, all and hit ratio."""
+    """The columns are the published read and write; then, per deadline, read, write, all and hit ratio."""
     table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
     rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}
     comparison = ftlab.compare(

@@ -1,4 +1,4 @@
-"""What README.md and docs/ show is run: commands, their outputs, Python."""
+"""The commands, their outputs and the Python code that README.md and docs/ show are run."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import pytest
 from pages import DOCS, PAGES, ROOT, TRACE, blocks, files, indented, named
 
 ELSEWHERE = {
-    # Tested elsewhere, and too long for this test.
+    # These are tested elsewhere, and take too long for this test.
     r"reproduce ": "test_reproduce.py, test_claims.py",
     r"(serve|ctl|top) ": "test_recipes.py",
     r"crash \S+ --live": "test_recipes.py",
     r"crash my.toml": "test_crash.py",
     r"(sweep|tune) |run tuned/": "test_study_docs.py",
     r"trace (fit|split) |\w+ model.toml": "test_fitting.py, test_fleet.py",
-    # They need a device of 128 GiB, or traces that the project may not ship.
+    # These need a device of 128 GiB, or traces that the project may not ship.
     r"(run|compare) (\S*vios|msftl)": "test_reproduce.py",
     r"compare \S+ .*(recording.csv)": "test_recipes.py",
 }
 PROMPTS = ("live.md", "serve-a-device.md", "real-workload.md", "cut-the-power.md")
-"""Their consoles are those of root, or of several terminals: typed by test_recipes.py."""
+"""Pages whose console blocks need root or several terminals; test_recipes.py runs those."""
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Makes a directory with what commands of the pages name."""
+    """Makes a directory with the files that commands of the pages name."""
     for folder in ("traces", "workloads", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "out").mkdir()
@@ -70,7 +70,7 @@ def test_outputs_are_those_of_the_commands(page: Path, place: Path) -> None:
 
 
 def compared(words: list[str], lines: list[str], place: Path) -> None:
-    """Checks that lines occur in the output in that order; `...` matches whatever is left out."""
+    """Checks that lines occur in the output in this order; `...` matches what the page leaves out."""
     done = ran(words, place)
     assert done.returncode == (2 if lines[0].startswith("error:") else 0), done.stderr
     printed = [line.rstrip() for line in (done.stdout or done.stderr).splitlines()]
@@ -100,11 +100,11 @@ def unfenced(page: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if unfenced(page)], ids=named)
 def test_commands_run(page: Path, place: Path) -> None:
-    """Commands in indented blocks, one after another, on the trace that comes with ftlab."""
+    """Runs the commands in indented blocks, one after another, on the trace that comes with ftlab."""
     laid(page, place)
     for words in unfenced(page):
         stand_ins = dict.fromkeys(("FILE", "TRACE", "a.csv", "mine.bin"), TRACE)
-        # A few of many cuts; one pass of a shell loop. A trace that a command makes keeps its name.
+        # Only a few cuts are made, and a shell loop is run once. A trace that a command makes keeps its name.
         stand_ins |= {"10000": "20", "depths/rw-$depth-1.json": "depth.json"}
         generates = words[1:3] == ["trace", "generate"]
         done = ran(
@@ -134,7 +134,7 @@ def test_there_are_commands_to_run() -> None:
 
 
 def python_blocks() -> list[tuple[Path, int, str]]:
-    """Returns page, number and text of every block of Python; those of studies are in `test_study_docs`."""
+    """Returns the page, number and text of every block of Python; `test_study_docs` has those on studies."""
     return [
         (page, number, code)
         for page in PAGES

@@ -36,7 +36,7 @@ ENDLESS = ("--set", "device.precondition_bound=0.0001%", "--set", "device.precon
 
 @pytest.fixture
 def lab(cli: Cli) -> Cli:
-    """Makes a command line, next to a configuration with a steady device."""
+    """Makes a command line in a directory with the configuration of a steady device."""
     (cli.directory / "c.toml").write_text(CONFIG)
     return cli
 

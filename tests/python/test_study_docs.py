@@ -1,4 +1,4 @@
-"""What the pages on studies show runs: their studies, searches and queries, and the examples."""
+"""The studies, searches and queries that the pages on studies show run, and so do the examples."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def grouped(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def evaluated(code: str) -> Any:
-    """Returns the value of a piece's last line."""
+    """Returns the value of the last line of a piece of code."""
     *before, last = code.strip().split("\n")
     names: dict[str, Any] = {}
     exec("\n".join(before), names)
@@ -117,7 +117,7 @@ def test_the_examples_are_studies(cli: Cli) -> None:
         path.read_text().replace("runs = 120", "runs = 1").replace("../../traces", str(ROOT / "traces"))
     )
     cli.ok("tune", "tune.toml", "--out", "tuned")
-    # The default is the paper's own choice, whose figure the page gives.
+    # The default is the paper's own choice, whose figure is on the page.
     page = (ROOT / "docs" / "tuning.md").read_text()
     assert "the paper's own choice | MAP+ | 16 KiB | 10 ms | eviction | 13.6 ms" in page
     data = (cli.directory / "tuned" / "index.html").read_text()

@@ -114,7 +114,7 @@ def test_what_is_drawn_is_what_the_table_holds(made: Made) -> None:
     frame = pl.read_parquet(made[0] / "runs.parquet")
     assert [run[0] for run in data["runs"]] == frame["run"].to_list()
     assert [run[2][0] for run in data["runs"]] == frame["mean"].to_list()
-    # A policy has the colour that it has in every report.
+    # A policy has the same colour as in every report.
     assert data["axes"][0]["places"] == {"noop": 0, "map+": 6}
 
 
@@ -155,16 +155,16 @@ def test_a_page_of_too_many_runs_has_their_means(cli: Cli, monkeypatch: pytest.M
 
 def test_a_sweep_in_a_browser(browser: Any, made: Made) -> None:
     page = Page(browser, made[0] / "index.html")
-    # Small multiples: a panel for each deadline, with a point and its interval for each variant.
+    # There is a panel for each deadline, with a point and its interval for each variant.
     assert page.texts("#means figcaption") == ["deadline = 5ms", "deadline = 20ms"]
     assert page.tab.locator("#means .marks .interval").count() == 12
     assert page.tab.locator("#means .marks .point").count() == 12
     page.tab.hover("#means .marks .point >> nth=0")
     assert page.texts("#tip")[0].startswith("scheduler = noop\ncache = 2KiB\ndeadline = 5ms\n")
-    # A line for each run.
+    # There is a line for each run.
     assert page.tab.locator("#lines g.run").count() == 36
     assert page.texts("#count") == ["36 of 36 runs"]
-    # The interval is as long as the axis says.
+    # The length of the interval agrees with the axis.
     page.choose("#value", "1")
     assert "hits" in page.texts("#means .title.y")[0]
     page.choose("#kind", "difference")
@@ -197,7 +197,7 @@ def test_its_table_filters_and_sorts(browser: Any, made: Made) -> None:
     assert page.texts("#count") == [
         f"{sum(each / 1e6 < float(f'{limit:.6f}') for each in frame['mean'])} of 36 runs"
     ]
-    # Sizes are sorted by size, not by their letters.
+    # Sizes are sorted as numbers of bytes, not as text.
     page.tab.fill("#filter", "")
     page.tab.click("#variants thead th:nth-child(2) button")
     caches = page.texts("#variants tbody td:nth-child(2)")
@@ -291,7 +291,7 @@ def test_searches_for_one_thing_or_three(browser: Any, cli: Cli, sought: str) ->
     if several:
         page.choose("#x", "2")
         assert "mapping.hit_ratio" in page.texts("#front .title.x")[0]
-        # The axis that showed the same objective gives way.
+        # The axis that showed this objective before now shows another.
         page.choose("#y", "2")
         assert page.tab.input_value("#x") != "2"
     else:

@@ -65,7 +65,7 @@ def table(folder: Path, name: str = "runs") -> pl.DataFrame:
 
 
 def same(frame: pl.DataFrame) -> bytes:
-    """Returns what must not depend on where and when a study ran."""
+    """Returns the content of a table that must not depend on where and when a study ran."""
     kept = [name for name in frame.columns if name not in CHANGING and not name.startswith("engine.")]
     return frame.select(kept).write_csv().encode() + str(frame.select(kept).schema).encode()
 
@@ -156,8 +156,8 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
 
 
 def test_what_a_short_run_costs(cli: Cli) -> None:
-    """400 runs of half a millisecond were measured to take 3 ms of processor time each, and a second to
-    start.
+    """400 runs of half a millisecond were measured to take 3 ms of processor time each, after a second for
+    the start.
     """
     (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 100, 1]"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -190,7 +190,7 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("150000,R", "150000,Q"))
     (cli.directory / "volumes" / "huge.csv").write_text(TRACE.replace("1048576", "1048576000000000"))
     (cli.directory / "study.toml").write_text(FILES)
-    # Called from elsewhere: the traces are next to the study.
+    # The command runs in another directory: the traces are next to the study.
     done = Cli(Path("/"))("sweep", f"{cli.directory}/study.toml", "--out", f"{cli.directory}/out")
     assert done.returncode == 1
     # The faults are reported before the first run, and no other run is lost because of them.
@@ -210,7 +210,7 @@ def test_traces_by_name_and_runs_that_fail(cli: Cli) -> None:
     assert failures["volume"].to_list() == ["bad", "huge"]
     assert "bad.csv" in failures["error"][0]
     assert failures["kind"].to_list() == ["user", "user"]
-    # Once the traces are mended, only their runs are done.
+    # Once the traces are repaired, only their runs are done.
     (cli.directory / "volumes" / "bad.csv").write_text(TRACE.replace("4096", "8192"))
     (cli.directory / "volumes" / "huge.csv").unlink()
     assert "1 runs, 4 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -357,7 +357,7 @@ def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
     while kills < 20:
         left = 80 - len(stamps)
         with subprocess.Popen(command, cwd=cli.directory, stdout=subprocess.DEVNULL) as process:
-            # Few enough that not everything is done before the last kill.
+            # So few that not everything is done before the last kill.
             wanted = len(stamps) + draw.randint(0, max(min(left // (20 - kills), 6), 0))
             while process.poll() is None and len(list(folder.glob("*.json"))) < wanted:
                 time.sleep(0.002)
@@ -401,7 +401,7 @@ def test_two_at_once_do_not_write_in_one_place(cli: Cli) -> None:
 
 
 def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
-    """Regression: another study replaced its tables without a word, and its figure stayed."""
+    """Regression: a second study silently replaced the tables of the first, whose figure stayed."""
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 1, 1]"))
     cli.ok("sweep", "study.toml", "--out", "out")
     (cli.directory / "out" / "figure.png").touch()
@@ -426,7 +426,7 @@ def test_a_directory_holds_one_study(cli: Cli, study: Path) -> None:
 
 @pytest.mark.parametrize("name", ["json", "parts", ".lock"])
 def test_a_link_where_it_writes_is_refused(cli: Cli, study: Path, name: str) -> None:
-    """Regression: it wrote to wherever links in the directory led."""
+    """Regression: links in the directory were followed, and their targets overwritten."""
     elsewhere = cli.directory / "elsewhere"
     if name == ".lock":
         elsewhere.write_text("kept")

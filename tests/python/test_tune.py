@@ -1,4 +1,4 @@
-"""``ftlab tune``: what it finds, within which bounds, and that a stop or a repetition changes nothing."""
+"""``ftlab tune``: what it finds, within which bounds, and that stopping or repeating it changes nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ choices = ["256B", "512B", "1KiB", "2KiB", "4KiB", "8KiB"]
 key = "host.deadline"
 choices = ["1ms", "5ms", "20ms", "100ms"]
 """
-"""4 x 6 x 4 = 96 configurations, of which 24 are a quarter."""
+"""The space has 4 x 6 x 4 = 96 configurations; a quarter of them is 24."""
 
 RANGES = """
 config = "map-plus"
@@ -101,7 +101,7 @@ def area(points: list[tuple[float, float]], far: tuple[float, float]) -> float:
 
 
 def test_a_quarter_of_a_small_space_finds_its_front(tmp_path: Path) -> None:
-    """The median of ten seeds is within 5 per cent of the true front's hypervolume."""
+    """The median hypervolume of ten seeds is within 5 per cent of that of the true front."""
     path = tmp_path / "tune.toml"
     path.write_text(SPACE.replace("SEED", "1"))
     (tmp_path / "out" / "json").mkdir(parents=True)
@@ -114,7 +114,7 @@ def test_a_quarter_of_a_small_space_finds_its_front(tmp_path: Path) -> None:
         done = Tuner(tuning, tmp_path / "out", Threads(), reporter).tried(asked)
     every = [trial.values for trial in done]
 
-    # Caches count by their logarithm, or the largest would be almost all of the area.
+    # Cache sizes are scaled logarithmically, or the largest would account for almost all of the area.
     def scaled(values: tuple[float, ...]) -> tuple[float, float]:
         return values[0], math.log2(values[1])
 
@@ -147,7 +147,7 @@ def test_the_same_seed_the_same_trials_and_within_bounds(tmp_path: Path) -> None
         if "deadline" in trial.parameters:
             assert 10**6 <= int(trial.parameters["deadline"].removesuffix("ns")) <= 10**8
     assert all(trial.feasible for trial in first.front)
-    # A longer budget continues from there.
+    # With a longer budget the search continues from there.
     longer = search(tmp_path, RANGES.replace("runs = 16", "runs = 20"))
     assert longer.trials[:16] == first.trials
     (tmp_path / "long").mkdir()
@@ -177,7 +177,7 @@ def test_what_the_command_leaves(cli: Cli) -> None:
 
 
 def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
-    """Regression: after a full disk the next start appended to half a line, and no start worked again."""
+    """Regression: after a full disk the next start appended to half a line, and no later start worked."""
     (cli.directory / "tune.toml").write_text(RANGES)
     whole = cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1")
     trials = (cli.directory / "out" / "trials.csv").read_text()
@@ -187,8 +187,8 @@ def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
         journal.write_bytes(cut)
         assert cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1") == whole
         assert (cli.directory / "out" / "trials.csv").read_text() == trials
-    # A journal as the previous version left it is refused; once it is removed, the search finds the same
-    # again.
+    # A journal in the state that the previous version left is refused; once it is removed, the search finds
+    # the same results again.
     journal.write_bytes(lines[0] + lines[1][:20] + b"".join(lines[1:]))
     done = cli("tune", "tune.toml", "--out", "out", "--jobs", "1")
     assert done.returncode == 2
@@ -284,7 +284,7 @@ def test_ranges_of_shares(tmp_path: Path, given: str, digits: int) -> None:
 
 
 def test_runs_that_last_are_not_ended_by_those_before(tmp_path: Path) -> None:
-    """Regression: the second of two trials was mistaken for interrupted."""
+    """Regression: the second of two trials was taken to have been interrupted."""
     found = search(tmp_path, RANGES.replace("= 300", "= 200000").replace("runs = 16", "runs = 3"))
     assert all(trial.values for trial in found.trials)
 

@@ -1,4 +1,4 @@
-"""docs/validation.md: its rows of public simulators hold, and say what is measured today."""
+"""The rows of docs/validation.md on public simulators hold, and show what is measured today."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_page_is_all_equal() -> None:
 
 @pytest.mark.parametrize("spare", facts.WAF)
 def test_write_amplification_follows_the_closed_form(spare: float) -> None:
-    """The difference is within 1 %, as in the row of SSDSim next to it."""
+    """The difference is within 1 %, as in the row of SSDSim next to this one."""
     measured = facts.WAF[spare]()
     expected = theory.greedy_device(
         facts.BLOCKS,

@@ -1,4 +1,4 @@
-"""What comes with ftlab, in a checkout and in a wheel."""
+"""The data that comes with ftlab, in a checkout and in a wheel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def interpreters() -> list[str]:
     found: dict[int, str] = {}
     for place, minor in itertools.product(places, range(11, 30)):
         path = Path(place) / f"python3.{minor}"
-        # A shim exists even for versions that are not chosen, and then fails.
+        # A shim exists even for versions that are not selected, but fails when it is run.
         if (
             path.exists()
             and subprocess.run([path, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0

@@ -1,9 +1,9 @@
 """The fitted generators of workloads/ match the papers' tables.
 
-workloads/vios is Table 1 of the VIOS paper: all of them have its numbers of reads and writes. Conflicts
-require a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` checks three and `make
-check-workloads` all. workloads/map-plus is Table III of the MAP+ paper. For workloads/msftl the models' own
-statements are checked.
+workloads/vios models Table 1 of the VIOS paper: every workload has the table's numbers of reads and writes.
+Conflicts require a simulation of the 128 GiB device (1.2 GiB of memory), so `make test` checks those of three
+workloads, and `make check-workloads` those of all. workloads/map-plus models Table III of the MAP+ paper. For
+workloads/msftl the models' own statements are checked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ftlab.fitting.quantity import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "workloads" / "vios"
 TOLERANCE = 0.007
-"""The largest relative difference of each count of conflicts."""
+"""The largest allowed relative difference of each count of conflicts."""
 
 # Name: reads, writes, read conflicts, write conflicts, ratio in per cent, as printed in the paper.
 TABLE_1 = {

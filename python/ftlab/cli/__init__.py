@@ -153,7 +153,9 @@ def _fail(text: str) -> int:
 
 
 def _refused(error: OSError) -> int:
-    """Reports what the system refuses (a full disk); any other system error is a bug in ftlab."""
+    """Reports an operation that the system refused, as on a full disk; any other system error is a bug in
+    ftlab.
+    """
     if error.filename == STDOUT:
         _discard_stdout()
     elif error.errno not in REFUSALS:
@@ -170,7 +172,7 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _fault(error: Exception) -> int:
-    """Reports that ftlab is at fault, and how to report it."""
+    """Reports a bug in ftlab, and asks the user to pass the report on."""
     name = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
     first = (str(error).splitlines() or [""])[0]
     click.echo(f"ftlab: internal error: {name}{first}", err=True)
@@ -188,5 +190,5 @@ def _fault(error: Exception) -> int:
 
 
 def _discard_stdout() -> None:
-    """Makes the interpreter's own flush at exit write nowhere."""
+    """Redirects standard output to /dev/null, for the interpreter's own flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

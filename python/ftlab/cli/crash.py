@@ -23,7 +23,7 @@ from ftlab.process import ENDED
 from ftlab.units import count, duration
 
 FAULT = 1
-"""Exit status when the device broke a promise."""
+"""The exit status if the device broke a promise."""
 
 
 @click.command()
@@ -171,7 +171,7 @@ def _crash_live(
     with asked_to_stop(number for number in ENDED if signal.getsignal(number) != signal.SIG_IGN) as asked:
         outcome = live_cuts.Campaign(resolved, programs, asked).run(range(seed, seed + cuts), jobs, progress)
     if asked.number:
-        # Nothing is mounted any more; the command ends by the signal, as others do.
+        # Nothing is mounted any more, so the command ends by the signal, as other commands do.
         os.kill(os.getpid(), asked.number)
     took = outcome.recoveries_ns
     failed = [dataclasses.asdict(failure) for failure in outcome.failures]

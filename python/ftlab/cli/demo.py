@@ -56,7 +56,7 @@ def demo(out: str | None, files: str | None) -> None:
 
 
 def _copy(target: Path) -> None:
-    """Copies what comes with ftlab; existing files are left as they are.
+    """Copies the files that come with ftlab; existing files are left as they are.
 
     Raises:
         UserError: one of the folders exists, or cannot be written.

@@ -15,7 +15,7 @@ _VERBATIM = "\b"
 
 
 def pages() -> dict[str, str]:
-    """Returns the text of each page by its file name, in the macros of man(7)."""
+    """Returns the text of each page, in the macros of man(7), by file name."""
     root = click.Context(cli, info_name="ftlab")
     return {f"{name.replace(' ', '-')}.1": page for name, page in _pages(root)}
 
@@ -80,7 +80,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Escapes plain text for roff: backslashes, typed hyphens, lines that begin like a macro."""
+    """Escapes plain text for roff: backslashes, typed hyphens, lines that look like a macro call."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("\u2026", "...")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

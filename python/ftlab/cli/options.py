@@ -39,7 +39,7 @@ def shorthands(names: Iterable[str] = tuple(SHORTHANDS)) -> Callable[[Decorated]
 
 
 def _key_option(name: str, key: str, note: str) -> Callable[[Decorated], Decorated]:
-    """Makes the flag of a key, from its schema; ``note`` ends its help."""
+    """Makes the flag of a key from the key's schema; ``note`` is appended to the flag's help."""
     schema = keys()[key]
     return click.option(
         _flag(name),
@@ -84,7 +84,7 @@ def set_option(command: Decorated) -> Decorated:
 
 
 def say_notes(config: Config | Plan) -> None:
-    """Reports keys that the user set without effect."""
+    """Reports keys that the user set to no effect."""
     for note in config.notes():
         click.echo(f"note: {note}", err=True)
     if isinstance(config, Config) and (passed := config.passed_over()):
@@ -151,14 +151,15 @@ def json_option(command: Decorated) -> Decorated:
         "--json",
         "json_path",
         metavar="FILE|-",
-        # Two writers of one file would overwrite each other.
+        # Two writers to one file would overwrite each other's output.
         callback=lambda _context, _option, path: "-" if path == "/dev/stdout" else path,
         help="Write the result as JSON to a file, or to standard output instead of the text.",
     )(command)
 
 
 def output(option: str, path: str | None, suffixes: Sequence[str] = ()) -> Output | None:
-    """Returns the file that an option names, after checking that it can be written; None if not given.
+    """Returns the file that an option names, after checking that it can be written; None if the option is not
+    given.
 
     Raises:
         UserError: it cannot be written, or its name does not end in one of ``suffixes``.
@@ -176,7 +177,7 @@ def json_output(path: str | None) -> Output | None:
 
 
 OUTPUT_FORMATS = ("json", "fio", "fio+")
-"""Layouts of ``--json``."""
+"""Layouts that ``--json`` can write."""
 
 
 def output_format_option(command: Decorated) -> Decorated:
@@ -194,7 +195,7 @@ def check_output_format(output_format: str, json_path: str | None) -> bool:
     """Returns whether fio's output format is requested.
 
     Raises:
-        UserError: it is, and no file is named for it.
+        UserError: it is, but no file is named for the output.
     """
     if output_format != "json" and json_path is None:
         raise UserError(f"--output-format {output_format} needs --json FILE, or --json - to print it")

@@ -21,7 +21,7 @@ from ftlab.result import Timeline
 from ftlab.units import count, duration
 
 REQUESTS_SUFFIXES = (".csv", ".parquet")
-"""What ``--requests`` can write."""
+"""The extensions of files that ``--requests`` can write."""
 
 
 @click.command()

@@ -127,7 +127,8 @@ def serve(
         saying_what_is_written(outputs),
         recorded(recording, config) as record_csv,
         named(control or _beside(addresses)) as commands,
-        # Even if the parent process ignores these signals. Closing the terminal does not end the device.
+        # The first two signals end the device even if the parent process ignores them; closing the terminal
+        # does not end it.
         asked_to_stop([signal.SIGINT, signal.SIGTERM], [signal.SIGHUP]) as asked,
     ):
         with Reporter() as reporter:
@@ -183,7 +184,7 @@ def _wait(server: LiveServer, asked: threading.Event, fuse: str | None, media: s
 
 
 def _found(media: str, opened: dict[str, Any]) -> str:
-    """Describes how the media file was found."""
+    """Describes the state in which the media file was found."""
     if opened["opened"] == "made":
         return f"{media}: made"
     if opened["opened"] == "checkpoint":

@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop, for one that must leave something in order."""
+"""Signals that ask a command to stop, for commands that must clean up before they end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ftlab.outputs import discard_unfinished
 
 
 class Asked(threading.Event):
-    """An event that the first signal sets, or the end of the work."""
+    """An event that is set by the first signal, or at the end of the work."""
 
     number = 0
     """Number of that signal; 0 if there was none."""

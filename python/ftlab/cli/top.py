@@ -54,7 +54,7 @@ def top(path: str | None, interval: float, once: bool) -> None:
 
 
 def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: float) -> Group:
-    """Returns all that is shown; rates are taken between two results that are ``seconds`` apart."""
+    """Returns all that is shown; rates are computed from two results that are ``seconds`` apart."""
     from rich.console import Group
     from rich.text import Text
 
@@ -103,7 +103,7 @@ def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Tab
 
 
 def _facts(data: dict[str, Any]) -> list[str]:
-    """Returns figures that need no table."""
+    """Returns lines with the figures that need no table."""
     own, waf, late = data["live"], data["waf"], data["live"]["lateness"]
     causes = ", ".join(f"{cause} {significant(waf[cause])}" for cause in ("gc", "map", "merge", "pad"))
     lines = [

@@ -1,6 +1,6 @@
-"""What comes with ftlab: a trace, the fitted workloads, the declarations of the papers' figures.
+"""The data that comes with ftlab: a trace, the fitted workloads, the declarations of the papers' figures.
 
-In a checkout the folders are links to those at its top; a wheel holds the files themselves.
+In a checkout the folders are links to those at the checkout's top; a wheel holds the files themselves.
 """
 
 from __future__ import annotations

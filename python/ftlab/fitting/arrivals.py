@@ -6,13 +6,15 @@ import math
 from typing import NamedTuple
 
 STEADY_CV = 0.1
-"""Below this coefficient of variation gaps are constant."""
+"""Below this coefficient of variation, gaps are modelled as constant."""
 
 POISSON_CV = 1.05
-"""Up to this coefficient gaps are exponential."""
+"""Up to this coefficient of variation, gaps are modelled as exponential."""
 
 PAUSE_PARTS = (0.5, 0.7, 0.8, 0.9, 0.95)
-"""Mean of the gaps between bursts that are not pauses, over the mean of all of them; tried in this order."""
+"""Ratios to try, in this order: the mean of those gaps between bursts that are not pauses, over the mean of
+all gaps between bursts.
+"""
 
 
 class Bursts(NamedTuple):
@@ -54,8 +56,9 @@ def longer(found: Bursts, gap_ns: float) -> float:
 
 
 def seen_length(found: Bursts) -> float:
-    """Returns requests per gap above the mean gap, the measure of burstiness: slightly more than the length
-    of these bursts if gaps within them are short."""
+    """Returns the number of requests per gap above the mean gap, the measure of burstiness: slightly more
+    than the length of these bursts if gaps within them are short.
+    """
     p = 1 / found.length
     between = (1 - found.pause_share) * found.between_ns + found.pause_share * found.pause_ns
     above = longer(found, (1 - p) * found.within_ns + p * between)
@@ -65,9 +68,9 @@ def seen_length(found: Bursts) -> float:
 def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
     """Returns the bursts with this mean gap, coefficient of variation and requests per gap above the mean.
 
-    If no mixture of two exponentials has all three, it is the one that has the first two and is nearest in
-    the third. This is a bisection over the length: the longer the bursts with the same spread, the longer the
-    gaps within them, and the more of those are above the mean.
+    If no mixture of two exponentials has all three, the result is the mixture that has the first two and is
+    nearest in the third. This is a bisection over the length: the longer the bursts with the same spread, the
+    longer the gaps within them, and the more of those are above the mean.
     """
     low, high = math.log((cv**2 + 1) / 2 * 1.02), math.log(1e9)
     for _ in range(100):
@@ -81,15 +84,15 @@ def seen_bursts(mean_ns: float, cv: float, seen: float) -> Bursts:
 
 def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | None = None) -> Bursts:
     """Returns the bursts with this mean gap, median gap and requests per gap above the mean; with ``cv`` some
-    of the gaps between them are pauses, so that the gaps have that spread too.
+    of the gaps between bursts are pauses, so that all gaps together have that spread too.
 
     This is better conditioned than a fit by the spread alone, which hardly depends on the gap within bursts
-    if that is short. There are two bisections: the gap within bursts for each length by the median, and the
-    length by the third figure.
+    if that is short. There are two nested bisections: the inner one finds the gap within bursts that gives
+    the median at a given length, the outer one the length that gives the third figure.
     """
 
     found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
-    # The first within 0.1 % of the target, or else the nearest.
+    # The first candidate within 0.1 % of the target, or else the nearest.
     return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
 
 
@@ -116,7 +119,7 @@ def _median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | No
 
 def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: float, part: float) -> Bursts:
     """Returns bursts with this mean gap and spread. The mean and the second moment of the gaps between bursts
-    are then known; gaps that are not pauses have ``part`` of that mean, or more if the spread requires it.
+    are then known; those that are not pauses have ``part`` of that mean, or more if the spread requires it.
     """
     p = 1 / length
     mean = (mean_ns - (1 - p) * within_ns) / p

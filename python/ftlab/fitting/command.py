@@ -39,10 +39,10 @@ class Request:
 
 
 def tolerance_of(text: str) -> float:
-    """Parses the share of ``--tolerance``.
+    """Parses the share given to ``--tolerance``.
 
     Raises:
-        UserError: it is not a share.
+        UserError: the text is not a share.
     """
     try:
         share = float(text.strip().removesuffix("%"))

@@ -1,15 +1,15 @@
 """From targets to a generator's parameters.
 
 Targets that are shares, sizes or rates are set directly; the process of bursts has a closed form, corrected
-by what the seed's draws make of it. The miss ratio is matched by adjusting how hot the hot part is
-(bisection), in turn with the share of requests near earlier ones and the region, which all depend on each
-other. Conflicts are matched by adjusting two properties of the arrival process (Broyden's method):
+for what the seed's draws actually give. The miss ratio is matched by adjusting how hot the hot part is
+(bisection), in turn with the share of requests near earlier ones and the region, since all three depend on
+each other. Conflicts are matched by adjusting two properties of the arrival process (Broyden's method):
 
 - where the rate is not a target: the time between bursts, and the length of bursts of reads or of writes, one
   of which stays at 1. A longer burst of one operation adds conflicts to that operation;
-- where it is (a model of a trace): the length of bursts and the gap within them, or, with bursts of one
-  operation, the ratio of the lengths of read and write bursts; the time between bursts follows from the rate.
-  Both are tried, and the nearer one is kept.
+- where the rate is a target (as in a model of a trace): the length of bursts and the gap within them, or,
+  with bursts of one operation, the ratio of the lengths of read and write bursts; the time between bursts
+  follows from the rate. Both are tried, and the nearer one is kept.
 
 Runs are seeded. A target that cannot be reached is reported, and the nearest result found is kept.
 """
@@ -30,7 +30,7 @@ from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
 COARSE = 10
-"""Share of the requests with which a search for conflicts begins: one in this many."""
+"""A search for conflicts begins with one in this many of the requests."""
 
 COARSE_RUNS, FINE_RUNS = 60, 80
 """The most runs of the coarse phase, and of the fine one."""
@@ -54,7 +54,7 @@ PLACES = (
         for size in ("2MiB", "512KiB", "256KiB", "128KiB", "64KiB", "32KiB", "16KiB", "8KiB", "4KiB")
     ),
 )
-"""What is tried, in order, to match a near ratio together with a miss ratio: whether the hot part is
+"""Settings to try, in order, to match a near ratio together with a miss ratio: whether the hot part is
 scattered, and the near range. Requests to a contiguous hot part are often near each other by chance, requests
 to a scattered one hardly ever; and the nearer requests are to earlier ones, the less they miss.
 """
@@ -63,22 +63,22 @@ HOT_PIECES = 256
 """The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""The most corrections of the arrival process for what its draws gave."""
+"""The most corrections of the arrival process for the deviations of its draws."""
 
 GOOD = 0.25
-"""A search ends when it is within this part of the tolerance."""
+"""A search ends when it is within this fraction of the tolerance."""
 
 _LARGEST_REGION = 64
 _HOT_REGION = 0.2
 _PROGRESS, _STALLED = 0.9, 2
-"""A correction that leaves more than this part of the largest difference counts as none; the second such ends
-the turns.
+"""A correction that leaves more than this fraction of the largest difference has failed; the second failure
+ends the turns.
 """
 _REGIONS = (32 << 20, 32 << 30)
 _MOST_HOT = 0.95
 _KOLMOGOROV, _NORMAL = 1.63, 2.58
-"""Limits that draws exceed once in a hundred times: of distributions' differences, and of means' (standard
-errors).
+"""Limits that random draws exceed once in a hundred times: for differences of distributions, and for
+differences of means (in standard errors).
 """
 
 
@@ -94,14 +94,16 @@ class Characteristic:
     target: float
     reached: float
     ratio: bool
-    """Whether it is a share, so that the difference counts and not its ratio to the target."""
+    """Whether the target is a share, so that the difference itself counts and not its ratio to the target."""
     tolerance: float
     fitted: bool = True
-    """Whether it is fitted; otherwise it results from the others, and is shown for comparison."""
+    """Whether the target is fitted; otherwise the value results from other targets, and is shown for
+    comparison.
+    """
 
     @property
     def difference(self) -> float:
-        """Returns reached minus target: for a share as it is, otherwise as a part of the target."""
+        """Returns the reached value minus the target; unless it is a share, relative to the target."""
         gap = self.reached - self.target
         if self.ratio or gap == 0:
             return gap
@@ -141,8 +143,8 @@ class Fitter:
         progress: Progress | None = None,
         load_state: str | None = None,
     ) -> None:
-        """Makes the fitter; ``config`` is the device whose conflicts are targets, or None if conflicts are
-        not.
+        """Makes the fitter; ``config`` is the device whose conflicts are targets, or None if no conflicts
+        are.
 
         ``load_state`` is a saved state of the device.
         """
@@ -334,7 +336,7 @@ class Fitter:
         keys.update(best)
 
     def _locality(self, targets: Targets, keys: dict[str, str]) -> float:
-        """Fits to the miss ratio how hot the hot part is; returns the difference that remains.
+        """Fits how hot the hot part is, to match the miss ratio; returns the difference that remains.
 
         There is one variable: up to 1, the share of requests to the hot fifth grows from a fifth (uniform) to
         95 %; from there to 2, the hot part shrinks to a ten-thousandth.
@@ -462,7 +464,7 @@ class Fitter:
                 ("conflict_ratio", both / targets.requests, (read + write) / targets.requests, True),
             ]
         spread = _spread(targets, found)
-        # Fitting conflicts takes the arrival process, of which only the mean remains a target.
+        # Fitting the conflicts determines the arrival process, so only its mean remains a target.
         taken = (
             ("median_interarrival_ns", "interarrival_cv", "burst_length")
             if targets.read_conflicts is not None
@@ -478,11 +480,11 @@ class Fitter:
 
 
 def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
-    """Corrects the generator's near and sequential shares by what was measured."""
+    """Corrects the generator's near and sequential shares by the measured ones."""
     assert targets.near_ratio is not None
     share = quantity.share_of(keys["near_share"])
-    # Of the requests outside the near share, the part `free` is not near an earlier one, neither by chance
-    # nor in a sequence; only those become near as the share grows.
+    # Of the requests outside the near share, the fraction `free` is not near an earlier request, either by
+    # chance or in a sequence; only those requests become near as the share grows.
     free = (1 - found.near_ratio) / max(1 - share, 1e-6)
     share += (targets.near_ratio - found.near_ratio) / max(free, 1e-6)
     share = min(max(share, 0.0), 0.999999)
@@ -499,7 +501,7 @@ def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
 
 
 def _region(region: str, factor: float, first: float) -> str:
-    """Returns a region corrected by the footprint it gave; at least ``first`` bytes."""
+    """Returns a region corrected by the footprint that it led to; at least ``first`` bytes."""
     corrected = min(max(parse(region) * factor, first), first * _LARGEST_REGION) // 4096 * 4096
     return f"{round(corrected)}B"
 
@@ -525,8 +527,8 @@ def _given(targets: Targets) -> dict[str, str]:
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:
-    """Returns how far off the sizes may be because of the draws alone: more than a tolerance for few
-    requests, and for correlated ones as if there were fewer.
+    """Returns how far off the sizes may be because of the draws alone: with few requests by more than the
+    tolerance, and with correlated ones by as much as if there were fewer.
     """
     spread = {}
     kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))
@@ -552,7 +554,9 @@ def _residual(found: float, wanted: float) -> float:
 
 
 def _mix(wanted: sizes.Mix | None, found: Workload, reads: bool) -> tuple[float | None, float | None]:
-    """Returns the largest difference of the cumulative shares of sizes; its target is 0."""
+    """Returns a target of 0 and the largest difference between the cumulative shares of sizes; None, None
+    without a mix.
+    """
     if wanted is None:
         return None, None
     return 0.0, sizes.difference(found.read_sizes if reads else found.write_sizes, dict(wanted))

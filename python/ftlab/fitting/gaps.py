@@ -9,7 +9,7 @@ from ftlab.fitting.targets import Targets
 
 
 def given(targets: Targets, keys: dict[str, str]) -> None:
-    """Sets mean and spread of the gaps."""
+    """Sets the mean and the spread of the gaps."""
     mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
     if mean is None:
         return
@@ -24,13 +24,13 @@ def given(targets: Targets, keys: dict[str, str]) -> None:
 
 
 class Gaps(NamedTuple):
-    """Figures of the gaps between arrivals; None if not requested."""
+    """Figures of the gaps between arrivals; those not requested are None."""
 
     mean_ns: float | None
     cv: float | None
     median_ns: float | None
     seen: float | None
-    """Requests for each gap above the mean."""
+    """The number of requests per gap above the mean gap."""
 
     @classmethod
     def of(cls, targets: Targets) -> Gaps:

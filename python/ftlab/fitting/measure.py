@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ftlab._core import Progress
 
 MAPPING_CACHE = "16KiB"
-"""Mapping cache under which the miss ratio is taken."""
+"""The mapping cache with which the miss ratio is measured."""
 
 NEAR_RANGE = 2 << 20
-"""Bytes of a range: what a translation page of 512 entries maps (``near_range`` of the generator)."""
+"""Bytes of a range: as many as a translation page of 512 entries maps (``near_range`` of the generator)."""
 
 NEAR_REQUESTS = 8
 """The number of earlier requests considered, as in the generator."""
@@ -30,7 +30,7 @@ _TRIM = 2
 
 @dataclass
 class Workload:
-    """Figures of a workload, without flushes."""
+    """Figures of a workload; flushes are not counted."""
 
     counts: list[int] = field(default_factory=lambda: [0, 0, 0])
     """Reads, writes, trims."""
@@ -42,10 +42,10 @@ class Workload:
     near: int = 0
     mean_gap_ns: float = 0.0
     gap_cv: float = 0.0
-    """Standard deviation of the gaps between arrivals over their mean."""
+    """The ratio of the standard deviation of the gaps between arrivals to their mean."""
     median_gap_ns: float = 0.0
     burst_length: float = 1.0
-    """Requests for each gap above the mean."""
+    """The number of requests per gap above the mean gap."""
 
     @property
     def requests(self) -> int:
@@ -97,7 +97,7 @@ def _mean(counts: Counter[int]) -> float | None:
 
 
 def measure(config: Config) -> Workload:
-    """Reads a configuration's workload to its end."""
+    """Returns the figures of a configuration's workload, which is read to its end."""
     import numpy as np
 
     from ftlab.traces import CHUNK_ROWS
@@ -141,7 +141,7 @@ def measure(config: Config) -> Workload:
 
 
 def miss_ratio(config: Config, space: int) -> float:
-    """Returns mapping misses over all lookups of a workload, under DFTL with a cache of 16 KiB.
+    """Returns the share of a workload's mapping lookups that miss, under DFTL with a cache of 16 KiB.
 
     The device is a little larger than ``space`` bytes and full at time 0; requests come one at a time,
     so that their order is the workload's. A trace's touched pages are packed densely.
@@ -182,7 +182,7 @@ def miss_ratio(config: Config, space: int) -> float:
 
 
 def updated_ratio(config: Config, device: _core.Device | None) -> float:
-    """Returns updated entries over mapping entries programmed in a run."""
+    """Returns the share of the mapping entries programmed in a run that had been updated."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device))

@@ -29,7 +29,7 @@ class Process(NamedTuple):
 
 
 def of(targets: Targets) -> list[Process]:
-    """Returns the arrival processes that may give the conflicts, the most likely first."""
+    """Returns the arrival processes that may reach the conflict targets, the most likely first."""
     if targets.mean_interarrival_ns is None:
         return [_of_any_rate()]
     return [_of_rate(targets, single=False), _of_rate(targets, single=True)]

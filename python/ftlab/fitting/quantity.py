@@ -28,5 +28,5 @@ def ns(value: float) -> str:
 
 
 def length(value: float) -> str:
-    """Writes the requests in a burst, at least one."""
+    """Writes the number of requests in a burst, at least 1."""
     return f"{max(value, 1.0):.6f}"

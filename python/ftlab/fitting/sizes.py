@@ -19,7 +19,7 @@ Mix = list[tuple[int, int]]
 
 
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
-    """Returns the mix of ``sizes`` with this mean that assumes least beyond it; None if none has it.
+    """Returns the mix of ``sizes`` with this mean that assumes least otherwise; None if no mix has this mean.
 
     It is the one of greatest entropy among all mixes with that mean: weights fall (or rise) exponentially
     with the size.
@@ -50,7 +50,7 @@ def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
 
 
 def of_counts(counts: Mapping[int, int]) -> Mix:
-    """Keeps the most frequent sizes as they are, and the rest as one size of their mean."""
+    """Returns a mix of the most frequent sizes as they are, and one size, their mean, for all others."""
     common = sorted(counts, key=lambda size: (-counts[size], size))
     kept, rest = common[:MOST_SIZES], common[MOST_SIZES:]
     if rest:
@@ -61,7 +61,7 @@ def of_counts(counts: Mapping[int, int]) -> Mix:
         whole = max(round(mean / SECTOR), 1) * SECTOR
         merged[whole] = merged.get(whole, 0) + requests
         counts = merged
-    # Weights are 32 bits.
+    # Weights have 32 bits.
     shrink = max(sum(counts.values()) / 2**31, 1)
     return [(max(size, SECTOR), max(round(counts[size] / shrink), 1)) for size in sorted(counts)]
 
@@ -81,7 +81,9 @@ def _bytes(size: int) -> str:
 
 
 def difference(found: Mapping[int, int], wanted: Mapping[int, int]) -> float:
-    """Returns the largest difference of the shares of requests up to a size (Kolmogorov and Smirnov)."""
+    """Returns the largest difference between the cumulative shares of requests by size (Kolmogorov and
+    Smirnov).
+    """
     totals = (sum(found.values()), sum(wanted.values()))
     if not all(totals):
         return 0.0 if totals[0] == totals[1] else 1.0

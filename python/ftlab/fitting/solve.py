@@ -42,7 +42,7 @@ def bisect(function: Callable[[float], float], low: float, high: float, within: 
     """
     best, least = low, math.inf
     for turn in range(most):
-        # The ends first: the root may be beyond them.
+        # The ends are tried first: the root may be beyond them.
         at = (low, high)[turn] if turn < 2 else (low + high) / 2
         value = function(at)
         if abs(value) < least:
@@ -60,7 +60,7 @@ class Search:
     def __init__(
         self, function: Callable[[Pair], Pair], low: Pair, high: Pair, within: float, most: int
     ) -> None:
-        """Makes the search; ``function`` gives the residuals, between ``low`` and ``high``.
+        """Makes the search; ``function`` returns the residuals at a point between ``low`` and ``high``.
 
         The search ends at a point where both residuals are at most ``within``, or after ``most`` evaluations.
         """
@@ -107,14 +107,14 @@ class Search:
                     break
                 step = (step[0] / 2, step[1] / 2)
             else:
-                # On from next to the best point so far, where the slopes are taken again.
+                # Continues next to the best point so far, where the slopes are measured anew.
                 return self._around(self.best or point)
             point = reached
         return point
 
     def _around(self, point: Point) -> Point:
-        """Returns a point slightly to one side: random draws make the functions rough on the smallest
-        scale.
+        """Returns a point slightly to one side of ``point``: random draws make the functions rough on the
+        smallest scale.
         """
         turn = 2.399963 * self._left
         aside = (0.01 * math.cos(turn), 0.02 * math.sin(turn))
@@ -151,7 +151,7 @@ def _newton(jacobian: list[list[float]], residuals: Pair) -> Pair:
 
 
 def _correct(jacobian: list[list[float]], before: Point, after: Point) -> None:
-    """Applies Broyden's correction of rank one."""
+    """Applies Broyden's rank-one correction."""
     step = (after.at[0] - before.at[0], after.at[1] - before.at[1])
     square = step[0] ** 2 + step[1] ** 2
     # Tiny steps show noise, not slope.

@@ -57,19 +57,19 @@ class Targets:
     mean_write_size: float | None = None
     sequential_ratio: float | None = None
     stream_ratio: float | None = None
-    """Share of requests that begin where one of the 8 before ended."""
+    """The share of requests that begin where one of the 8 requests before them ended."""
     near_ratio: float | None = None
-    """Share of requests that begin in the range of 2 MiB of one of the 8 before."""
+    """The share of requests that begin in the same range of 2 MiB as one of the 8 requests before them."""
     mean_interarrival_ns: float | None = None
     median_interarrival_ns: float | None = None
-    """Given only together with ``burst_length``."""
+    """This is given only together with ``burst_length``."""
     interarrival_cv: float | None = None
     burst_length: float | None = None
-    """Requests for each gap above the mean gap."""
+    """The number of requests per gap above the mean gap."""
     footprint_bytes: int | None = None
     miss_ratio: float | None = None
     updated_ratio: float | None = None
-    """Updated entries among those programmed by the device's mapping flushes."""
+    """The share of updated entries among those that the device's mapping flushes program."""
     read_conflicts: int | None = None
     write_conflicts: int | None = None
     synthetic: dict[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Targets:
 
 
 def read_targets(path: str, only: tuple[str, ...] = ()) -> tuple[dict[str, Any], list[Targets]]:
-    """Returns the configuration and the targets of a file; ``only`` names those wanted.
+    """Returns the configuration and the targets of a file; ``only`` names the targets wanted, by default all.
 
     Raises:
         UserError: the file is wrong; the text says where.
@@ -136,7 +136,7 @@ class _Reader:
         return targets
 
     def _values(self, place: str, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the targets of a table that are numbers."""
+        """Returns those targets of a table that are numbers."""
         known = {"source", "sizes", "synthetic", *TIMES, *NUMBERS, *COUNTS, *RATIOS, *SIZES}
         values: dict[str, Any] = {}
         for key, value in table.items():
@@ -155,7 +155,7 @@ class _Reader:
         return values
 
     def _mixes(self, place: str, table: Mapping[str, Any], targets: Targets) -> None:
-        """Sets sizes with the requested mean."""
+        """Sets mixes of sizes that have the requested means."""
         given = table.get("sizes")
         allowed = (
             [round(_quantity(place, "size", size)) for size in given] if given is not None else _DEFAULT_SIZES
@@ -187,7 +187,7 @@ class _Reader:
 
 
 def _operations(place: str, values: dict[str, Any]) -> None:
-    """Sets counts of reads and writes from ``requests`` and ``write_ratio``, if those are stated."""
+    """Sets the counts of reads and writes from ``requests`` and ``write_ratio``, if these are stated."""
     requests, ratio = values.pop("requests", None), values.get("write_ratio")
     if requests is None and ratio is None:
         return
@@ -220,7 +220,7 @@ def _check(place: str, targets: Targets) -> None:
 
 
 def _check_arrivals(place: str, targets: Targets) -> None:
-    """Checks that the given figures of the gaps go together."""
+    """Checks that the figures given for the gaps are compatible."""
     mean, median = targets.mean_interarrival_ns, targets.median_interarrival_ns
     cv, length = targets.interarrival_cv, targets.burst_length
     for key, value in (("interarrival_cv", cv), ("burst_length", length), ("median_interarrival", median)):
@@ -237,7 +237,7 @@ def _check_arrivals(place: str, targets: Targets) -> None:
 
 
 def _quantity(place: str, key: str, value: Any) -> float:
-    """Parses bytes of a size or nanoseconds of a time, as for the generator's own key."""
+    """Parses a size, in bytes, or a time, in nanoseconds, as the generator's own key does."""
     leaf = "size" if key == "size" else "interarrival"
     try:
         text = f'[workload.synthetic]\nrequests = 1\n{leaf} = "{value}"\n'

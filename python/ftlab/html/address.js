@@ -1,6 +1,6 @@
 // The choices in the address of the page.
 
-// The choices stand in the page's address, so that it can be passed on: those that are not the first ones.
+// The page's address holds the choices that differ from the defaults, so that a view can be passed on as a link.
 function remember() {
   const words = new URLSearchParams();
   if (STUDY !== DATA.studies[0]) words.set("study", STUDY.name);

@@ -39,7 +39,7 @@ function overview(view) {
   };
 }
 
-// Cumulative counts of the bins; of a result without them its percentiles. P(T < t) at each t.
+// P(T < t) at each t: from cumulative counts of the bins or, for a result without bins, from its percentiles.
 function cumulative(run, part, op) {
   const of = run[part][op];
   if (!of.count) return [];
@@ -66,7 +66,7 @@ function distribution(view) {
   const { curved: chosen, op, part, curve, width } = view;
   const curves = chosen.map((run) => cumulative(run, part, op));
   const unit = timeUnit(chosen.map((run) => run[part][op].max_ns));
-  const least = 1e3; // A logarithmic axis has no zero: what did not wait stands at 1 us.
+  const least = 1e3; // A logarithmic axis has no zero: requests that did not wait are drawn at 1 us.
   const values = [];
   chosen.forEach((run, at) => {
     const name = view.policyOf(run);
@@ -149,7 +149,7 @@ function parts(view) {
   return stack(view, rows, PARTS, "mean latency", unit.name) || { missing: "no request of this operation" };
 }
 
-// Every so many intervals as one, so that a curve keeps to `most` points: the first index of each.
+// Joins neighbouring intervals so that a curve has at most `most` points; returns the bounds of each group.
 function intervals(series, most) {
   const count = series.host_pages.length;
   const step = Math.ceil(count / most);
@@ -194,7 +194,7 @@ function overTime(view) {
   };
 }
 
-// The host's own page is left out: it would be most of every bar, and hide what differs.
+// The host's own page is left out: it would make up most of every bar and hide the differences.
 function waf(view) {
   const having = view.chosen.filter((run) => run.waf.total !== null);
   const rows = having.flatMap((run) => {
@@ -208,12 +208,12 @@ function waf(view) {
   const most = Math.max(...totals.map((row) => row.value));
   const chart = stack(view, rows, CAUSES, "pages programmed for other causes, per page written", "", totals);
   if (!chart) return { missing: "nothing was programmed but what the host wrote" };
-  // Room for the text.
+  // Leaves room for the text.
   chart.spec.layer[0].encoding.x.scale = { domain: [0, most * (1 + 90 / (view.width * 0.7))], nice: false };
   return chart;
 }
 
-// The causes that a chart of amplification over time can show, beside all of them.
+// The causes that a chart of amplification over time can show one by one, besides the sum of all.
 const seriesCauses = (runs) => Object.keys(CAUSES).filter((kind) => kind !== "host" && runs.some((run) => run.series && run.series.programs[kind]));
 
 function wafOverTime(view) {
@@ -299,9 +299,9 @@ function misses(view) {
   };
 }
 
-// Where a map's cells stand: a row for each chip, or of few chips rows of 64.
+// The places of a map's cells: a row for each chip or, if there are few chips, rows of 64 cells.
 function cells(map, which) {
-  const field = map[which] ? which : "max"; // Of single blocks the mean is the count itself.
+  const field = map[which] ? which : "max"; // If a cell is a single block, its mean is the count itself.
   const wide = map[field].length >= 8 || map[field][0].length <= 64;
   const columns = wide ? map[field][0].length : 64;
   const rows = [];
@@ -349,7 +349,7 @@ function wear(view) {
   };
 }
 
-// One unit of time in all rows, and no row of nothing.
+// All rows have the same unit of time; rows without values are left out.
 function figures(view) {
   const unit = timeUnit(view.chosen.map((run) => run.latency[view.op].mean_ns));
   const rows = Object.keys(METRICS).map((name) => {

@@ -1,4 +1,4 @@
-"""The data for the page's script: what is shown of each run, no finer than a screen can show."""
+"""The data for the page's script: what the page shows of each run, no finer than a screen can display."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECTIONS = (
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 
-# Number of results up to which a fineness applies, bins per power of two, and cells of a map.
+# Each level of detail: the most results that it applies to, bins per power of two, cells of a map.
 _FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
 
 
@@ -69,7 +69,7 @@ def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
 
 
 def _identity(result: Mapping[str, Any]) -> str:
-    """Returns a text that equal results share, and no others; the engine's speed does not count."""
+    """Returns a text that two results share if and only if they are equal, apart from ``engine``."""
     measured = {name: value for name, value in result.items() if name != "engine"}
     return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
@@ -78,7 +78,7 @@ _Members: TypeAlias = list[tuple[RunLabels, int]]
 
 
 def _studies(runs: Sequence[tuple[RunLabels, Measured]], numbers: Sequence[int]) -> dict[str, _Members]:
-    """Groups runs by study: by the figure that they state, or else by the names of their labels."""
+    """Groups runs by study: by the figure that their labels state, or else by the names of their labels."""
     label = next((name for name in _STUDIES if all(name in given for given, _ in runs)), None)
     studies: dict[str, _Members] = {}
     for (given, _), number in zip(runs, numbers, strict=True):
@@ -109,7 +109,7 @@ def _distinct(labels: list[RunLabels]) -> list[RunLabels]:
 
 
 def _dimensions(labels: list[RunLabels]) -> list[dict[str, Any]]:
-    """Returns names and values of the labels; each value with its place, which determines its colour."""
+    """Returns the names and values of the labels, each value with its place, which determines its colour."""
     dimensions = []
     for name in labels[0]:
         values = list(dict.fromkeys(given[name] for given in labels))
@@ -119,7 +119,7 @@ def _dimensions(labels: list[RunLabels]) -> list[dict[str, Any]]:
 
 def _colour(dimensions: list[dict[str, Any]]) -> str:
     differing = [dimension["name"] for dimension in dimensions if len(dimension["values"]) > 1]
-    # Nothing differs between the runs, for example if there is one: then its policy.
+    # If nothing differs between the runs, for example because there is only one, the policy gives the colour.
     names = differing or [dimension["name"] for dimension in dimensions]
     return next((name for name in _POLICIES if name in names), names[-1])
 
@@ -155,7 +155,9 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
 
 
 def coarser(bins: Iterable[Sequence[int]], per_octave: int) -> list[list[int]]:
-    """Returns bins of at most ``per_octave`` to a power of two: the least value of each, and its count."""
+    """Joins bins so that at most ``per_octave`` lie between successive powers of two; returns each bin's
+    least value and count.
+    """
     sub_bits = per_octave.bit_length() - 1
     joined: dict[int, int] = {}
     for low, count in bins:

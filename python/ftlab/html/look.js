@@ -20,13 +20,13 @@ const fit = (width, height, rest) => ({
   ...rest,
 });
 
-// Lines told apart by colour, dash and marker. `rows` have a policy each, in the order of their curve.
+// Lines distinguished by colour, dash and marker. Each of `rows` names its policy; they are in the order of their curves.
 function lines(view, rows, encoding, mark = {}) {
   const own = new Map();
   rows.forEach((row) => own.set(row.policy, [...(own.get(row.policy) || []), row]));
   [...own.values()].forEach((curve, at) => {
     const step = Math.max(1, Math.ceil(curve.length / 9));
-    // Not one upon the other where curves are alike.
+    // The markers are shifted so that they do not cover each other where curves coincide.
     const first = Math.floor((step * (at % 4)) / 4);
     curve.forEach((row, index) => { row.marked = index % step === first; });
   });
@@ -38,14 +38,14 @@ function lines(view, rows, encoding, mark = {}) {
   return { data: { values: rows }, layer: [line, points] };
 }
 
-// An axis of names: of a long one the middle is left out, since names often differ in their ends.
+// An axis of names: the middle of a long name is left out, since names often differ at their ends.
 function names(width) {
   const most = Math.floor(width / 3 / 7);
   const label = `length(datum.label) > ${most} ? slice(datum.label, 0, ${Math.floor(most / 2) - 1}) + '…' + slice(datum.label, -${Math.ceil(most / 2)}) : datum.label`;
   return { labelExpr: label, labelLimit: width / 2, maxExtent: width };
 }
 
-// A title in as many lines as its axis takes.
+// A title, broken into as many lines as its axis requires.
 function broken(title, width) {
   const most = Math.max(20, Math.floor((width * 0.6) / 6.5));
   const rows = [""];

@@ -61,13 +61,13 @@ const METRICS = {
   busiest: ["utilization of the busiest chip or bus", "%", 0, (run) => percent(run.bottleneck && run.bottleneck.utilization)],
   elapsed: ["simulated time", "time", 0, (run) => run.elapsed_ns],
 };
-// Figures of the parts' own, which the results explain.
+// Figures that parts report about themselves; the results describe them.
 for (const { part, name, unit } of DATA.results.flatMap((run) => run.own_legend || [])) {
   METRICS[`own.${part}.${name}`] = [`${part} ${name}`, unit, 0, (run) => run.own?.[part]?.[name] ?? null];
 }
 const percent = (share) => (share === null || share === undefined ? null : share * 100);
 
-// Times in a unit of their own, unless one is given.
+// Formats times in the unit that suits them, unless one is given.
 function metricOf(name, runs, op, given) {
   const [label, kind, better, get, byOp] = METRICS[name];
   const values = runs.map((run) => get(run, op));

@@ -47,7 +47,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
         version=__version__,
         preface=Markup(preface),
         style=Markup(style()),
-        # Marked as safe: an escaped quote would become part of the policy.
+        # The policy is marked as safe: an escaped quote would become part of it.
         policy=Markup(policy(library, script)),
         library=Markup(library),
         script=Markup(script),
@@ -73,10 +73,12 @@ def bundle() -> str:
 
 @cache
 def _library() -> str:
-    """Returns Vega, without delay if the build has left it in this folder (`scripts/vega.py`)."""
+    """Returns Vega: the copy that the build has left in this folder (`scripts/vega.py`), or else a new
+    bundle.
+    """
     held = files("ftlab.html") / "vega.js.gz"
     script = gzip.decompress(held.read_bytes()).decode() if held.is_file() else bundle()
-    # It must not close the element that contains it.
+    # The script must not close the element that contains it.
     return alone(script.replace("</script", "<\\/script"))
 
 

@@ -19,7 +19,7 @@ function lineMark({ colour, dash, shape }) {
     h("line", { x1: 0, x2: 30, y1: 6, y2: 6, stroke: colour, "stroke-width": 2, "stroke-dasharray": dash.join(" ") }),
     h("path", { d: shape, fill: colour, transform: "translate(15 6) scale(4)" }));
 }
-// One element of a page defines the gradient for all that name it; in a picture it must be there too.
+// One element of the page defines a gradient for all that refer to it; a picture needs a copy of that definition.
 function gradientMark() {
   const stops = VIRIDIS.map((colour, at) => h("stop", { offset: at / (VIRIDIS.length - 1), "stop-color": colour }));
   return mark(140, h("defs", {}, h("linearGradient", { id: "viridis" }, ...stops)), h("rect", { width: 140, height: 12, fill: "url(#viridis)" }));
@@ -27,7 +27,7 @@ function gradientMark() {
 
 const legendOf = (items) => h("div", { class: "legend" }, ...items.map(([swatch, text]) => h("span", {}, swatch, text)));
 
-// Lays out a heading, a legend and charts, those of several panels beside each other; `charts`: names and SVG texts.
+// Lays out a heading, a legend and charts, several panels side by side; `charts` holds names and SVG texts.
 function composed({ heading, about, items, charts, look }) {
   const measure = document.createElement("canvas").getContext("2d");
   const font = (size, weight) => ({ "font-family": look.font, "font-size": size, "font-weight": weight || "normal" });

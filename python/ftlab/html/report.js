@@ -5,8 +5,8 @@ const MOST_CASES = 30; // Of the overview.
 const MOST_CURVES = 12; // Of a chart.
 const root = document.documentElement;
 
-// What is chosen. `shown`: of each dimension the values whose runs are drawn, where it is told apart by
-// colour; `at`: the one value, where it is not.
+// The choices. `shown` has, for a dimension that colours distinguish, the values whose runs are drawn;
+// `at` has the single value of any other dimension.
 let STUDY;
 let RUNS = [];
 let DIMENSIONS = new Map();
@@ -16,7 +16,7 @@ const DEFAULTS = {
 };
 const state = { ...DEFAULTS, colour: "", hidden: new Map(), at: new Map(), section: "", theme: "" };
 
-// Runs are looked at together in studies; what was chosen of a label holds in the next that has it.
+// A study is a set of runs shown together; the choice for a label is kept in the next study that has this label.
 function setStudy(number) {
   STUDY = DATA.studies[number];
   DIMENSIONS = new Map(STUDY.dimensions.map((dimension) => [dimension.name, dimension]));
@@ -40,7 +40,7 @@ function style(value) {
 }
 const swatch = (value) => lineMark(style(value));
 
-// The runs that match the choice of a case, but for one dimension.
+// The runs that match the chosen case in all dimensions except one.
 function matching(except) {
   const names = others().filter((name) => name !== except);
   return RUNS.filter((run) => names.every((name) => run.labels[name] === state.at.get(name)));
@@ -50,7 +50,7 @@ function scale(of, domain) {
   return { field: "policy", type: "nominal", scale: { domain, range: domain.map(of) }, legend: null, sort: domain };
 }
 
-// The runs of the overview: all; of very many those that match the first choices.
+// The runs of the overview: all, or, if there are very many, those that match the first choices.
 function withinReach() {
   let runs = RUNS;
   for (const name of others()) {
@@ -60,20 +60,20 @@ function withinReach() {
   return runs;
 }
 
-// As many of the runs as a chart of curves can show, from the first to the last.
+// As many runs as a chart of curves can show, spread evenly from the first to the last.
 function spread(runs) {
   if (runs.length <= MOST_CURVES) return runs;
   return Array.from({ length: MOST_CURVES }, (_, at) => runs[Math.round((at * (runs.length - 1)) / (MOST_CURVES - 1))]);
 }
 
-// What the charts' functions see of the page.
+// The parts of the page's state that the charts' functions use.
 function viewOf(section) {
   const shown = policies();
   const visible = (run) => shown.includes(run.labels[state.colour]);
   const chosen = matching().filter(visible);
   const runs = withinReach().filter(visible);
   const here = shown.filter((value) => chosen.some((run) => run.labels[state.colour] === value));
-  // What is the same in all of them needs no name.
+  // A value that all of them share need not be named.
   const cases = others().filter((name) => new Set(runs.map((run) => run.labels[name])).size > 1);
   return {
     ...state,
@@ -106,7 +106,7 @@ window.ftlabCharts = drawn; // With their specifications and data, for the conso
 
 async function embed(target, spec, renderer, views) {
   const result = await window.vegaEmbed(target, { config: theme(dark()), ...spec }, {
-    // Its expressions are interpreted: made into functions they would need eval, which the policy forbids.
+    // Expressions are interpreted: compiling them to functions would need eval, which the policy forbids.
     mode: "vega-lite", ast: true, renderer: renderer || "svg", actions: false, tooltip: { theme: dark() ? "dark" : "light" },
   });
   views.push(result);
@@ -143,7 +143,7 @@ function settings(view) {
 
 const titleOf = (id) => $(`${id}-title`).textContent;
 
-// What a section shows now: its pieces, its charts and what a picture of them takes.
+// The present content of a section: its pieces, its charts, and what a picture of them needs.
 async function drawSection(id) {
   const section = $(id);
   const target = section.querySelector(".chart");
@@ -189,9 +189,9 @@ async function drawSection(id) {
 }
 
 const absent = new Map(); // Sections with nothing to show, and why.
-const pictures = new Map(); // Of each section what its picture takes beside the charts.
+const pictures = new Map(); // For each section, what its picture needs besides the charts.
 
-// The sections that are there, and at the end of the page those that are not.
+// The sections that have content and, at the end of the page, a list of those that do not.
 function contents() {
   const there = Object.keys(SECTIONS).filter((id) => !$(id).hidden);
   $("contents").replaceChildren(h("ul", {}, ...there.map((id) => {
@@ -226,8 +226,8 @@ async function save(id, type) {
   download(`${id}.${type}`, blob);
 }
 
-// What is to be drawn, in the order of the page; one section at a time. What is chosen anew meanwhile is
-// drawn anew.
+// Sections to draw, in the order of the page, one at a time. If a choice changes meanwhile, the affected sections are
+// drawn again.
 const pending = new Set();
 let busy = false;
 let turn = 0;
@@ -254,7 +254,7 @@ function select(element, options, value, changed) {
   element.onchange = () => changed(element.value);
 }
 
-// Of each other dimension the values that go with those chosen before it.
+// For each other dimension, the values that occur together with those chosen before it.
 function cases() {
   let runs = RUNS;
   const labels = others().map((name) => {
@@ -361,6 +361,6 @@ function begin() {
   recall();
   setTheme(preferred()).then(() => state.section && !$(state.section).hidden && show(state.section));
 }
-// Another address in the same tab: `remember` makes no such event.
+// The address was changed in the same tab; `remember` itself causes no such event.
 window.onhashchange = begin;
 begin();

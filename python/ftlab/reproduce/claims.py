@@ -26,7 +26,7 @@ CONSTRUCTED = "by construction"
 POINTS = 2.0
 """Percentage points by which any change in per cent may differ."""
 LEVEL_POINTS = 5.0
-"""Percentage points by which an amount in per cent may differ at most."""
+"""Percentage points by which an amount in per cent may differ."""
 SHARE = 0.25
 """Part of the published value by which any value may differ."""
 ABSENT = "(not measured here)"
@@ -39,16 +39,16 @@ class Judged:
 
     claim: Claim
     measured: float | None
-    """The measured value; None: a direction, or nothing to measure."""
+    """The measured value; None for a direction, or if there is nothing to measure."""
     counted: tuple[int, int] | None
     """For a direction judged in several cases: in how many of them it holds, and how many there are."""
     spread: tuple[float, float] | None
     """For a mean of changes: the least and the greatest of them."""
     verdict: str
     recorded: str
-    """What was measured on the recorded traces, as text; empty if it cannot be."""
+    """The value on the recorded traces, as text; empty if it was not measured."""
     reason: str
-    """Its reasons with the figures of this run; empty if it needs none."""
+    """The claim's reasons with the figures of this run; empty if it needs no reason."""
     reason_written: str
 
 
@@ -58,7 +58,7 @@ def verdict(claim: Claim, measured: Any) -> str:
     A change holds if it has the published sign and is within 2 percentage points or 25 % of the published
     change, whichever is larger; with the sign alone it holds in direction. If less than 5 % was published,
     the published sign and a measured change of less than 10 % are required ("sign only"). An amount has no
-    direction: it holds within 25 %, and in per cent within 5 points too.
+    direction: it holds within 25 %, and an amount in per cent also within 5 points.
     """
     if claim.published is None:
         found = HOLDS if measured else FAILS
@@ -107,7 +107,7 @@ def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
 
 
 def _reason(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> tuple[str, str]:
-    """Returns a claim's reasons with the figures of this run, and when the last of them was written."""
+    """Returns the text of a claim's reasons, with the figures of this run, and the latest reason's date."""
     names = _names(claim.figure, studies)
     said = []
     for reason in claim.reasons:
@@ -128,7 +128,7 @@ def _figure(
 
 
 def _figures(of: Expression, paper: Paper) -> set[str]:
-    """Returns other figures that an expression names."""
+    """Returns the other figures that an expression names."""
     used = of.used()
     return {figure.id for figure in paper.figures if _name(figure.id) in used}
 

@@ -16,10 +16,12 @@ from ftlab.studies.expression import FUNCTIONS, Expression
 from ftlab.studies.toml import Table
 
 SMALL = 5.0
-"""In per cent: for a smaller published change only the sign is judged, and that the measured one is small."""
+"""For a published change of less than this, in per cent, it is judged only whether the sign is right and the
+measured change small.
+"""
 
 CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
-"""Why a claim holds by construction, so that it says nothing for or against."""
+"""Reasons why a claim holds by construction, so that it proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Reason:
     """Why a claim does not hold, as far as known; written by hand, except for the figures in it."""
 
     parts: tuple[str | tuple[Expression, str], ...]
-    """Text with measured figures in it: each is an expression and the format of its number."""
+    """The text, with measured figures in it, each as an expression and the format of its number."""
     written: str
     """When it was written."""
 
@@ -62,12 +64,12 @@ class Claim:
     """"change" (a sign matters), "level" (an amount), "direction" (true or not)."""
     measure: Expression
     construction: str = ""
-    """One of CONSTRUCTIONS, if it holds by construction."""
+    """One of CONSTRUCTIONS, if the claim holds by construction."""
     reasons: tuple[Reason, ...] = ()
 
     @property
     def small(self) -> bool:
-        """Whether it is a change too small for its number to be judged, so that only the sign is."""
+        """Whether the claim is a change too small for its number to be judged, so that only its sign is."""
         return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
@@ -97,7 +99,7 @@ def root(given: str | os.PathLike[str] | None = None) -> Path:
     """Returns the directory that holds ``papers/`` and ``workloads/``; ftlab's own if none is given.
 
     Raises:
-        UserError: it does not hold them.
+        UserError: the directory does not hold them.
     """
     place = folder() if given is None else Path(given)
     if not (place / "papers" / "traces.toml").is_file():
@@ -175,7 +177,7 @@ def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = Fals
     A quick run includes long figures only if they are named.
 
     Raises:
-        UserError: a name that no paper has.
+        UserError: no paper has a figure of that name.
     """
     papers = list(papers)
     keys = {text: normal(text) for text in wanted}

@@ -21,7 +21,7 @@ from ftlab.studies.declaration import RECORDED, Figure
 from ftlab.units import significant
 
 MOST_ROWS = 40
-"""Longer tables are folded."""
+"""Tables with more rows than this are collapsed."""
 
 STYLE = """
 .repro table { border-collapse: collapse; margin: .5em 0 1em; font-size: .92em; display: table; width: auto; }
@@ -166,7 +166,7 @@ def _paper(part: Part) -> str:
 
 
 def _claim(part: Part, each: Judged, previous: str) -> str:
-    """Makes a row, and below it one with the reason, unless that repeats the last one (``previous``)."""
+    """Makes a row and, unless the reason repeats the last one (``previous``), one below with the reason."""
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     made = claim.construction if each.verdict == judging.CONSTRUCTED else ""
@@ -211,7 +211,9 @@ def _figure(part: Part, figure: Figure) -> str:
 
 
 def _table(study: Study, panel_number: int) -> str:
-    """Shows a panel as a table: rows are its x (and its other axes), columns its values or its series."""
+    """Makes a table of a panel: a row for each x (and label of the other axes), a column for each value or
+    series.
+    """
     panel = study.figure.panels[panel_number]
     cells = bars(study, panel)
     columns = study.labels(panel.series) if panel.series and len(panel.values) == 1 else list(panel.values)

@@ -1,4 +1,4 @@
-"""A figure's measured values as CSV, with published ones next to them."""
+"""A figure's measured values as CSV, next to the published ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command at a time, and one study, in a directory of results."""
+"""Only one command at a time, and only one study, may use a directory of results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OF_A_STUDY = (
     *("figure.svg", "figure.png", "fleets.json", "fleets.csv", "worst.csv"),
     *("trials.journal", "trials.csv", "front.csv", "best.toml"),
 )
-"""What studies and searches leave besides the results of their runs."""
+"""The files that studies and searches leave besides the results of their runs."""
 
 
 @contextmanager
 def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
     """Makes the directory and locks it for the block: no other command writes there.
 
-    ``fresh``: what another study left there is removed.
+    With ``fresh``, what another study left there is removed.
 
     Raises:
         UserError: it cannot be made, another command writes there, or it holds another study.
@@ -43,7 +43,7 @@ def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
             raise UserError(f"--out {out}: another study is writing there") from None
         _take(out, study, lock, fresh=fresh)
         for path in results.glob(".*.tmp"):
-            # Left by a command that was killed.
+            # This file was left by a command that was killed.
             path.unlink(missing_ok=True)
         yield
 

@@ -1,4 +1,4 @@
-"""Axes: what a study varies, the same form for all studies."""
+"""Axes: what a study varies, declared in the same form for all studies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Choice:
 
     label: str
     config: str | None = None
-    """Configuration file; None: that of the figure."""
+    """The configuration file; None for that of the figure."""
     set: Mapping[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
     """Names of recorded traces (`papers/traces.toml`), replayed one after another."""
@@ -103,11 +103,11 @@ def _values(table: Table) -> Iterator[Choice]:
 
 
 def _files(table: Table) -> Iterator[Choice]:
-    """Yields a label for each trace, sorted by name; an ending that all names share is left out."""
+    """Yields a label for each trace, sorted by name; an extension that all names share is left out."""
     pattern = table.text("files")
     folder = table.path.parent
     try:
-        # From the root for an absolute pattern, which cannot be relative to a folder.
+        # An absolute pattern is searched for from the root, since it cannot be relative to a folder.
         start = Path(pattern).anchor
         found = Path(start).glob(str(Path(pattern).relative_to(start))) if start else folder.glob(pattern)
         paths = sorted(path for path in found if path.is_file())
@@ -119,7 +119,7 @@ def _files(table: Table) -> Iterator[Choice]:
     if len(set(names)) < len(names):
         names = [path.as_posix() if start else path.relative_to(folder).as_posix() for path in paths]
     for path, label in zip(paths, names, strict=True):
-        # As written in the file, so that a study and its traces can be moved together.
+        # The path is kept as written in the file, so that a study and its traces can be moved together.
         said = path.as_posix() if start else path.relative_to(folder).as_posix()
         yield Choice(label, set={"workload.trace": said})
 

@@ -21,7 +21,7 @@ MOST_BYTES = 256 * _PIECE
 
 
 def default() -> Path:
-    """Returns ``$XDG_CACHE_HOME/ftlab/reproduce``, or else the same in ``~/.cache``."""
+    """Returns ``$XDG_CACHE_HOME/ftlab/reproduce``, or else ``~/.cache/ftlab/reproduce``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says that a relative path has to be ignored.
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "ftlab" / "reproduce"
@@ -33,7 +33,7 @@ class Cache:
     def __init__(
         self, folder: Path, *, fresh: bool = False, say: Callable[[str], None] | None = None
     ) -> None:
-        """Makes the cache; ``fresh``: earlier results are ignored. ``say`` takes notes for the user."""
+        """Makes the cache; with ``fresh`` earlier results are ignored. ``say`` takes notes for the user."""
         self.folder = folder
         self._fresh = fresh
         self._say = say or (lambda text: None)
@@ -54,7 +54,7 @@ class Cache:
         except FileNotFoundError:
             return None
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-            # It is damaged, for example by a full disk or a flipped bit: the run is done again.
+            # The file is damaged, for example by a full disk or a flipped bit: the run is done again.
             self._say(f"{path}: not used, and run again: {error}")
             return None
 
@@ -77,7 +77,8 @@ class Cache:
 
     def _read(self, path: Path) -> dict[str, Any]:
         with gzip.open(path, "rb") as file:
-            # One piece at a time: if all were requested at once, even a small file would take as much memory.
+            # Reads one piece at a time: if `MOST_BYTES` were requested at once, even a small file would take
+            # that much memory.
             pieces = list(itertools.islice(iter(lambda: file.read(_PIECE), b""), MOST_BYTES // _PIECE + 1))
         return _unpacked(b"".join(pieces))
 
@@ -101,7 +102,8 @@ class Folder(Cache):
         return found
 
     def _write(self, path: Path, result: dict[str, Any]) -> None:
-        # Not Output, which waits for the disk: after a power cut a run may be repeated.
+        # This does not use `Output`, which waits for the disk: after a power cut the run can simply be
+        # repeated.
         with beside(path) as unfinished:
             unfinished.write_text(json.dumps(result), encoding="utf-8")
             unfinished.replace(path)

@@ -84,9 +84,9 @@ def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[AxisLabels,
 
 
 def _points(found: Any) -> list[dict[str, Any]]:
-    """Returns as points what an expression found in a result: a list of points as it is, or one or two series
-    over time. A point of series has time_ns, the first one's count, mean and max, and the second one's mean
-    as mean_2, which is 0 if there is no second.
+    """Returns what an expression found in a result as points: a list of points unchanged, one or two series
+    over time converted. A point made from series has time_ns, the count, mean and max of the first series,
+    and the mean of the second, if there is one, as mean_2.
     """
     if isinstance(found, list) and not any("width_ns" in each for each in found):
         return found
@@ -135,7 +135,7 @@ class Bar:
 
 
 def bars(study: Study, panel: Panel) -> list[Bar]:
-    """Returns the panel's cells, normalised as the panel says, with the mean over x last."""
+    """Returns the panel's cells, normalised as the panel says, the mean over x last."""
     found = []
     for name in panel.values:
         table = {row.labels: row.values[name] for row in study.rows}

@@ -1,4 +1,4 @@
-"""Runs on other machines, or on processes of this one: Dask.distributed, behind the same interface.
+"""Runs on other machines, or in processes of this machine: Dask.distributed, behind the same interface.
 
 A task is the run's configuration as text and the hashes of its traces. The task is sent, and a result comes
 back; nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
@@ -29,13 +29,13 @@ from ftlab.studies.plan import Run, content, engine
 from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
 
 LOCAL = "local"
-"""In place of an address: processes of this machine, for the duration of the study."""
+"""The address that stands for processes on this machine, started for the duration of the study."""
 
 MOST_KILLED = 3
-"""The number of workers that a run may crash."""
+"""The most workers that one run may crash."""
 
 IN_FLIGHT = 500
-"""The most runs handed over whose results have not come back, so that neither runs nor results pile up."""
+"""The most runs handed over without a result so far, which keeps runs and results from piling up."""
 
 PIECE = 4 << 20
 """Bytes of each piece of a trace that is sent."""
@@ -47,7 +47,7 @@ SAID_AFTER_S = 5.0
 """Time without a worker before a message says so."""
 
 LOOK_S = 1.0
-"""Time between two checks for a worker, while nothing ends."""
+"""Time between two checks for a worker, while no run ends."""
 
 
 UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
@@ -67,7 +67,7 @@ class Cluster:
     ) -> None:
         """Connects to a scheduler at ``address``, or starts ``jobs`` processes (`LOCAL`; default: all cores).
 
-        ``wait_s`` is how long it waits if there is no worker; ``say`` takes notes for the user.
+        ``wait_s`` is how long to wait if there is no worker; ``say`` takes notes for the user.
 
         Raises:
             UserError: Dask is not installed, or no scheduler answers there.
@@ -79,7 +79,7 @@ class Cluster:
         self._address = address
         self._wait_s = wait_s
         self._distributed: Any = distributed
-        # Their modules log that the scheduler is gone, which is reported as an error anyway.
+        # Dask's modules log that the scheduler is gone, which is reported as an error anyway.
         for name in [*logging.root.manager.loggerDict, "asyncio", "tornado.application"]:
             if name.split(".")[0] in ("asyncio", "distributed", "tornado"):
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -104,7 +104,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Disconnects from the scheduler; processes of this machine end."""
+        """Disconnects from the scheduler; worker processes that were started on this machine end."""
         self._client.close(timeout=5)
         if self._cluster is not None:
             self._cluster.close(timeout=5)
@@ -131,7 +131,7 @@ class Cluster:
         """Waits for a worker, unless ``over`` is set meanwhile.
 
         Raises:
-            UserError: none came in time.
+            UserError: no worker came in time.
         """
         since, said = time.monotonic(), False
         while not self._threads():
@@ -233,7 +233,7 @@ class Cluster:
         return answer
 
     def _finished(self, answer: Answer, trace: Trace | None) -> Finished | None:
-        """Returns the outcome of a task; None: it has to be repeated, now that its trace is there."""
+        """Returns the outcome of a task, or None if it has to be repeated, now that its trace is sent."""
         kind, text = answer
         if kind == "missing":
             assert trace is not None
@@ -251,7 +251,7 @@ class Cluster:
         """Refuses workers whose results might differ.
 
         Raises:
-            UserError: naming worker and both engines.
+            UserError: there is such a worker; the message names it and both engines.
         """
         try:
             found: dict[str, str] = self._client.run(engine)
@@ -278,7 +278,7 @@ class Cluster:
             UserError: there is no room for it.
         """
         if (worker, trace.sha256) in self._sent:
-            # Another run has requested it meanwhile.
+            # The trace has been sent meanwhile, for another run.
             return
         with Path(trace.path).open("rb") as file:
             place = 0
@@ -312,13 +312,13 @@ def _local(jobs: int) -> Any:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            # Any free port, whichever it is.
+            # Port 0: any port that is free.
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
 
-    # A terminal interrupts all of its processes, but the workers are to end with this one. Signals blocked in
-    # a thread are also blocked in the threads and processes that it starts.
+    # A terminal interrupts all of its processes, but the workers must run until this one ends them. Signals
+    # blocked in a thread are also blocked in the threads and processes that it starts.
     blocked = (signal.SIG_BLOCK, {signal.SIGINT})
     with (
         _silent_tracker(),
@@ -341,7 +341,7 @@ def _silent_tracker() -> Iterator[None]:
 
 
 def _allow(failures: int, dask_scheduler: Any = None) -> int:
-    """Runs on the scheduler; returns the number that was allowed before."""
+    """Sets, on the scheduler, how many workers a run may crash; returns the previous number."""
     before: int = dask_scheduler.allowed_failures
     dask_scheduler.allowed_failures = failures
     return before

@@ -16,7 +16,7 @@ CALIBRATED = "calibrated"
 RECORDED = "recorded"
 
 EXTRA_AXES = {"runs": (), "requests": ("request",), "points": ("point",)}
-"""What a figure may evaluate, with the axes that come with the results."""
+"""The things that a figure may evaluate, with the axes that come with their results."""
 
 MEASURES = ("run", "workload", "shared-entries")
 """How a cell may be measured (`ftlab.studies.measure`)."""
@@ -55,10 +55,10 @@ class Panel:
     series: str | None
     facet: str | None
     once: tuple[str, ...]
-    """Values that are the same for every series and are drawn once, next to them."""
+    """Values that are the same for every series, and so are drawn only once, next to the series."""
     where: Mapping[str, Any]
     normalise: Mapping[str, str]
-    """Labels of the baseline; empty: as measured."""
+    """Labels of the baseline; if empty, values are shown as measured."""
     relative: str
     """How values are normalised: "ratio", "change" (per cent) or "reduction" (per cent less)."""
     mean: bool
@@ -70,18 +70,18 @@ class Panel:
     log: tuple[bool, bool]
     y_range: tuple[float, float] | None
     legend: bool = True
-    """Whether it has a legend; off if another panel has the same one."""
+    """Whether the panel has a legend; false if another panel has the same legend."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How a fleet is made: the runs along some axes, taken together."""
+    """How a fleet is made: the axes along which runs are taken together."""
 
     over: tuple[str, ...]
     by: str
-    """The value by which they are sorted, the worst first."""
+    """The value by which volumes are sorted, the worst first."""
     worst: int
-    """How many of those are listed."""
+    """The number of the worst volumes that are listed."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Figure:
     """A study: a figure or a table of a paper, or one of your own."""
 
     paper: str
-    """Empty: one of your own."""
+    """The paper's name; empty for a study of your own."""
     id: str
     path: Path
     title: str
@@ -98,11 +98,11 @@ class Figure:
     kind: str
     """CALIBRATED or RECORDED."""
     of: str
-    """The figure that it repeats on other workloads; otherwise itself."""
+    """The id of the figure that this one repeats on other workloads, or else its own."""
     what: str
     """What is evaluated (EXTRA_AXES): "runs", "requests" (each of a run), "points" (a list in a result)."""
     points: Expression | None
-    """For points: where in a result the list is."""
+    """For points: the expression that finds the list in a result."""
     config: str
     set: Mapping[str, str]
     quick: Mapping[str, str]
@@ -120,7 +120,7 @@ class Figure:
     seconds: float
     """The rough cost of a run, for the estimate of the time left."""
     base: Mapping[str, str]
-    """Labels of the variant with which others are compared; empty: none."""
+    """Labels of the variant with which the others are compared; empty if there is none."""
     aggregate: Aggregate | None
 
     def axis(self, name: str) -> Axis | None:
@@ -136,7 +136,7 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
     """Reads ``folder/NAME.toml``.
 
     Raises:
-        UserError: the file is missing or wrong; says what.
+        UserError: the file is missing or wrong; says what is wrong.
     """
     path = folder / f"{name}.toml"
     table = Table(path)
@@ -147,10 +147,10 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
 
 
 def load_study(path: Path) -> Figure:
-    """Reads a user's own study: like a figure, but it needs no title, place, values and panels.
+    """Reads a user's own study: like a figure, but title, place, values and panels are optional.
 
     Raises:
-        UserError: the file is missing or wrong; says what.
+        UserError: the file is missing or wrong; says what is wrong.
     """
     table = Table(path)
     if like := table.text("like", ""):

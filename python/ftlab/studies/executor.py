@@ -25,13 +25,13 @@ from ftlab.studies.plan import Run, engine
 from ftlab.units import quantity
 
 Group: TypeAlias = Sequence[Run]
-"""Runs on one device, or one run."""
+"""Runs that share one prepared device, or a single run."""
 
 Finished: TypeAlias = "dict[str, Any] | UserError | InternalError"
 """A result, with the engine in its block ``engine``; or why there is none."""
 
 Told: TypeAlias = Callable[[Run, Finished], None]
-"""Takes the outcome of a run. An exception in it ends all others."""
+"""Takes the outcome of a run. An exception that it raises ends all other runs."""
 
 Work: TypeAlias = Callable[[Group, Reporter], Iterator[tuple[Run, Any]]]
 """Does the runs of a group and returns the outcome of each."""
@@ -49,13 +49,13 @@ class Executor(Protocol):
 
     @property
     def jobs(self) -> int:
-        """Returns the number of runs at a time."""
+        """Returns how many runs are done at a time."""
 
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
-        """Does all runs; ``told`` is called for one at a time, in the order in which they end.
+        """Does all runs; ``told`` is called for one run at a time, in the order in which they end.
 
         Raises:
-            UserError: the runs cannot be done there; raised before any runs.
+            UserError: the runs cannot be done there; raised before any is started.
         """
 
 
@@ -147,18 +147,18 @@ class Budget:
 
 
 def free_memory() -> int:
-    """Returns the bytes that devices may take on this machine."""
+    """Returns the bytes of memory that devices may take on this machine."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
             fields = dict(line.split(":", 1) for line in file)
         return int(int(fields["MemAvailable"].split()[0]) * 1024 * SHARE_OF_MEMORY)
     except (OSError, KeyError, ValueError):
-        # Not Linux: half of the memory.
+        # Systems other than Linux: half of the memory.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def estimated_bytes(config: Config) -> int:
-    """Estimates the memory of a run from its physical pages and the logical ones in each."""
+    """Estimates the memory of a run from its physical pages and the number of logical pages in each."""
     settings = json.loads(config.json())
     flash = settings["flash"]
     parts = ("channels", "chips_per_channel", "dies_per_chip", "planes_per_die", "blocks_per_plane")

@@ -23,10 +23,10 @@ from ftlab.studies.series import Number, Series, combine, values_of
 from ftlab.units import quantity
 
 MOST_CHARACTERS = 4096
-"""The most characters of an expression. This bounds its work, and the size of its numbers."""
+"""The most characters of an expression. This bounds the work to evaluate it and the size of numbers."""
 
 MOST_NESTING = 50
-"""The deepest nesting of its parts."""
+"""The deepest nesting of an expression's parts."""
 
 
 def _change(new: Any, old: Any) -> Any:
@@ -44,7 +44,7 @@ def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
 
 
 def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
-    """Returns the label at which a series is least or greatest."""
+    """Returns a function that finds the label at which a series is least or greatest."""
 
     def find(of: Series) -> str | None:
         known = {key: value for key, value in of.cells.items() if value is not None}
@@ -61,7 +61,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _rank_correlation(left: Series, right: Series) -> Number:
-    """Returns Spearman's rank correlation: 1 if one always grows with the other."""
+    """Returns Spearman's rank correlation: 1 if one series always grows with the other."""
     keys = [key for key in left.cells if left.cells[key] is not None and right.cells.get(key) is not None]
     first, second = (_ranks([side.cells[key] for key in keys]) for side in (left, right))
     if len(set(first)) < 2 or len(set(second)) < 2:
@@ -139,7 +139,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distribution": _distribution,
     "absolute": lambda of: combine(lambda a, _: abs(a), of, 0),
 }
-"""What an expression can call."""
+"""The functions that an expression can call."""
 
 
 def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -224,7 +224,7 @@ class Expression:
         return self._evaluated(self._tree, names)
 
     def number(self, names: Mapping[str, Any]) -> Number:
-        """Returns its value as a number, None if it is missing or not finite.
+        """Returns the expression's value as a number, None if it is missing or not finite.
 
         Raises:
             UserError: as for a call, or the value is not a number.
@@ -250,7 +250,7 @@ class Expression:
         return None
 
     def spread(self, names: Mapping[str, Any]) -> tuple[float, float] | None:
-        """Returns the least and the greatest change of the first ``mean(change(...))`` in it."""
+        """Returns the least and the greatest change in the first ``mean(change(...))`` of the expression."""
         for node in ast.walk(self._tree):
             match node:
                 case ast.Call(func=ast.Name(id="mean"), args=[ast.Call(func=ast.Name(id="change")) as inner]):
@@ -259,7 +259,7 @@ class Expression:
         return None
 
     def sides(self, names: Mapping[str, Any]) -> list[Any]:
-        """Returns both sides of a comparison, quantities as numbers; for anything else nothing."""
+        """Returns both sides of a comparison, quantities as numbers; empty for any other expression."""
         match self._tree:
             case ast.Compare(left=left, comparators=[right]):
                 found = [self._evaluated(side, names) for side in (left, right)]
@@ -267,7 +267,7 @@ class Expression:
         return []
 
     def used(self) -> set[str]:
-        """Returns the names in it."""
+        """Returns the names in the expression."""
         return {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
 
     def _fail(self, why: str) -> UserError:
@@ -280,7 +280,7 @@ class Expression:
         except UserError as error:
             raise self._fail(str(error)) from None
         except Exception as error:
-            # Whatever exception Python raises: the expression does not fit what was measured.
+            # Any exception that Python raises means that the expression does not fit what was measured.
             raise self._fail(f"{type(error).__name__}: {_first_line(error)}") from None
 
     def _value(self, node: ast.AST, names: Mapping[str, Any]) -> Any:
@@ -354,7 +354,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def listed(name: object, there: Iterable[object]) -> str:
-    """Suggests what an unknown name may have meant, and lists what exists."""
+    """Suggests the name that may have been meant by an unknown one, and lists the names that exist."""
     names = [str(each) for each in there]
     near = difflib.get_close_matches(str(name), names, n=1)
     meant = f"; did you mean {near[0]}? There are" if near else "; there are"

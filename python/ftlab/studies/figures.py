@@ -1,4 +1,4 @@
-"""Pictures of figures: one style for all, with the axes and the grouping of the papers'."""
+"""Pictures of figures: one style for all, with the axes and the grouping of the papers' figures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def specification(study: Study) -> dict[str, Any]:
     import altair as alt
 
     panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
-    # The same number of panels in each row, if they do not fit into one.
+    # Each row gets the same number of panels, if they do not fit into one row.
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
@@ -128,7 +128,7 @@ def _panel(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _faceted(study: Study, panel: Panel, cells: Sequence[Bar], chart: Any, width: int) -> tuple[Any, int]:
-    """Draws a chart for each label of the panel's facet, next to each other."""
+    """Draws a chart for each label of the panel's facet, side by side."""
     import altair as alt
 
     if not panel.facet:
@@ -154,7 +154,7 @@ def _data(cells: Sequence[Bar], study: Study) -> Any:
 
 
 def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
-    """Returns the cells, with values that are drawn once as a separate series named by their title."""
+    """Returns the cells; a value that is drawn only once becomes its own series, named after its title."""
     if not panel.once or not panel.series:
         return list(cells)
     series = panel.series
@@ -240,7 +240,7 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _angle(labels: Sequence[str], width: int) -> int:
-    """Returns the angle of the labels of an axis at which none reaches into the next."""
+    """Returns the angle, in degrees, at which no label of an axis overlaps the next."""
     return -40 if looks.LETTER * max(map(len, labels), default=0) > width / max(len(labels), 1) else 0
 
 
@@ -308,7 +308,7 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
-    """Draws points whose x is a value too: values over time, or a distribution."""
+    """Draws points whose x is a number too: values over time, or a distribution."""
     import altair as alt
 
     places = {row.labels: row.values[panel.x] for row in study.rows}
@@ -338,7 +338,7 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns at most `LIMIT` points of each series: from every few neighbours, the one with the greatest
+    """Returns at most `LIMIT` points of each series: of each group of neighbours, the one with the greatest
     value.
     """
     groups: dict[str, list[dict[str, Any]]] = {}

@@ -61,7 +61,7 @@ class Fleet:
         self._elapsed = max(self._elapsed, result["elapsed_ns"])
 
     def result(self) -> dict[str, Any]:
-        """Returns the fleet's result, in the fields of a single one."""
+        """Returns the fleet's result, with the fields of a single run's result."""
         programs = self._sums.get("flash", {}).get("programs", {})
         found = {"schema": "ftlab.fleet.v1", "volumes": self.volumes, **self._sums}
         for part in PARTS:
@@ -106,7 +106,7 @@ def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
     """Writes fleets.json, fleets.csv and worst.csv, if requested: a fleet for each variant.
 
     Raises:
-        UserError: a file cannot be written, or the value that orders volumes does not fit the results.
+        UserError: a file cannot be written, or the expression that orders volumes does not fit the results.
     """
     aggregate = figure.aggregate
     if aggregate is None:

@@ -1,4 +1,4 @@
-"""The outcome of a search: its Pareto front, its best, what parameters account for; as text and CSV."""
+"""The outcome of a search: its Pareto front, its best trial, what parameters account for; as text and CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Trial:
     parameters: Mapping[str, str]
     """Parameters by name, as they were set; inapplicable ones are absent."""
     values: tuple[float, ...] = ()
-    """Values of the objectives; empty: the run failed."""
+    """Values of the objectives; empty if the run failed."""
     violation: float = 0.0
     error: str = ""
     config: Config | None = field(default=None, compare=False)
@@ -46,7 +46,7 @@ class Tuned:
     front: Sequence[Trial]
     best: Trial | None
     importance: Mapping[str, Sequence[float]]
-    """For each parameter and objective."""
+    """The importance of each parameter for each objective."""
 
 
 def _costs(trial: Trial, tuning: Tuning) -> list[float]:
@@ -56,8 +56,8 @@ def _costs(trial: Trial, tuning: Tuning) -> list[float]:
 
 
 def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
-    """Returns the feasible trials that no other one beats: none is better in one objective and as good in the
-    rest.
+    """Returns the feasible trials that no other trial beats, by being better in one objective and no worse in
+    any.
     """
     known = [(trial, _costs(trial, tuning)) for trial in trials if trial.feasible]
     front = [
@@ -75,7 +75,9 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
 
 
 def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
-    """Returns the trial of a front nearest to the best of all objectives, each scaled to its width."""
+    """Returns the trial of a front that is nearest to the best value of every objective; distances are
+    relative to each objective's range on the front.
+    """
     if not front:
         return None
     table = [_costs(trial, tuning) for trial in front]
@@ -91,7 +93,7 @@ def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
 def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
     """Returns for each parameter the share of an objective's variance that lies between its values.
 
-    The values of a range are grouped by its quarters; "does not apply" counts as a value.
+    The values of a range are grouped into its quarters; "does not apply" counts as a value.
     """
     known = [trial for trial in trials if trial.values]
     found: dict[str, list[float]] = {}

@@ -30,7 +30,7 @@ WIDTH = 340
 
 
 def by(panel: Panel) -> str | None:
-    """Returns what colours distinguish: a series, or the values if there are several."""
+    """Returns what colours distinguish: the labels of the series, or the values if several are drawn."""
     return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
 
 
@@ -48,7 +48,7 @@ def _colours(study: Study, panel: Panel, order: Sequence[str]) -> list[str]:
     named = {study.figure.value(name).title: _VALUES[name] for name in panel.values if name in _VALUES}
     if by(panel) == "_value" and all(label in named for label in order):
         return [named[label] for label in order]
-    # What is drawn once is the user's own data, next to what policies make of it.
+    # A value that is drawn once belongs to the user's own data, next to what policies make of it.
     once = {study.figure.value(name).title for name in panel.once}
     places = zip(order, _places(study, panel, order), strict=True)
     return [palette.CAUSES["host"] if label in once else palette.colour(place) for label, place in places]
@@ -69,7 +69,7 @@ def colour(study: Study, panel: Panel, order: Sequence[str], field: str, width: 
 
 def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None:
     """Returns the legend, above the panel, where the reader looks first; None if an earlier panel has the
-    same one.
+    same legend.
     """
     import altair as alt
 
@@ -78,7 +78,7 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
     wide = [30 + LETTER * len(label) for label in order]
     columns = len(order) if sum(wide) <= width else max(1, int(width // max(wide)))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=columns)
-    # For lines it shows their markers, for bars only their colour.
+    # For lines the legend shows their markers, for bars only their colours.
     if panel.mark in ("bars", "stack"):
         legend.symbolType = "square"
     return legend

@@ -28,7 +28,9 @@ def measure(
     device: Device | None = None,
     progress: Progress = lambda requests: None,
 ) -> dict[str, Any]:
-    """Returns a plain object, deterministic except for its ``engine``, if it has one."""
+    """Measures a configuration; returns a plain object, deterministic except for its ``engine``, if it has
+    one.
+    """
     if how == "workload":
         return _workload(config)
     if how == "shared-entries":
@@ -60,7 +62,7 @@ def _run(
 
 
 def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
-    """Returns the requests of several traces, each starting at the end of the one before."""
+    """Yields the requests of several traces, each starting where the previous one ends."""
     import numpy as np
 
     from ftlab.traces import CHUNK_ROWS
@@ -112,7 +114,7 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     """Measures how much a plain LRU cache on the host and DFTL's segmented one have in common.
 
     Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests, the share
-    of the LRU cache's entries that the other also holds is taken. (MAP+, section V-D.)
+    of the LRU cache's entries that DFTL's cache holds as well is measured. (MAP+, section V-D.)
     """
     import numpy as np
 
@@ -173,7 +175,7 @@ class _Lru:
 
 
 class _Slru:
-    """DFTL's two segments: an eighth protected, the rest on probation."""
+    """DFTL's segmented LRU cache: a protected segment of an eighth of the entries, the rest on probation."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

@@ -21,7 +21,7 @@ from ftlab.studies.declaration import Figure, Trace
 from ftlab.studies.toml import place
 
 FORMAT = 2
-"""Version of what the cache holds; another number invalidates all of it."""
+"""Version of the cache's content; a new number invalidates all of it."""
 
 OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
 """Keys that make sense within one trace only: the times of one trace say nothing about another's."""
@@ -41,17 +41,17 @@ class Run:
     """Its labels, one for each axis of the figure."""
     config: Config
     key: str = ""
-    """Hash of everything its result depends on; empty: it is not cached."""
+    """Hash of everything that the run's result depends on; empty if the result is not cached."""
     device: str = ""
     """Hash of what determines a shareable device: the configuration without its workload."""
     collect: bool = False
     """Whether its individual requests are needed."""
     plain: str = ""
-    """The key without what only the page's charts need."""
+    """The key of the same run without the settings that only the page's charts need."""
     sequence: tuple[Config, ...] = ()
-    """If several traces are replayed one after another: how each is read."""
+    """If several traces are replayed one after another, the configuration that says how each is read."""
     varied: Mapping[str, str] = field(default_factory=dict)
-    """The keys that its axes set, as they set them."""
+    """The keys that the figure's axes set, with the values that they give."""
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class Planner:
     """Resolves figures to runs."""
 
     def __init__(self, base: Path, traces: Mapping[str, Trace], folder: Path | None, quick: bool) -> None:
-        """Makes the planner; ``base``: where papers/ and workloads/ are; ``folder``: where recorded traces
+        """Makes the planner; ``base`` is where papers/ and workloads/ are, ``folder`` where recorded traces
         may be.
         """
         self.base = base
@@ -98,7 +98,7 @@ class Planner:
     def runs(self, figure: Figure, *, shared_device: bool = False) -> Iterator[Run]:
         """Returns the figure's runs in the order of its axes, without those on absent traces (`missing`).
 
-        ``shared_device``: runs that differ only in their workload may share one prepared device.
+        ``shared_device``, runs that differ only in their workload may share one prepared device.
 
         Raises:
             UserError: a configuration is wrong; names the figure's file.
@@ -137,10 +137,10 @@ class Planner:
     ) -> Run:
         if base.endswith(".toml"):
             base = str(self.base / base)
-        # What is needed to read a trace comes first, so that an axis may vary it.
+        # The keys that say how a trace is read come first, so that an axis may override them.
         first = self._trace_keys(traces[0]) if traces else {}
         if len(traces) > 1:
-            # Each trace is read with its own keys; their sequence is then left unchanged.
+            # Each trace is read with its own keys; the sequence of all of them is then left as it is.
             first = {key: value for key, value in first.items() if key not in OF_ONE_TRACE}
         if traces:
             # A recorded trace replaces a generator and its number of requests.
@@ -188,7 +188,7 @@ def declared(figure: Figure, error: UserError) -> str:
 
 
 def ignored(variants: Iterable[tuple[str, Config]]) -> dict[str, list[tuple[str, str]]]:
-    """Returns the keys that were set in vain: the variants that ignore each, and why."""
+    """Returns the keys that were set in vain, each with the variants that ignore it, and why."""
     found: dict[str, list[tuple[str, str]]] = {}
     for label, config in variants:
         for note in config.notes():
@@ -201,7 +201,7 @@ def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], va
     """Refuses to vary what every variant ignores.
 
     Raises:
-        UserError: naming the key after ``where``.
+        UserError: there is such a key; the message names it, after ``where``.
     """
     for key in varied:
         if len(found.get(key, ())) == variants:
@@ -212,7 +212,7 @@ def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], va
 def notes_of(
     found: Mapping[str, Sequence[tuple[str, str]]], variants: int, most: int = MOST_NAMED
 ) -> list[str]:
-    """Returns what variants ignore, a sentence for each key, naming at most this many variants."""
+    """Returns a sentence for each key that variants ignore; it names at most ``most`` variants."""
     notes = []
     for key, ignoring in found.items():
         whys = {why for _, why in ignoring}
@@ -227,7 +227,9 @@ def notes_of(
 
 
 def together(runs: Iterable[Run]) -> list[Run]:
-    """Merges runs that differ from a report's only in what the charts need, so that they are run once."""
+    """Replaces each run by the one for a report that differs from it only in what the charts need, so that
+    both are done as one.
+    """
     runs = list(runs)
     full = {each.plain: each for each in runs if each.figure.report}
     return [
@@ -245,8 +247,10 @@ def _overrides(keys: Mapping[str, str]) -> list[Override]:
 def key_of(
     settings: Mapping[str, Any], workload: Mapping[str, Any], configs: list[Config], figure: Figure
 ) -> str:
-    """Hashes configuration, content of the traces, version of the engine, and what is kept."""
-    # A trace's content counts, not its place.
+    """Hashes the configuration, the content of the traces, the engine's version, and what is kept of the
+    result.
+    """
+    # A trace counts by its content, not by its path.
     workload = {**workload, "trace": None} if configs[0].trace is not None else dict(workload)
     trace = [content(config.trace) for config in configs if config.trace is not None]
     parts = {
@@ -274,7 +278,7 @@ def content(path: str) -> str:
     """Returns the SHA-256 of a file's bytes.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: the file cannot be read.
     """
     try:
         with Path(path).open("rb") as file:

@@ -1,4 +1,4 @@
-"""Means and confidence intervals over replications, and differences from a base variant in pairs."""
+"""Means and confidence intervals over replications, and paired differences from a base variant."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ class Line:
     """One value of one variant."""
 
     labels: Mapping[str, str]
-    """Labels of all axes except the replications'."""
+    """Labels on all axes except those that replicate."""
     value: str
     unit: str
     estimate: Estimate
     difference: Estimate | None
-    """Difference from the base variant, pair by pair; None if there is no base, or this variant is it."""
+    """Difference from the base variant, pair by pair; None if there is no base, or if this variant is the
+    base.
+    """
 
 
 def seeds(figure: Figure) -> list[str]:
@@ -114,7 +116,7 @@ def _known(members: Mapping[tuple[str, ...], Mapping[str, Any]], name: str) -> d
 
 
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Returns Student's t that both tails together exceed with a probability of ``1 - confidence``."""
+    """Returns the t beyond which the two tails of Student's distribution together hold ``1 - confidence``."""
     low, high = 0.0, 2.0
     while _tails(high, freedom) > 1 - confidence:
         high *= 2
@@ -128,7 +130,9 @@ def student(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 
 def _tails(t: float, freedom: int) -> float:
-    """Returns the probability of more than ``t`` away from 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Returns the probability that Student's t is more than ``t`` away from 0 (Abramowitz and Stegun, 26.7.3
+    and 26.7.4).
+    """
     angle = math.atan(t / math.sqrt(freedom))
     cosine = math.cos(angle)
     if freedom % 2:

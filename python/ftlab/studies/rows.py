@@ -49,7 +49,7 @@ class Rows:
         self._frames: list[pl.DataFrame] = []
         self._next = time.monotonic() + EVERY_S
         folder_in(folder, "parts")
-        # Parts of an interrupted study; what they hold is read from the results again.
+        # These are parts of an interrupted study; their rows are made from the results again.
         shutil.rmtree(self._parts)
         folder_in(folder, "parts")
 
@@ -59,7 +59,7 @@ class Rows:
         return len(self._failed)
 
     def first_failure(self) -> str:
-        """Returns name and error of the first run that failed, in the order of the plan."""
+        """Returns the name and the error of the first run, in the order of the plan, that failed."""
         first = min(self._failed, key=lambda row: row["run"])
         return f"{self._runs[first['run'] - 1].name}: {first['error']}"
 
@@ -138,7 +138,7 @@ def names_of(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges two tables; if both have a name, the second one's value is used."""
+    """Merges two tables; where both have a value of the same name, the second one's is used."""
     merged = {**below, **above}
     for name in below.keys() & above.keys():
         if isinstance(below[name], Mapping) and isinstance(above[name], Mapping):
@@ -172,13 +172,13 @@ def _flatten(table: Mapping[str, Any], prefix: str, skip: str, into: dict[str, A
             if name != skip:
                 _flatten(value, f"{prefix}{name}.", "", into)
         elif kind is not list:
-            # Beyond what an integer column holds.
+            # Such a number does not fit into an integer column.
             large = kind is int and not -_LARGEST <= value < _LARGEST
             into[prefix + name] = float(value) if large else value
 
 
 def _value_of(run: Run, key: str) -> str | None:
-    """Returns a varied key's value in a run: as an axis sets it, or as it is."""
+    """Returns a varied key's value in a run: as an axis sets it, or else as the configuration has it."""
     if key in run.varied:
         return run.varied[key]
     found: Any = json.loads(run.config.json())
@@ -210,7 +210,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
     names = list(rows[0])
     if all(list(row) == names for row in rows):
-        # The rows have the same names, as in most studies; this way is ten times as fast.
+        # If all rows have the same names, as in most studies, this way is ten times as fast.
         values: Iterable[Sequence[Any]] = zip(*(row.values() for row in rows), strict=True)
     else:
         names = list(dict.fromkeys(name for row in rows for name in row))

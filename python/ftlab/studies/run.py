@@ -32,7 +32,7 @@ Failed = Callable[[Run, "UserError | InternalError"], None]
 
 
 def stop(run: Run, error: UserError | InternalError) -> None:
-    """Ends all other runs with the error of one."""
+    """Ends all other runs with the error of one run."""
     raise type(error)(f"{error}\n  in the run {run.name}") from error
 
 
@@ -48,11 +48,11 @@ def run(
 ) -> Done:
     """Gets the results of all runs, from the cache or by running them; ``found`` takes each result once.
 
-    ``expected``: the reporter already knows the runs.
+    With ``expected`` the reporter already knows the runs.
 
     Raises:
-        UserError, InternalError: of the first run (in order) that failed, unless ``failed`` takes it.
-        KeyboardInterrupt: finished runs are in the cache.
+        UserError, InternalError: the error of the first run (in order) that failed, unless ``failed`` takes
+        it. KeyboardInterrupt: interrupted; the runs that have finished are in the cache.
     """
     missing: dict[str, Run] = {}
     seen: set[str] = set()
@@ -80,7 +80,9 @@ def run(
 
 
 def _groups(runs: Iterable[Run]) -> list[Group]:
-    """Groups runs that share a device, in the order of their first run; a run that shares none is alone."""
+    """Groups runs that share a device, in the order of each group's first run; any other run is a group
+    itself.
+    """
     groups: dict[str, list[Run]] = {}
     for each in runs:
         shared = each.device and each.figure.measure == "run"

@@ -14,7 +14,7 @@ Cells = dict[tuple[str, ...], Number]
 
 @dataclass(frozen=True)
 class Series:
-    """Numbers (or truths) by the labels of some axes."""
+    """Numbers (or truth values) by the labels of some axes."""
 
     axes: tuple[str, ...]
     cells: Mapping[tuple[str, ...], Any]

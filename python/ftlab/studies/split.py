@@ -31,7 +31,7 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
     """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; returns the volumes.
 
     Rows are collected in memory by volume. When all volumes together have `MOST_ROWS`, the fullest go to
-    their spill files, of which one at a time is open. At the end each of these becomes Parquet.
+    their spill files, of which one at a time is open. At the end each spill file becomes Parquet.
 
     Raises:
         UserError: the trace is at fault, or a file cannot be written.
@@ -80,7 +80,7 @@ def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
 
 
 def _rows(chunk: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Returns the requests of a piece, each at its own volume's addresses, with its volume."""
+    """Returns the requests of a piece, with addresses within their own volumes, and the volume of each."""
     times, ops, offsets, sizes, flags = (np.asarray(column) for column in chunk)
     table = np.empty(len(times), dtype=_ROW)
     table["ts_ns"], table["op"], table["size"], table["flags"] = times, ops, sizes, flags

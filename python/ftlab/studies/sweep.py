@@ -103,7 +103,7 @@ def sweep(
         labelled = list(_labelled(frame, runs, figure))
         lines = replications.lines(figure, labelled)
         inside(out, "summary.csv").write(replications.to_csv(figure, lines).encode())
-        # Opened without ``fresh``: the results of this sweep are to be found.
+        # The folder is opened without ``fresh``, so that the results of this sweep are found.
         fleet.write(figure, runs, Folder(out / "json", say=reporter.note), out)
         report = sweep_page.write_report_of(
             figure, runs, Folder(out / "json", say=reporter.note), out, command
@@ -115,7 +115,7 @@ def sweep(
 
 
 def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Iterator[Mapping[str, Any]]:
-    """Returns the rows with what is summarised, how long they took, and the labels of each."""
+    """Yields the rows: the values that are summarised, how long each run took, and its labels."""
     names = [axis.name for axis in figure.axes]
     wanted = [value.name for value in figure.values] or replications.VALUES
     there = [name for name in wanted if name in frame.columns]

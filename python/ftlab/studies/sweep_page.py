@@ -1,4 +1,6 @@
-"""The page of a sweep: means with their intervals, a line for each run, tables; and a report of few runs."""
+"""The page of a sweep: means with their intervals, a line for each run, tables; and a report if the runs are
+few.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ from ftlab.units import quantity
 PICTURES = ("figure.svg", "figure.png")
 
 MOST_REPORTED = 200
-"""The most runs of a report; with more, none is made."""
+"""The most runs of a report; for more runs, no report is made."""
 
 MOST_RUNS = 5_000
-"""The most rows of a page; with more it has only means, and at most this many."""
+"""The most runs and the most means that a page shows; with more runs it shows only means."""
 
 SECTIONS = (
     (
@@ -87,7 +89,7 @@ def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
     """Draws the study's panels as ``figure.svg`` and ``figure.png``; returns the SVG, or nothing.
 
     Raises:
-        UserError: they cannot be written.
+        UserError: the files cannot be written.
     """
     table = cells.of_rows(figure, rows)
     if not figures.drawn(table):

@@ -16,7 +16,7 @@ class Table:
     """A TOML table in which every key must be asked for, once."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
-        """Makes the table; ``values``: those of the file, or of a part of it that messages call ``where``."""
+        """Makes the table; ``values`` are those of the file, or of its part that messages call ``where``."""
         self.path = path
         self.where = where
         if values is None:
@@ -34,10 +34,10 @@ class Table:
         return place(self.path, f"{self.where}{key}")
 
     def get(self, key: str, kind: Any, default: Any = None) -> Any:
-        """Returns a value; without a default it must be there.
+        """Returns the value of a key, or the default; without a default the key is required.
 
         Raises:
-            UserError: it is missing, or of another kind.
+            UserError: the value is missing, or of another type.
         """
         self._asked.add(key)
         if key not in self._values:
@@ -58,7 +58,7 @@ class Table:
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Returns true or false."""
+        """Returns a boolean."""
         value: bool = self.get(key, bool, default)
         return value
 
@@ -67,7 +67,7 @@ class Table:
         return float(self.get(key, (int, float), default))
 
     def list_of(self, key: str, kind: Any) -> list[Any]:
-        """Returns a list whose parts are all of one kind; empty if absent."""
+        """Returns a list of elements of one type; empty if absent."""
         values = self.get(key, list, [])
         if not all(isinstance(value, kind) for value in values):
             raise self.wrong(key, f"{values!r}: not all of it is of the right kind")
@@ -78,7 +78,7 @@ class Table:
         return self.list_of(key, str)
 
     def labels(self, key: str) -> dict[str, str]:
-        """Returns a label for each of some axes."""
+        """Returns a table that gives one label for each of some axes."""
         return {axis: self.inner(key).text(axis) for axis in self.get(key, dict, {})}
 
     def keys_of(self, key: str) -> dict[str, str]:
@@ -114,8 +114,8 @@ class Table:
         return key in self._values
 
     def over(self, other: Table) -> Table:
-        """Returns another figure's declarations with parts replaced: single axes, everything else as a
-        whole.
+        """Returns the declarations of ``other``, overridden by those of this table: axes one by one, any
+        other key as a whole.
         """
         own = {key: value for key, value in self._values.items() if key != "like"}
         axes = {**other.get("axis", dict, {}), **self.get("axis", dict, {})}
@@ -158,7 +158,7 @@ def line_of(path: Path, name: str) -> int | None:
             table = f"{here}."
         else:
             here = table + here
-        # The key itself, a table around it, or else the first thing in it.
+        # This line has the key itself, a table around it, or else the first thing in it.
         shorter, longer = sorted((here, name), key=len)
         if (
             longer.startswith(shorter)
@@ -170,7 +170,7 @@ def line_of(path: Path, name: str) -> int | None:
 
 
 def _dotted(text: str, end: str) -> str | None:
-    """Returns the names before ``end``, joined by dots; None: the text begins differently."""
+    """Returns the dotted name at the beginning of ``text``; None unless it is followed by ``end``."""
     parts, at = [], 0
     while match := _NAME.match(text, at):
         parts.append(match[1].strip("\"'"))

@@ -1,4 +1,4 @@
-"""What ``ftlab tune`` does: asks Optuna for configurations, runs them, and reports the outcome to it."""
+"""What ``ftlab tune`` does: asks Optuna for configurations, runs them, and reports the outcomes to Optuna."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ JOURNAL = "trials.journal"
 MOST_REPEATS = 300
 """Number of known proposals in a row after which the space counts as exhausted."""
 RANDOM_AFTER = 5
-"""Number of known proposals in a row after which proposals are random: the sampler has settled."""
+"""Number of known proposals in a row after which the sampler has settled, so that proposals are made at
+random.
+"""
 CHECKED_WITH = 20
 """Number of choices of the other parameters with which a value is tried before it is refused."""
 
@@ -43,7 +45,7 @@ def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
     """Returns the configuration with these values of its parameters.
 
     Raises:
-        UserError: no configuration takes them.
+        UserError: no configuration accepts these values.
     """
     keys = {each.name: each.key for each in tuning.parameters}
     folder = tuning.path.parent
@@ -62,20 +64,20 @@ def traced(tuning: Tuning) -> Iterator[tuple[str, Config]]:
 
 
 class _Alone:
-    """In place of Optuna's lock of its file: the directory is held by this command alone."""
+    """A lock that takes the place of Optuna's file lock: this command alone holds the directory."""
 
     def acquire(self) -> bool:
         """Succeeds: nobody else is there."""
         return True
 
     def release(self) -> None:
-        """Nobody waits."""
+        """Does nothing: nobody waits."""
 
 
 def _cut_unfinished(journal: Path) -> None:
     """Cuts off the last line of a journal if it is incomplete, as after a full disk or a kill.
 
-    Optuna would append to that line, and then could read neither.
+    Optuna would append to that line, and could then read neither the old entry nor the new one.
     """
     if not journal.exists():
         return
@@ -136,7 +138,7 @@ class Tuner:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Reports what goes wrong with the journal in the block."""
+        """Turns errors of the journal in the block into a user's error."""
         try:
             yield
         except OSError as error:
@@ -217,7 +219,7 @@ class Tuner:
         )
 
     def _ask(self, count: int, before: int) -> list[tuple[Any, Trial]]:
-        """Returns new configurations, at most this many."""
+        """Returns new configurations, at most ``count``."""
         asked: list[tuple[Any, Trial]] = []
         repeats = 0
         while len(asked) < count and repeats < MOST_REPEATS:

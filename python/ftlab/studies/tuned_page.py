@@ -96,7 +96,9 @@ def _parameters(tuned: Tuned, trial: Trial) -> dict[str, str | float]:
 
 
 def _objective(objective: Objective, parameter: Parameter | None) -> dict[str, Any]:
-    """Returns an objective with its unit: a field's is in its name, a key's is that of its parameter."""
+    """Returns an objective with its unit: that of a field is in the field's name, that of a key is its
+    parameter's.
+    """
     text = objective.text
     unit = "ns" if text.endswith("_ns") or "percentile_ns." in text else ""
     log = parameter is not None and parameter.log

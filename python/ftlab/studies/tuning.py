@@ -24,7 +24,7 @@ class Parameter:
     name: str
     key: str
     choices: tuple[str, ...]
-    """Empty: a range."""
+    """The values of a choice; empty for a range."""
     low: float
     high: float
     log: bool

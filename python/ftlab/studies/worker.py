@@ -1,4 +1,4 @@
-"""What a worker of a cluster does for a study: a task, and receiving a trace that it lacks."""
+"""What a worker of a cluster does for a study: it does tasks, and receives traces that it lacks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def work(task: Task) -> Answer:
     try:
         return _work(task, worker)
     except Exception as error:
-        # As text: not every exception can be sent.
+        # The error is sent as text: not every exception can be sent.
         return "internal", f"{type(error).__name__}: {error}"
 
 
@@ -130,18 +130,18 @@ def _budget(worker: Any) -> Budget:
 
 
 def _stored(trace: Trace, worker: Any) -> Path:
-    """Returns where a worker stores a trace that was sent, under its own name; removed when the worker
-    ends.
+    """Returns the path at which a worker stores a trace that was sent, under the trace's own name; it is
+    removed when the worker ends.
     """
     return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
 
 
 def _readable(trace: Trace, worker: Any) -> Path | None:
-    """Returns the trace as this worker can read it: in its place, or as it was sent."""
+    """Returns where this worker can read the trace: at its own path, or where it was stored when sent."""
     for path in (Path(trace.path), _stored(trace, worker)):
         try:
             found = path.stat()
-            # A worker lives long: a file may have changed since it was last read.
+            # A worker runs for a long time: a file may have changed since it was last read.
             if found.st_size == trace.size and _hash(path, found.st_mtime_ns) == trace.sha256:
                 return path
         except OSError:
@@ -156,7 +156,7 @@ def _hash(path: Path, changed_ns: int) -> str:
 
 
 def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
-    """Receives a piece of a trace, on a worker; returns why if that fails."""
+    """Receives a piece of a trace, on a worker; returns the reason if that fails."""
     path = _stored(trace, dask_worker)
     unfinished = path.with_name(path.name + ".part")
     try:

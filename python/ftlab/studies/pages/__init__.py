@@ -1,6 +1,6 @@
 """Pages of studies and searches: one HTML file each, drawn by its own script; nothing is fetched.
 
-`study.js` draws a sweep and `tuning.js` a search, both with what `draw.js` and `rows.js` hold.
+`study.js` draws a sweep and `tuning.js` a search, both with the functions of `draw.js` and `rows.js`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def render(page: Page, data: dict[str, Any]) -> str:
         report=page.report,
         picture=Markup(page.picture),
         style=Markup(_colours() + _part("page.css")),
-        # Markup: an escaped quote would be part of the policy.
+        # The policy is marked as safe: an escaped quote would become part of it.
         policy=Markup(policy(script)),
         script=Markup(script),
         data=Markup(script_json({**data, "colours": len(palette.COLOURS["light"])})),

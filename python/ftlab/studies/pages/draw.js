@@ -1,4 +1,4 @@
-// What the pages of studies share: elements, numbers, axes, what a pointer is told, light and dark.
+// What the pages of studies share: elements, numbers, axes, tooltips, light and dark themes.
 
 const $ = (id) => document.getElementById(id);
 const DATA = JSON.parse($("data").textContent);
@@ -34,7 +34,7 @@ function unitOf(values, unit) {
 }
 const titled = (name, unit) => (unit ? `${name} (${unit})` : name);
 
-// Round numbers from `low` to `high`, about so many.
+// About `count` round numbers from `low` to `high`.
 function ticks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1) || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -44,7 +44,7 @@ function ticks(low, high, count) {
   return found;
 }
 
-// The same by factors: powers of two where sizes are, else of ten with their halves and fifths.
+// Round numbers on a logarithmic axis: powers of two for sizes, otherwise 1, 2 and 5 times powers of ten.
 function powers(low, high, unit) {
   const found = [];
   if (/B$/.test(unit)) for (let at = 2 ** Math.ceil(Math.log2(low)); at <= high; at *= 2) found.push(at);
@@ -57,7 +57,7 @@ function scaleOf({ labels, values, log, unit }, from, to, apart) {
   if (labels) {
     const step = (to - from) / labels.length;
     const at = (label) => from + step * (labels.indexOf(label) + 0.5);
-    // As many as are not written over each other.
+    // As many labels as fit without overlapping.
     const each = Math.ceil(15 / Math.abs(step));
     return { at, step: Math.abs(step) * each, apart: Math.abs(step), marks: labels.filter((_, place) => place % each === 0).map((label) => [at(label), label]) };
   }
@@ -77,7 +77,7 @@ function scaleOf({ labels, values, log, unit }, from, to, apart) {
 
 const WIDE = 6.6; // A character of an axis, pixels.
 
-// Axes with titles; `marks` draws into them and is given both scales.
+// Axes with titles; `marks` is called with both scales and draws into the axes.
 function plot(width, height, x, y, marks) {
   const rough = scaleOf(y, height, 0, 45);
   const left = Math.min(Math.max(...rough.marks.map(([, text]) => text.length), 1) * WIDE + 30, width * 0.45);
@@ -113,7 +113,7 @@ const GLYPHS = {
   diamond: "M0,-7L7,0L0,7L-7,0Z",
   cross: "M-3.5,-3.5L3.5,3.5M-3.5,3.5L3.5,-3.5",
 };
-// A point with what is said of it.
+// A point with its tooltip.
 const point = (x, y, kind, said, glyph = "dot") =>
   svg("path", { class: `point ${kind}`, d: GLYPHS[glyph], transform: `translate(${x} ${y})`, "data-said": said });
 const line = (places, kind) => svg("path", { class: `line ${kind}`, d: `M${places.map((each) => each.join(",")).join("L")}` });
@@ -150,7 +150,7 @@ function select(id, options, value, changed) {
   $(id).closest("label").hidden = options.length < 2;
 }
 
-// Draws now, and anew for another width.
+// Draws now, and again whenever the width changes.
 function start(draw) {
   const prefers = window.matchMedia("(prefers-color-scheme: dark)");
   const set = (dark) => {

@@ -1,8 +1,8 @@
 // Rows that are filtered and sorted, and a line through each of them.
 
-const MOST_ROWS = 500; // That a table shows at once.
+const MOST_ROWS = 500; // The most rows that a table shows at once.
 
-// "scheduler=map+ p99<5 8KiB": all of its words must fit. `of(row, name)` is a cell: a text or a number.
+// "scheduler=map+ p99<5 8KiB": a row must match all words. `of(row, name)` is a cell: a text or a number.
 function filterOf(text, names, of) {
   const tests = text.trim().split(/\s+/).filter(Boolean).map((word) => {
     const [, name, sign, wanted] = word.match(/^(.+?)(<=|>=|!=|=|<|>)(.+)$/) || [];
@@ -21,7 +21,7 @@ function filterOf(text, names, of) {
   return (row) => tests.every((test) => test(row));
 }
 
-// 4KiB before 16KiB, 1ms before 10ms, and names by their letters.
+// Orders quantities by value, 4KiB before 16KiB and 1ms before 10ms, and names alphabetically.
 const SIZES = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, us: 1e3, ms: 1e6, s: 1e9 };
 function rank(value) {
   if (typeof value === "number" || value === null || value === undefined) return value ?? null;
@@ -37,7 +37,7 @@ function compare(a, b) {
 
 const sorted = new Map(); // By table: the column, and 1 or -1.
 
-// A table whose columns sort. A column is [title, cell of a row, text of a row, whether it holds numbers].
+// A table that can be sorted by each column. A column is [title, cell of a row, text of a row, whether it holds numbers].
 function table(id, columns, rows, kinds = () => "") {
   const [by, way] = sorted.get(id) || [-1, 1];
   const order = by < 0 ? rows : [...rows].sort((a, b) => {
@@ -60,7 +60,7 @@ function table(id, columns, rows, kinds = () => "") {
     h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body))), ...more);
 }
 
-const MOST_LINES = 1000; // Of parallel coordinates.
+const MOST_LINES = 1000; // The most lines of the parallel coordinates.
 
 // A line for each row through an axis for each dimension: { title, cell, labels or none, text, log }.
 function parallel(id, dimensions, rows, kindOf, said) {

@@ -1,7 +1,7 @@
 // A sweep: means with intervals in small multiples, a line for each run, tables of both.
 
 const MOST_PANELS = 24;
-const MOST_COLOURS = 24; // Of the axis that colours tell apart, unless another is chosen.
+const MOST_COLOURS = 24; // The most labels of the axis that colours distinguish, unless another axis is chosen.
 const AXES = DATA.axes, VALUES = DATA.values;
 const GROUPED = AXES.filter((axis) => !axis.seed);
 const NAMES = [...AXES.map((axis) => axis.name), ...VALUES.map((value) => value.name)];
@@ -12,10 +12,10 @@ const MEANS = DATA.means.map(([labels, value, count, mean, half, difference, aro
 const RUNS = DATA.runs.map(([run, labels, numbers, seconds]) => ({
   run, numbers, seconds, labels: Object.fromEntries(AXES.map((axis, at) => [axis.name, axis.labels[labels[at]]])),
 }));
-// Numbers are shown in a unit that suits all of a value.
+// Numbers are shown in a unit that suits all numbers of a value.
 const SHOWN = VALUES.map(({ unit }, at) =>
   unitOf([...MEANS.filter((each) => each.value === at).map((each) => each.mean), ...RUNS.map((run) => run.numbers[at])], unit));
-// By factors where the greatest is a hundred times the least.
+// The scale is logarithmic if the greatest number is more than a hundred times the least.
 const LOG = VALUES.map((_, at) => {
   const known = RUNS.map((run) => run.numbers[at]).filter((value) => value !== null);
   return known.length > 1 && Math.min(...known) > 0 && Math.max(...known) > 100 * Math.min(...known);
@@ -25,7 +25,7 @@ const several = GROUPED.filter((axis) => axis.labels.length > 1);
 const within = (value, of) => (value === null || value === undefined ? null : value / SHOWN[of].of);
 const indexOf = (name) => VALUES.findIndex((value) => value.name === name);
 const cellOf = (run, name) => run.labels[name] ?? within(run.numbers[indexOf(name)], indexOf(name));
-// Along the longest axis of numbers, a colour for each label of the first of the others.
+// By default, x is the longest axis of numbers, and colours distinguish the labels of the first other axis.
 const along = [...several].sort((a, b) => b.ordered - a.ordered || (b.ordered ? b.labels.length - a.labels.length : 0))[0];
 const few = several.find((axis) => axis !== along && axis.labels.length <= MOST_COLOURS);
 const state = { value: 0, kind: "mean", x: (along || GROUPED[0])?.name || "", colour: few?.name || "" };
@@ -35,7 +35,7 @@ const around = (mean, half) => `${number(mean)}${half === null ? "" : ` ± ${Num
 const signed = (value, half) => `${value > 0 ? "+" : ""}${around(value, half)}`;
 const wordsOf = (labels) => Object.entries(labels).map(([name, label]) => `${name} = ${label}`).join("\n");
 
-// The means that are drawn: of the value, and with labels that the filter leaves.
+// The means that are drawn: those of the chosen value whose labels the filter accepts.
 function chosen() {
   const names = GROUPED.map((axis) => axis.name);
   const fits = filterOf($("filter").value.split(/\s+/).filter(aboutLabels).join(" "), names, (mean, name) => mean.labels[name]);
@@ -84,7 +84,7 @@ function panel(members, kinds, width, height, y) {
     series.forEach((label, place) => {
       const own = members.filter((row) => label === undefined || row.labels[state.colour] === label);
       const kind = label === undefined ? "c6" : colour(axisOf(state.colour).places[label]);
-      // Beside each other, so that intervals can be told apart.
+      // Intervals are drawn side by side, so that they can be told apart.
       const shift = (place - (series.length - 1) / 2) * Math.min(9, (across.apart * 0.8) / series.length);
       const at = (row) => across.at(axis ? row.labels[axis.name] : "") + shift;
       if (axis?.ordered) {

@@ -27,7 +27,7 @@ const saidOf = (trial) => [(trial.number ? `trial ${trial.number}` : "default") 
 const better = (a, b, at) => (OBJECTIVES[at].maximize ? a > b : a < b);
 const goal = (at) => `${title(at)}, ${OBJECTIVES[at].maximize ? "more" : "less"} is better`;
 
-// What a trial is drawn as.
+// The class of mark with which a trial is drawn.
 function mark(trial, x, y) {
   const [kind, glyph] = trial.best ? ["best", "diamond"] : trial.number === 0 ? ["default", "diamond"]
     : !trial.feasible ? ["refused", "cross"] : trial.front ? ["front", "dot"] : ["tried", "dot"];
@@ -47,7 +47,7 @@ function drawFront() {
   const picture = plot(widthOf("front"), 420, axis(x), axis(y), (group, across, up) => {
     const front = there.filter((trial) => trial.front).sort((a, b) => at(a, x) - at(b, x));
     if (front.length > 1 && OBJECTIVES.length === 2) {
-      // No trial is known between two of the front: it goes in steps, on the worse side.
+      // Nothing is known between two trials of the front, so the line goes in steps, on the worse side.
       const steps = front.flatMap((trial, place) => {
         const here = [across.at(at(trial, x)), up.at(at(trial, y))];
         if (!place) return [here];
