@@ -234,11 +234,12 @@ class ParallelOperations(Section):
 
 
 class Bottleneck(Section):
-    """The busiest chip, or die where dies work on their own, or channel bus."""
+    """The busiest chip, or die where dies work on their own, or channel bus, or direction of the link, or
+    core."""
 
     name: str
-    """`chip 3`, `chip 3 die 1` or `channel 0`. Among equally busy ones a chip or die, then the lower
-    number."""
+    """`chip 3`, `chip 3 die 1`, `channel 0`, `link`, `link to the device`, `link to the host` or `core 0`.
+    Among equally busy ones the kind that stands first here, then the lower number."""
     utilization: float
     """Its share: near 1, it holds the run back; far below 1, the requests came no faster."""
     mean: float
@@ -454,13 +455,31 @@ class Conflicts(Section):
     """(read + write) / trace.requests."""
 
 
+class Commands(Section):
+    """Time that reads and writes together spent outside the device's queue and flash, with the time they
+    waited there."""
+
+    link_ns: int
+    """At the link."""
+    core_ns: int
+    """At the cores."""
+    latency_ns: int
+    """In what nothing shares (`device.latency_read` and its like)."""
+
+
 class DeviceQueue(Section):
-    """The device's scheduler."""
+    """The device's scheduler, and what commands go through besides its queue."""
 
     scheduler: str
     """`device.scheduler`."""
     batches: int
     """Chip batches that piq or vios created."""
+    link_busy: float | None
+    """Share of the time that the link was busy, or its busier direction, with `device.link`."""
+    core_busy: float | None
+    """Mean share of the time that the cores were busy, where commands take them time."""
+    commands: Commands | None
+    """Where commands spent time outside queue and flash, with a controller or link."""
 
 
 class Scheduler(Section):

@@ -1,7 +1,7 @@
 """Controller, link and one chip, as servers with queues: when each request completes.
 
-Written from the description of the stages (docs/controller.md), only to be compared with ftlab. Pages are whole and
-nothing is collected, so that the flash takes a fixed time for each page.
+Written from the description of the stages (docs/controller.md), only to be compared with ftlab. Pages are whole
+and nothing is collected, so that the flash takes a fixed time for each page.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Servers:
 
 
 def completions(config: Config, trace: Sequence[Record]) -> list[int]:
-    """Returns when each request completes, ns; ``trace`` has arrival, "R" or "W", offset and size in bytes."""
+    """Returns when each request completes, ns; of a request: arrival, "R" or "W", offset and size in bytes."""
     clock = Clock()
     into = Servers(clock)
     out = into if config.half_duplex else Servers(clock)
@@ -112,7 +112,8 @@ def completions(config: Config, trace: Sequence[Record]) -> list[int]:
     done = [0] * len(trace)
 
     def transfer(size: int) -> int:
-        return 0 if config.bytes_per_s is None else (size * 10**9 + config.bytes_per_s // 2) // config.bytes_per_s
+        rate = config.bytes_per_s
+        return 0 if rate is None else (size * 10**9 + rate // 2) // rate
 
     def send(number: int, op: str, size: int) -> None:
         pages = size // config.page

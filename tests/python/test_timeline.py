@@ -85,6 +85,44 @@ def test_agrees_with_the_result(tmp_path: Path, transfer: str) -> None:
     assert all(one.name == f"{one.category} {one.args['cause']}" for one in cells)
 
 
+LINK = {
+    "device.link": "200MB/s",
+    "device.link_command": "300ns",
+    "device.cores": 2,
+    "device.command_time": "9us",
+    "device.latency_read": "5us",
+}
+
+
+@pytest.mark.parametrize(
+    ("duplex", "links"), [("full", ["link to the device", "link to the host"]), ("half", ["link"])]
+)
+def test_link_and_cores_have_tracks(tmp_path: Path, duplex: str, links: list[str]) -> None:
+    out = tmp_path / "t.pftrace"
+    requests = str(write_trace(tmp_path / "trace.csv", 600))
+    keys = {**GEOMETRY, **LINK, "device.link_duplex": duplex, "device.queue_depth": 8}
+    result = ftlab.run("map-plus", set=keys, trace=requests, timeline=out)
+    plain = ftlab.run("map-plus", set=keys, trace=requests)
+    trace = Trace(out)
+    trace.check_no_overlap()
+    [group] = [uuid for uuid, name in trace.names.items() if name == "controller"]
+    inside = [name for uuid, name in trace.names.items() if trace.parents[uuid] == group]
+    assert inside == [*links, "core 0", "core 1"]
+    busy = {name: sum(one.end - one.begin for one in trace.on(name)) for name in inside}
+    device, elapsed = result["device"], result["elapsed_ns"]
+    assert device["link_busy"] == pytest.approx(max(busy[name] for name in links) / elapsed)
+    assert device["core_busy"] == pytest.approx((busy["core 0"] + busy["core 1"]) / 2 / elapsed)
+    assert plain["device"] == device and plain["latency"] == result["latency"]
+    drawn = {one.args["request"]: one for one in trace.on("requests")}
+    names = Counter(one.name for name in inside for one in trace.on(name))
+    assert names["command"] == names["work"] == names["answer"] == len(drawn)
+    assert names["data in"] and names["data out"]
+    for one in (one for name in inside for one in trace.on(name)):
+        assert one.flows == [one.args["request"]]
+        [access] = [part for part in drawn[one.args["request"]].inside if part.name == "access"]
+        assert access.begin <= one.begin <= one.end <= access.end
+
+
 def test_shows_every_request(tmp_path: Path) -> None:
     result, trace = run(tmp_path)
     rows = {row["id"]: row for row in result.requests.to_dicts()}

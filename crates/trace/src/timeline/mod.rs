@@ -287,7 +287,7 @@ impl Timeline {
 
     /// Writes what every timeline begins with.
     fn announce(&mut self) {
-        perfetto::names(&mut self.message);
+        perfetto::names(&mut self.message, !self.tracks.controller.is_empty());
         let Tracks { controller, channels, luns, overlap } = &self.tracks;
         let channels = u64::from(*channels);
         let mut add = |uuid, parent, name: &str, rank, counter| {

@@ -28,7 +28,8 @@ pub enum Name {
 
 impl Name {
     const OPS: u64 = 4;
-    const CELLS: u64 = Name::OPS + 8;
+    const CELLS: u64 = Name::OPS + 5;
+    const CONTROLLER: u64 = Name::CELLS + (Operation::ALL.len() * Cause::ALL.len()) as u64;
 
     /// Returns the number of the name; 0 means none.
     pub fn iid(self) -> u64 {
@@ -38,9 +39,9 @@ impl Name {
             Name::Access => Name::OPS + 2,
             Name::DataIn => Name::OPS + 3,
             Name::DataOut => Name::OPS + 4,
-            Name::Command => Name::OPS + 5,
-            Name::Work => Name::OPS + 6,
-            Name::Answer => Name::OPS + 7,
+            Name::Command => Name::CONTROLLER,
+            Name::Work => Name::CONTROLLER + 1,
+            Name::Answer => Name::CONTROLLER + 2,
             Name::Cells(operation, cause) => {
                 Name::CELLS + operation as u64 * Cause::ALL.len() as u64 + cause as u64
             }
@@ -62,15 +63,15 @@ impl Name {
         }
     }
 
-    /// Returns all, by number.
-    pub fn all() -> impl Iterator<Item = Name> {
+    /// Returns all, by number, those of the `controller` last, if it has any.
+    pub fn all(controller: bool) -> impl Iterator<Item = Name> {
         let cells =
             Operation::ALL.into_iter().flat_map(|op| Cause::ALL.into_iter().map(move |c| Name::Cells(op, c)));
         OPS.into_iter()
             .map(Name::Request)
             .chain([Name::Wait, Name::Access, Name::DataIn, Name::DataOut])
-            .chain([Name::Command, Name::Work, Name::Answer])
             .chain(cells)
+            .chain([Name::Command, Name::Work, Name::Answer].into_iter().filter(move |_| controller))
     }
 }
 
@@ -101,7 +102,7 @@ pub enum Category {
 }
 
 impl Category {
-    pub const ALL: [Category; 7] = [
+    const ALL: [Category; 7] = [
         Category::Request,
         Category::Bus,
         Category::Cells(Operation::Read),
@@ -110,6 +111,12 @@ impl Category {
         Category::Link,
         Category::Core,
     ];
+
+    /// Returns all, by number, those of the `controller` last, if it has any.
+    pub fn all(controller: bool) -> impl Iterator<Item = Category> {
+        let all = Category::ALL.into_iter();
+        all.filter(move |one| controller || !matches!(one, Category::Link | Category::Core))
+    }
 
     pub fn iid(self) -> u64 {
         match self {

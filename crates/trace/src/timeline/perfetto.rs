@@ -122,8 +122,9 @@ pub struct Track<'a> {
     pub counter: bool,
 }
 
-/// Writes the packet that all others rely on: every name to which slices refer.
-pub fn names(out: &mut Message) {
+/// Writes the packet that all others rely on: every name to which slices refer, with those of a controller if there
+/// is one.
+pub fn names(out: &mut Message, controller: bool) {
     out.message(PACKET, |message| {
         message.uint(packet::SEQUENCE, SEQUENCE);
         message.uint(packet::SEQUENCE_FLAGS, packet::FLAG_CLEARED);
@@ -134,10 +135,10 @@ pub fn names(out: &mut Message) {
                     entry.text(interned::VALUE, value);
                 });
             };
-            for category in Category::ALL {
+            for category in Category::all(controller) {
                 add(interned::CATEGORIES, category.iid(), category.text());
             }
-            for name in Name::all() {
+            for name in Name::all(controller) {
                 add(interned::NAMES, name.iid(), &name.text());
             }
             for (arg, name) in ARGS {
