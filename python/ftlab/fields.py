@@ -287,7 +287,7 @@ class Preconditioning(Section):
 
 
 class UfsHealthDescriptor(Section):
-    """As a UFS device reports it: its health descriptor."""
+    """The device's health as a UFS device reports it: its health descriptor."""
 
     bPreEOLInfo: int
     """As `PRE_EOL_INFO`; 3 is called critical."""
@@ -298,7 +298,7 @@ class UfsHealthDescriptor(Section):
 
 
 class EmmcExtCsd(Section):
-    """As an eMMC device reports it: bytes of EXT_CSD."""
+    """The device's health as an eMMC device reports it: bytes of EXT_CSD."""
 
     PRE_EOL_INFO: int
     """0 without spare blocks; 1 normal, 2 from 80 % of them used, 3 from 90 %."""
@@ -309,7 +309,7 @@ class EmmcExtCsd(Section):
 
 
 class NvmeSmart(Section):
-    """As an NVMe drive reports it: SMART / Health Information."""
+    """The device's health as an NVMe drive reports it: SMART / Health Information."""
 
     critical_warning: int
     """1 if available spare is below the threshold, + 8 if read-only."""

@@ -100,10 +100,9 @@ class HostScheduler(_Policy):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, one per row, in the order in which their number of valid pages became what
-    it is now.
+    """The closed blocks of a chip, one per row, sorted by the time at which their number of valid pages last changed.
 
-    So ``valid.argmin()`` is greedy, and ``closed.argmin()`` is fifo.
+    ``valid.argmin()`` is the greedy choice, and ``closed.argmin()`` is the fifo choice.
     """
 
     block: NDArray[np.int64]

@@ -33,7 +33,7 @@ class Config:
 
     scheduler: str = "map+"
     queue_depth: int | None = 128  # None: unlimited
-    deadline_ns: int | None = 10_000_000  # None: none
+    deadline_ns: int | None = 10_000_000  # None: no deadline
     late: str = "batch"
     awareness: str = "full"
     alternate: bool = False

@@ -293,7 +293,7 @@ def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
 
 
 def test_lines_that_a_help_keeps_are_lines() -> None:
-    """Text behind the mark of a block that click does not wrap became one paragraph (``ftlab demo``)."""
+    """Click joined the lines of a block if text stood on the line of its no-wrap mark (``ftlab demo``)."""
     context = click.Context(commands, info_name="ftlab")
     for name in COMMANDS:
         command = commands.get_command(context, name)

@@ -67,7 +67,7 @@ def test_one_version() -> None:
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    """Returns what `make dist` made; without FTLAB_DIST the test is not requested."""
+    """Returns the directory that `make dist` filled; skips the test if FTLAB_DIST is not set."""
     if "FTLAB_DIST" not in os.environ:
         pytest.skip("FTLAB_DIST names no directory of wheels; .ci/run makes them")
     return ROOT / os.environ["FTLAB_DIST"]

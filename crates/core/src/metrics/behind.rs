@@ -6,9 +6,9 @@ const LONG_NS: u64 = 1_000_000_000;
 /// The time in which a backlog made reads or writes wait for more than a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Behind {
-    /// All of it, ns.
+    /// Length of that time, ns.
     pub ns: u64,
-    /// Over how much time those requests arrived, ns.
+    /// Length of the time over which the requests that waited arrived, ns.
     pub arrivals_ns: u64,
     /// When the last of them so far arrived, and until when one waited.
     last_ns: u64,

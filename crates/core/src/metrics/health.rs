@@ -70,7 +70,7 @@ pub struct Blocks {
     pub spare_left: u64,
 }
 
-/// As an NVMe drive reports it: SMART / Health Information.
+/// The device's health as an NVMe drive reports it: SMART / Health Information.
 #[derive(Clone, Debug, Serialize)]
 pub struct NvmeSmart {
     /// 1 if available spare is below the threshold, + 8 if read-only.
@@ -92,7 +92,7 @@ pub struct NvmeSmart {
     pub host_write_commands: u64,
 }
 
-/// As an eMMC device reports it: bytes of EXT_CSD.
+/// The device's health as an eMMC device reports it: bytes of EXT_CSD.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct EmmcExtCsd {
@@ -104,7 +104,7 @@ pub struct EmmcExtCsd {
     pub device_life_time_est_typ_b: u8,
 }
 
-/// As a UFS device reports it: its health descriptor.
+/// The device's health as a UFS device reports it: its health descriptor.
 #[derive(Clone, Debug, Serialize)]
 pub struct UfsHealthDescriptor {
     /// As `PRE_EOL_INFO`; 3 is called critical.

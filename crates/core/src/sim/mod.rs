@@ -231,8 +231,8 @@ impl<'a> Simulation<'a> {
         Some(self.due_ns().min(looks_ns)).filter(|&at_ns| at_ns != NEVER)
     }
 
-    /// Lets everything up to and including `until_ns` happen; afterwards the time is `until_ns`, even if
-    /// nothing happened, or the time at which [`Observer::room`] was used up.
+    /// Lets everything up to and including `until_ns` happen. The time is then `until_ns`, even if nothing happened;
+    /// but if [`Observer::room`] is used up first, time stops there.
     ///
     /// # Errors
     /// [`RunError::Past`] if `until_ns` is in the past, [`RunError::Late`] if it is more than a century after the

@@ -132,7 +132,7 @@ fn the_ring_is_freed_from_its_tail() {
     buffers[0].writing = true;
     journal.in_place(0, tid, &mut buffers);
     assert_eq!(journal.room().0, 5);
-    // Writing in place a copy that is older than the last commit's frees nothing.
+    // A copy written in place that is not from the last commit frees no room in the journal.
     buffers[1].writing = true;
     let old = buffers[1].logged;
     commit(&mut journal, &mut buffers, &[1], 4);
