@@ -223,11 +223,12 @@ class Scheduler:
         oldest = min(waiting, key=lambda request: request.id)
         if now - oldest.arrival < deadline_ns:
             return None
-        for batch in self.batches.list if self.batches is not None else []:
-            if oldest in batch.requests:
+        batches = self.batches
+        for batch in batches.list if batches is not None else []:
+            if batches is not None and oldest in batch.requests:
                 requests = list(batch.requests)
                 for request in requests:
-                    self.batches.remove(request)
+                    batches.remove(request)
                 return requests, True
         for part in self.parts():
             if oldest in part.all():
