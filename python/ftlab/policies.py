@@ -100,7 +100,7 @@ class HostScheduler(_Policy):
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, one per row, ordered by when their numbers of valid pages last changed.
+    """The closed blocks of a chip, one per row, by when their numbers of valid pages last changed.
 
     ``valid.argmin()`` is the greedy choice, and ``closed.argmin()`` is the fifo choice.
     """
