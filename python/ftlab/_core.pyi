@@ -33,7 +33,7 @@ class UserError(Exception):
     """An input or an option is at fault; the text is for the user (exit status 2)."""
 
 class OutputError(UserError):
-    """A file could not be written; the arguments are the system's error number, the text and the file's name."""
+    """A file could not be written; the arguments are the system's error number, the text, the file's name."""
 
 class InternalError(Exception):
     """A bug in ftlab: a broken invariant or a panic (exit status 1)."""
