@@ -118,7 +118,7 @@ _QUANTITY = re.compile(r"([-+]?[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) ?([a-zA-Z%]*
 
 @functools.lru_cache(1024)
 def quantity(text: str) -> float | None:
-    """Returns the bytes of a size, or per second, nanoseconds of a time, the share of a percentage; else None."""
+    """Returns bytes (of a bandwidth, per second), nanoseconds, or the share of a percentage; else None."""
     if text == "unlimited":
         return math.inf
     found = _QUANTITY.fullmatch(text.removesuffix("/s") if text.endswith("B/s") else text)

@@ -1,7 +1,7 @@
 """Controller, link and one chip, as servers with queues: when each request completes.
 
-Written from the description of the stages (docs/controller.md), only to be compared with ftlab. Pages are whole
-and nothing is collected, so that the flash takes a fixed time for each page.
+Written from the description of the stages (docs/controller.md), only to be compared with ftlab. Pages are
+whole and nothing is collected, so that the flash takes a fixed time for each page.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Servers:
 
 
 def completions(config: Config, trace: Sequence[Record]) -> list[int]:
-    """Returns when each request completes, ns; of a request: arrival, "R" or "W", offset and size in bytes."""
+    """Returns when each request completes, ns; of each: arrival, "R" or "W", offset and size in bytes."""
     clock = Clock()
     into = Servers(clock)
     out = into if config.half_duplex else Servers(clock)

@@ -47,7 +47,7 @@ impl Stack {
         let mut request = Request::new(1, self.now_ns, op, 0, 0, pages);
         request.mark = mark;
         let id = self.pool.insert(request);
-        self.device.accept(id, &mut self.pool, &self.driver.ftl);
+        self.device.accept(id, self.now_ns, &mut self.pool, &self.driver.ftl, &mut self.done);
     }
 
     /// Serves what was submitted; returns how long that took, ns.
