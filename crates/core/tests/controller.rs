@@ -149,7 +149,7 @@ impl Observer for Kept {
 
 fn watched(settings: &Settings, trace: &[Record], wanted: bool) -> (Report, Kept) {
     let mut kept = Kept { wanted, ..Kept::default() };
-    let report = run(settings, &mut trace.to_vec().into_iter(), &mut kept, true).expect("a sound run");
+    let report = run(settings, &mut trace.iter().copied(), &mut kept, true).expect("a sound run");
     (report, kept)
 }
 
