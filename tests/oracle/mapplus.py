@@ -4,8 +4,8 @@ Plain and slow on purpose: lists instead of links, one function per rule, nothin
 incremental. It simulates one flash chip that serves one request at a time
 (``device.queue_depth = 1``), never runs out of erased blocks (no garbage collection), has no
 bus time, and knows ``page``, ``dftl``, ``cdftl`` and ``tpftl``, the paper's seven schedulers and two of
-ftlab's own, all four kinds of awareness, deadline, admission, background flush, open and closed replay. The engine of ftlab
-is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
+ftlab's own, all four kinds of awareness, deadline, admission, background flush, open and closed replay. The
+engine of ftlab is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
 
 It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone. Where those leave
 a choice, the choice is stated where it is made, marked "Interpretation:".
