@@ -73,6 +73,18 @@ const CASES: &[Case] = &[
         keys: &[("host.scheduler", "map+"), ROOMY, QUARTER],
     },
     Case {
+        name: "map-rate",
+        doc: "as map+, scheduler map-rate",
+        common: &[],
+        keys: &[("host.scheduler", "map-rate"), ROOMY, QUARTER],
+    },
+    Case {
+        name: "map-ratio",
+        doc: "as map+, scheduler map-ratio",
+        common: &[],
+        keys: &[("host.scheduler", "map-ratio"), ROOMY, QUARTER],
+    },
+    Case {
         name: "bast",
         doc: "one log block for one data block, one chip, 5 % log blocks: a merge for nearly every write",
         common: &[],

@@ -50,6 +50,8 @@ KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
 }
 
 SCHEDULERS = ["noop", "row", "amphibian", "hp", "rb", "map", "map+"]
+OWN = ["map-rate", "map-ratio"]
+"""ftlab's own."""
 AWARENESS = ["full", "polled", "lru", "none"]
 TIMINGS = [(35_000, 350_000), (35_000, 350_000), (10, 100), (7, 13), (1, 1)]
 SHAPES = [(512, 64), (512, 64), (512, 32), (512, 8), (512, 5), (4096, 8), (800, 8)]  # page, entry
@@ -76,7 +78,7 @@ def config(random_source: random.Random) -> Config:
         cache_bytes = None if entries is None else entries * entry_bytes + rest
     replay = pick(["open", "open", "open", "closed"])
     return Config(
-        scheduler=pick(SCHEDULERS),
+        scheduler=pick(SCHEDULERS + OWN),
         queue_depth=pick([1, 2, 3, 8, 32, 128, None if replay == "open" else 128]),
         deadline_ns=pick([None, 0, 3 * read_ns, 20 * read_ns, 200 * read_ns, 10_000_000]),
         awareness=pick(["full", "full", "full", *AWARENESS]),

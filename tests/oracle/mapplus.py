@@ -3,9 +3,9 @@
 Plain and slow on purpose: lists instead of links, one function per rule, nothing
 incremental. It simulates one flash chip that serves one request at a time
 (``device.queue_depth = 1``), never runs out of erased blocks (no garbage collection), has no
-bus time, and knows ``page``, ``dftl``, ``cdftl`` and ``tpftl``, all seven schedulers, all four kinds of
-awareness, deadline, admission, background flush, open and closed replay. The engine of ftlab
-is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
+bus time, and knows ``page``, ``dftl``, ``cdftl`` and ``tpftl``, the paper's seven schedulers and two of
+ftlab's own, all four kinds of awareness, deadline, admission, background flush, open and closed replay. The
+engine of ftlab is compared with it request by request (``diff.py``, ``tests/python/test_oracle.py``).
 
 It was written from the paper (Ji et al., TCAD 2018) and the project's specification alone. Where these leave
 a choice open, the choice made is stated in place, marked "Interpretation:".
@@ -259,7 +259,7 @@ class Simulation:
 
     def regular_decision(self) -> bool:
         """Serves one choice of the scheduler to its end; returns False if nothing is pending."""
-        choice = self.scheduler.choose()
+        choice = self.scheduler.choose(self.busy_until)
         if choice is None:
             return False
         requests, prioritized, is_batch = choice
@@ -298,9 +298,9 @@ class Simulation:
         requests, is_batch = taken
         for position, request in enumerate(requests):
             # Interpretation: of a batch that goes by deadline, those that are late themselves count as
-            # expired, the others as prioritized.
+            # expired, the others but the first as prioritized.
             request.expired = now - request.arrival >= (self.config.deadline_ns or 0)
-            request.prioritized = not request.expired
+            request.prioritized = not request.expired and position > 0
             self.counters.expired += request.expired
             self.counters.prioritized += request.prioritized
             self.serve(request, batch=requests if is_batch and position == 0 else None)

@@ -5,7 +5,7 @@ A scheduler keeps what was admitted and answers:
 - ``admit(request)``    take in one request (its class is decided here, once)
 - ``take_expired(now, deadline_ns)``  take out the requests that have waited that long, the oldest first
 - ``take_late_batch(now, deadline_ns)``  take out the oldest of them with its batch, or None
-- ``choose()``          take out the next choice, or None when nothing is pending
+- ``choose(now)``       take out the next choice, or None when nothing is pending
 - ``pending()``         how many requests are held
 
 Trim and flush belong to the write half.
@@ -14,6 +14,7 @@ Trim and flush belong to the write half.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -149,8 +150,83 @@ def denser(one: Batch, other: Batch) -> bool:
     return requests_1 * pages_2 > requests_2 * pages_1
 
 
+class Jobs:
+    """map-rate and map-ratio, ftlab's own: batches as above, and each hit as one of its own, in one order.
+
+    A batch costs a read of its translation page, and a read or a program for each page; a hit has no such
+    read, a trim costs no page, and nothing costs less than 1 ns.
+    """
+
+    def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
+        self.list: list[Batch] = []
+        self.hits: set[int] = set()  # numbers of the batches that are hits
+        self.flush_ns: dict[int, int] = {}  # by number: what a flush costs map-ratio
+        self.created = 0
+        self.config = config
+        self.is_hit = is_hit
+
+    def all(self) -> list[Request]:
+        return [request for batch in self.list for request in batch.requests]
+
+    def pages_ns(self, request: Request) -> int:
+        page = {"R": self.config.read_ns, "W": self.config.program_ns}.get(request.op, 0)
+        return page * len(request.pages)
+
+    def admit(self, request: Request) -> None:
+        half = "R" if request.op == "R" else "W"
+        page = None
+        if request.pages:
+            page = request.pages[0] // (self.config.page_bytes // self.config.entry_bytes)
+        hit = self.is_hit(request)
+        for batch in self.list:
+            if not hit and page is not None and (batch.half, batch.page) == (half, page):
+                batch.requests.append(request)
+                request.batch = batch.number
+                return
+        self.created += 1
+        waiting = sum(self.pages_ns(other) for other in self.all() if other.op != "R")
+        self.flush_ns[self.created] = waiting + self.config.read_ns
+        if hit:
+            self.hits.add(self.created)
+        new = Batch(self.created, half, None if hit else page)
+        new.requests.append(request)
+        request.batch = new.number
+        self.list.append(new)
+
+    def remove(self, request: Request) -> None:
+        for batch in list(self.list):
+            if request in batch.requests:
+                batch.requests.remove(request)
+                if not batch.requests:
+                    self.list.remove(batch)
+
+    def cost_ns(self, batch: Batch) -> int:
+        load = self.config.read_ns if batch.page is not None else 0
+        return max(1, load + sum(self.pages_ns(request) for request in batch.requests))
+
+    def value(self, batch: Batch, now: int) -> Fraction:
+        count = len(batch.requests)
+        flush = batch.requests[0].op == "F"
+        if self.config.scheduler == "map-rate":
+            return Fraction(0 if flush else count, self.cost_ns(batch))
+        cost = self.flush_ns[batch.number] if flush else self.cost_ns(batch)
+        waits = sum(now - request.arrival for request in batch.requests)
+        return Fraction(waits + count * cost, cost)
+
+    def choose(self, now: int) -> Batch | None:
+        if not self.list:
+            return None
+        return max(self.list, key=lambda batch: (self.value(batch, now), -batch.requests[0].id))
+
+    def take(self, batch: Batch) -> tuple[list[Request], bool]:
+        """Takes a batch out: its requests, small ones first, and whether they go as a batch."""
+        self.list.remove(batch)
+        requests = sorted(batch.requests, key=lambda request: (len(request.pages), request.id))
+        return requests, batch.number not in self.hits
+
+
 class Scheduler:
-    """Any of the seven schedulers, assembled from a hit queue and a queue of the other requests."""
+    """Any of the schedulers, assembled from a hit queue and a queue of the other requests."""
 
     def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
         name = config.scheduler
@@ -167,7 +243,7 @@ class Scheduler:
         self.is_hit = is_hit
         self.hits: Halves | None = None
         self.arrival_order: list[Request] | None = None
-        self.batches: Batches | None = None
+        self.batches: Batches | Jobs | None = None
         self.rest: Halves | None = None
         if name in ("hp", "map", "map+"):
             self.hits = Halves(config.alternate, by_arrival)
@@ -181,10 +257,12 @@ class Scheduler:
             self.rest = Halves(config.alternate, by_arrival)
         elif name in ("rb", "map", "map+"):
             self.batches = Batches(config.alternate, name == "map+", entries_per_page)
+        elif name in ("map-rate", "map-ratio"):
+            self.batches = Jobs(config, is_hit)
         else:
             raise ValueError(name)
 
-    def parts(self) -> list[Halves | Batches]:
+    def parts(self) -> list[Halves | Batches | Jobs]:
         return [part for part in (self.hits, self.rest, self.batches) if part is not None]
 
     def pending(self) -> int:
@@ -203,7 +281,7 @@ class Scheduler:
             self.rest.admit(request)
 
     def take_expired(self, now: int, deadline_ns: int | None) -> list[Request]:
-        if self.name == "noop" or deadline_ns is None:
+        if self.name in ("noop", "map-ratio") or deadline_ns is None:
             return []
         expired = []
         for part in self.parts():
@@ -218,13 +296,15 @@ class Scheduler:
         returns whether it has.
         """
         waiting = [request for part in self.parts() for request in part.all()]
-        if not waiting or deadline_ns is None:
+        if not waiting or deadline_ns is None or self.name == "map-ratio":
             return None
         oldest = min(waiting, key=lambda request: request.id)
         if now - oldest.arrival < deadline_ns:
             return None
         batches = self.batches
         for batch in batches.list if batches is not None else []:
+            if oldest in batch.requests and isinstance(batches, Jobs):
+                return batches.take(batch)
             if batches is not None and oldest in batch.requests:
                 requests = list(batch.requests)
                 for request in requests:
@@ -235,7 +315,7 @@ class Scheduler:
                 part.remove(oldest)
         return [oldest], False
 
-    def choose(self) -> Choice | None:
+    def choose(self, now: int) -> Choice | None:
         if self.arrival_order:
             return Choice([self.arrival_order.pop(0)], [False], False)
         if self.hits is not None:
@@ -246,6 +326,13 @@ class Scheduler:
             chosen = self.rest.choose()
             if chosen is not None:
                 return Choice([chosen], [False], False)
+        if isinstance(self.batches, Jobs):
+            job = self.batches.choose(now)
+            if job is None:
+                return None
+            requests, is_batch = self.batches.take(job)
+            later = [True] * (len(requests) - 1)
+            return Choice(requests, [not is_batch, *later], is_batch)
         if self.batches is not None:
             batch = self.batches.choose()
             if batch is not None:

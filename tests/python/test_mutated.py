@@ -50,6 +50,7 @@ EXPRESSIONS = [
     "where_greatest(a() / 2) == 'p, q'",
     "distribution(latency['all'])",
     "total(steps(a(x='p'))) | exponent(a(), a(), 'x')",
+    "geometric(a(x='p') / a(x='q')) <= 1",
 ]
 DECLARATIONS = {
     "paper": PAPER,

@@ -115,9 +115,18 @@ def _distribution(summary: Mapping[str, Any]) -> list[dict[str, float]]:
     return points + last
 
 
+def _geometric(*of: Any) -> Number:
+    """Returns the geometric mean of positive numbers."""
+    numbers = values_of(of)
+    if not numbers or any(number <= 0 for number in numbers):
+        return None
+    return math.exp(math.fsum(math.log(number) for number in numbers) / len(numbers))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "change": _change,
     "mean": _mean,
+    "geometric": _geometric,
     "least": _extreme(min),
     "greatest": _extreme(max),
     "total": lambda *of: math.fsum(values_of(of)),

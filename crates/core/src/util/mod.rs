@@ -11,6 +11,7 @@ mod ring;
 mod slab;
 mod stack_distance;
 mod stat;
+mod tournament;
 
 pub use bits::Bits;
 pub use divider::Divider;
@@ -21,6 +22,7 @@ pub use ring::Ring;
 pub use slab::{Chain, Linked, Neighbours, Slab};
 pub use stack_distance::{Curve, StackDistances};
 pub use stat::Stat;
+pub use tournament::{Race, Tournament};
 
 /// The absent id in every `u32` link.
 pub const NONE: u32 = u32::MAX;

@@ -128,17 +128,38 @@ impl Batches {
         slot
     }
 
+    /// Makes a batch of one request that no other joins, a hit; returns it.
+    pub fn alone(&mut self, id: u32, pool: &mut Pool) -> u32 {
+        let slot = self.create(pool[id].half(), None);
+        let batch = &mut self.slots[slot];
+        batch.queue.push(id, pool);
+        batch.pages = u64::from(pool[id].pages.pages);
+        pool[id].host.batch = batch.number;
+        pool[id].host.batch_slot = slot;
+        slot
+    }
+
+    /// Whether a batch waits under this slot.
+    pub fn waits(&self, slot: u32) -> bool {
+        self.slots[slot].number > 0
+    }
+
+    /// Returns the waiting batches of both halves, for check mode.
+    pub fn waiting(&self) -> impl Iterator<Item = u32> {
+        (0..self.slots.most() as u32).filter(|&slot| self.waits(slot))
+    }
+
     /// Removes a whole batch. All its requests but the first count as prioritized.
     pub fn take(&mut self, slot: u32, pool: &mut Pool) -> Queue {
+        let queue = self.withdraw(slot);
+        mark(&queue, pool);
+        queue
+    }
+
+    /// Removes a whole batch whose requests are still to be marked.
+    pub fn withdraw(&mut self, slot: u32) -> Queue {
         let queue = self.slots[slot].queue;
         self.delete(slot);
-        let mut id = pool.behind(queue.head());
-        while id != NONE {
-            pool[id].host.prioritized = true;
-            id = pool.behind(id);
-        }
-        let first = &mut pool[queue.head()];
-        first.host.prefetch = first.pages.pages > 0;
         queue
     }
 
@@ -169,8 +190,8 @@ impl Batches {
                 let batch = &self.slots[slot];
                 let fault = |what: &str| Err(format!("batch {}: {what}", batch.number));
                 let is_member = |request: &Request| {
-                    let key =
-                        (request.pages.pages > 0).then_some(request.host.translation_page << 1 | half as u32);
+                    let apart = request.pages.pages == 0 || batch.key.is_none() && request.host.hit;
+                    let key = (!apart).then_some(request.host.translation_page << 1 | half as u32);
                     (request.half(), key, request.host.batch) == (half, batch.key, batch.number)
                         && request.host.batch_slot == slot
                 };
@@ -209,4 +230,16 @@ impl Batches {
         self.slots[slot].number = 0;
         self.slots.release(slot);
     }
+}
+
+/// Marks the requests of a batch that leaves: the device loads mappings for all of them with the first, and all
+/// others count as prioritized.
+pub(super) fn mark(queue: &Queue, pool: &mut Pool) {
+    let mut id = pool.behind(queue.head());
+    while id != NONE {
+        pool[id].host.prioritized = true;
+        id = pool.behind(id);
+    }
+    let first = &mut pool[queue.head()];
+    first.host.prefetch = first.pages.pages > 0;
 }

@@ -7,6 +7,7 @@
 mod batches;
 mod block_issues;
 mod bundles;
+mod costed;
 mod halves;
 
 use std::fmt::Debug;
@@ -91,6 +92,8 @@ registry! {
     Rb = rb::Rb;
     Map = map::Map;
     MapPlus = map_plus::MapPlus;
+    MapRate = map_rate::MapRate;
+    MapRatio = map_ratio::MapRatio;
     Irbw = irbw::Irbw;
     Padding = padding::Padding;
     Coop = coop::Coop;
@@ -145,6 +148,8 @@ section! {
     pub struct Keys {
         /// hp, rb, map, map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
+        /// How long a page takes the flash.
+        times: costed::Times;
         /// Keys of the individual schedulers.
         own: Own;
     }

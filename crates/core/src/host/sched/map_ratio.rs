@@ -1,0 +1,189 @@
+//! MAP-ratio: hits and batches of both halves in one order, the one with the highest response ratio first.
+//!
+//! Source: ftlab's own, after MAP+ (Ji et al., TCAD 2018, section V-C) and the highest response ratio next of
+//! Brinch Hansen, "Operating System Principles", 1973: (wait + cost) / cost of a job. A batch of n requests has
+//! (sum of its waits + n x cost) / cost: what its requests would have waited and taken if it went now, for each unit
+//! of device time. Without any wait that is the number of requests; it grows at the rate requests / cost.
+//!
+//! Interpretation: costs as in `costed.rs`; of equal ratios the batch with the oldest request goes first. There is no
+//! deadline: a ratio grows without bound and a batch never begins above the number of its requests, so that nothing
+//! starves. A flush costs what the writes cost that wait when it is admitted, and one read.
+
+use super::batches::BATCHED;
+use super::costed::{Costed, Job};
+use super::{Around, Decision, Needs, Scheduler};
+use crate::request::{Half, Pool};
+use crate::util::{NONE, Race, Tournament};
+
+pub(super) const NAME: &str = "map-ratio";
+pub(super) const DOC: &str =
+    "hits and batches in one order, highest response ratio first, no deadline (ftlab)";
+pub type Keys = ();
+
+/// A batch's ratio as a line over time: (requests x time - arrivals) / cost + requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Line {
+    requests: u64,
+    /// Sum of the requests' arrivals, ns, without its carry: waits, which are differences, fit.
+    arrivals: u64,
+    cost_ns: u64,
+    oldest: u64,
+}
+
+impl Line {
+    /// Returns the waits of its requests and what each would take, in sum, ns.
+    #[inline]
+    fn spent_ns(&self, now: u64) -> i64 {
+        self.requests.wrapping_mul(now.wrapping_add(self.cost_ns)).wrapping_sub(self.arrivals) as i64
+    }
+
+    /// Whether it is ahead of another at a time, and until when that is sure.
+    #[inline]
+    fn against(&self, other: &Line, now: u64) -> Race {
+        if (self.requests, self.cost_ns) == (other.requests, other.cost_ns) {
+            // Neither gains on the other.
+            let lead = other.arrivals.wrapping_sub(self.arrivals) as i64;
+            let first = lead > 0 || lead == 0 && self.oldest < other.oldest;
+            return Race { first, until: u64::MAX };
+        }
+        let product = |value: i64, ns: u64| i128::from(value) * i128::from(ns as i64);
+        let lead = product(self.spent_ns(now), other.cost_ns) - product(other.spent_ns(now), self.cost_ns);
+        let gains =
+            product(self.requests as i64, other.cost_ns) - product(other.requests as i64, self.cost_ns);
+        let first = lead > 0 || lead == 0 && self.oldest < other.oldest;
+        let (lead, loses) = if first { (lead, -gains) } else { (-lead, gains) };
+        if loses <= 0 {
+            return Race { first, until: u64::MAX };
+        }
+        // Too early is safe, so that an estimate does, which takes less time than a division.
+        let passes = float(lead) / float(loses) * (1.0 - 1e-9);
+        Race { first, until: now.saturating_add((passes as u64).max(1)) }
+    }
+}
+
+/// Returns a number that is mostly small.
+#[inline]
+fn float(value: i128) -> f64 {
+    i64::try_from(value).map_or(value as f64, |small| small as f64)
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct MapRatio {
+    jobs: Costed,
+    /// By slot.
+    lines: Vec<Line>,
+    /// By half: ratios within a half, whose costs are alike, overtake each other seldom.
+    orders: [Tournament; 2],
+    /// The batch that left last, if it is still in its order: the next one mostly takes its place there.
+    left: Option<(Half, u32)>,
+    /// Time of the last choice: admissions are told no time.
+    chosen_ns: u64,
+}
+
+fn race(lines: &[Line]) -> impl Fn(u32, u32, u64) -> Race {
+    |left, right, now| lines[left as usize].against(&lines[right as usize], now)
+}
+
+impl MapRatio {
+    /// Notes that a batch is new, or has changed: the arrival of a request that joined it, or 0.
+    fn enter(&mut self, slot: u32, arrival_ns: u64, new: bool, half: Half, pool: &Pool) {
+        let Job { requests, cost_ns, oldest, .. } = self.jobs.job(slot, pool);
+        let at = slot as usize;
+        if self.lines.len() <= at {
+            self.lines.resize(at + 1, Line { requests: 0, arrivals: 0, cost_ns: 1, oldest: 0 });
+        }
+        match self.left {
+            Some(left) if left == (half, slot) => self.left = None,
+            Some((_, other)) if other == slot => self.settle(),
+            _ => (),
+        }
+        let before = if new { 0 } else { self.lines[at].arrivals };
+        let cost_ns = if requests == 0 { self.jobs.flush_ns() } else { cost_ns };
+        self.lines[at] =
+            Line { requests: requests.max(1), arrivals: before.wrapping_add(arrival_ns), cost_ns, oldest };
+        self.play(slot, true, half);
+    }
+
+    /// Takes the batch that left last out of its order.
+    fn settle(&mut self) {
+        if let Some((half, slot)) = self.left.take() {
+            self.play(slot, false, half);
+        }
+    }
+
+    fn play(&mut self, slot: u32, present: bool, half: Half) {
+        let MapRatio { lines, orders, chosen_ns, .. } = self;
+        orders[half as usize].set(slot, present, *chosen_ns, &race(lines));
+    }
+
+    /// Returns the half and the slot of the batch with the highest ratio.
+    fn leader(&mut self) -> Option<(Half, u32)> {
+        self.settle();
+        let MapRatio { lines, orders, chosen_ns, .. } = self;
+        let [read, write] = orders.each_mut().map(|order| order.leader(*chosen_ns, &race(lines)));
+        match (read, write) {
+            (NONE, NONE) => None,
+            (NONE, write) => Some((Half::Write, write)),
+            (read, NONE) => Some((Half::Read, read)),
+            (read, write) if race(lines)(read, write, *chosen_ns).first => Some((Half::Read, read)),
+            (_, write) => Some((Half::Write, write)),
+        }
+    }
+}
+
+impl Scheduler for MapRatio {
+    const NEEDS: Needs = Needs { hits: true, deadline: false, batches: false, ..BATCHED };
+
+    fn new(keys: &super::Keys, _block_pages: u32) -> MapRatio {
+        MapRatio {
+            jobs: Costed::new(keys.times),
+            lines: Vec::with_capacity(128),
+            orders: Default::default(),
+            left: None,
+            chosen_ns: 0,
+        }
+    }
+
+    fn admit(&mut self, id: u32, pool: &mut Pool) {
+        let (slot, new) = self.jobs.admit(id, pool);
+        self.enter(slot, pool[id].arrival_ns, new, pool[id].half(), pool);
+    }
+
+    fn grown(&mut self, id: u32, before: u32, pool: &mut Pool) {
+        let slot = self.jobs.grown(id, before, pool);
+        self.enter(slot, 0, false, pool[id].half(), pool);
+    }
+
+    fn choose(&mut self, pool: &mut Pool, around: &mut dyn Around) -> Decision {
+        self.chosen_ns = around.now_ns();
+        self.left = self.leader();
+        match self.left {
+            Some((_, slot)) => self.jobs.take(slot, pool),
+            None => Decision::Nothing,
+        }
+    }
+
+    fn batches(&self) -> u64 {
+        self.jobs.created()
+    }
+
+    fn verify(&self, pool: &Pool) -> Result<u32, String> {
+        let mut best = None;
+        let requests = self.jobs.verify(pool, |slot| {
+            let line = &self.lines[slot as usize];
+            let job = self.jobs.job(slot, pool);
+            if (line.oldest, line.requests) != (job.oldest, job.requests.max(1)) {
+                return Err(format!("the ratio of the batch of request {} is not up to date", line.oldest));
+            }
+            let leads =
+                best.is_none_or(|other: u32| line.against(&self.lines[other as usize], self.chosen_ns).first);
+            best = if leads { Some(slot) } else { best };
+            Ok(())
+        })?;
+        let leader = self.clone().leader().map(|(_, slot)| slot);
+        if leader != best {
+            return Err(format!("{leader:?} is taken for the highest ratio, which is that of {best:?}"));
+        }
+        Ok(requests)
+    }
+}
