@@ -148,8 +148,8 @@ impl Observer for Kept {
 }
 
 fn watched(settings: &Settings, trace: &[Record], wanted: bool) -> (Report, Kept) {
-    let mut kept = Kept { wanted, ..Kept::default() };
-    let report = run(settings, &mut trace.iter().copied(), &mut kept, true).expect("a sound run");
+    let (mut kept, mut source) = (Kept { wanted, ..Kept::default() }, Vec::from(trace).into_iter());
+    let report = run(settings, &mut source, &mut kept, true).expect("a sound run");
     (report, kept)
 }
 
