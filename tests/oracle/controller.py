@@ -10,6 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from .mapplus import Record
 
@@ -30,7 +31,7 @@ class Config:
     program: int = 350_000
     page: int = 4096
 
-    def settings(self) -> dict[str, object]:
+    def settings(self) -> dict[str, str | int]:
         """Returns the same as keys of ftlab."""
         return {
             "ftl.kind": "page",
@@ -95,7 +96,7 @@ class Servers:
         while self.free and self.line:
             ns, number, then = self.line.popleft()
             self.free -= 1
-            self.clock.at(self.clock.now + ns, self.whose, number, lambda then=then: self.end(then))
+            self.clock.at(self.clock.now + ns, self.whose, number, partial(self.end, then))
 
     def end(self, then: Callable[[], None]) -> None:
         self.free += 1
@@ -136,6 +137,6 @@ def completions(config: Config, trace: Sequence[Record]) -> list[int]:
         into.serve(held, received)
 
     for number, (arrival, op, _, size) in enumerate(trace):
-        clock.at(arrival, HOST, number, lambda number=number, op=op, size=size: send(number, op, size))
+        clock.at(arrival, HOST, number, partial(send, number, op, size))
     clock.run()
     return done

@@ -66,4 +66,4 @@ def test_what_is_due_at_the_same_time_has_an_order(load: float, half_duplex: boo
         program=9_000,
     )
     rows = trace(11, 10_000, int(13_000 / load))
-    assert not unequal(config, [(now // 1000 * 1000, *rest) for now, *rest in rows])[:5]
+    assert not unequal(config, [(now // 1000 * 1000, op, offset, size) for now, op, offset, size in rows])[:5]
