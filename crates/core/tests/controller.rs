@@ -147,9 +147,9 @@ impl Observer for Kept {
     }
 }
 
-fn watched(settings: &Settings, trace: &[Record], wanted: bool) -> (Report, Kept) {
+fn watched(settings: &Settings, trace: Vec<Record>, wanted: bool) -> (Report, Kept) {
     let mut kept = Kept { wanted, ..Kept::default() };
-    let report = run(settings, &mut trace.to_vec().into_iter(), &mut kept, true).expect("a sound run");
+    let report = run(settings, &mut trace.into_iter(), &mut kept, true).expect("a sound run");
     (report, kept)
 }
 
@@ -177,8 +177,8 @@ fn a_timeline_shows_what_link_and_cores_do() {
         let controller = &mut settings.device.controller;
         (controller.duplex, controller.cores, controller.link_command_ns) = (duplex, cores, ANSWER);
         assert_eq!(Tracks::new(&settings).controller, names);
-        let (report, kept) = watched(&settings, &trace, true);
-        let (blind, unwatched) = watched(&settings, &trace, false);
+        let (report, kept) = watched(&settings, trace.clone(), true);
+        let (blind, unwatched) = watched(&settings, trace.clone(), false);
         assert_eq!((format!("{report:?}"), kept.rows.clone()), (format!("{blind:?}"), unwatched.rows));
         assert!(unwatched.handled.is_empty());
         for row in &kept.rows {

@@ -12,8 +12,8 @@
 //! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. All that find no room
 //! there follow together, into one block of the reserve, which they do not fill beyond its end, as they are
 //! at most a block's; the erased victim refills the reserve or goes to the pool. All blocks but the open ones
-//! and the reserve are closed and full. When a log collects, the block of the frontier is full, so at most `n
-//! - 1` are open, and the closed ones are more than the live slots need ([`blocks_at_least`]): one of them
+//! and the reserve are closed and full. When a log collects, the block of the frontier is full, so at most
+//! `n - 1` are open, and the closed ones are more than the live slots need ([`blocks_at_least`]): one of them
 //! fills fewer pages with its live slots than it has, and collecting that one gains a page. Every policy
 //! takes such a victim after finitely many others, and those lose nothing: a victim's live slots never fill
 //! more pages than the victim had. Collecting one log never writes into another, so collections do not nest.
