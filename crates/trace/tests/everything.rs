@@ -478,6 +478,14 @@ fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
 fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
     let mut draw = Draw::seed_from_u64(number);
     let mut grown = grown(&mut draw, keys);
+    if number.is_multiple_of(5) {
+        // All keys of a controller are seldom drawn together.
+        let keys =
+            [("link", "30MB/s"), ("link_command", "2us"), ("command_time", "20us"), ("unit_time", "3us")];
+        let rest = [("cores", "2"), ("latency_write", "90us"), ("queue_depth", "8")];
+        let keys = keys.into_iter().chain(rest);
+        grown.try_set(keys.map(|(key, value)| of_text(&format!("device.{key}"), value)).collect());
+    }
     let load = Load::of(&mut grown, &mut draw);
     let judged = catch_unwind(AssertUnwindSafe(|| {
         if matches!(load, Load::Records(_) | Load::Synthetic) && draw.random_range(0..4) == 0 {
