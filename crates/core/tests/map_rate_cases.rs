@@ -28,7 +28,7 @@ fn dispatched_us(done: &[Completion]) -> Vec<u64> {
     done.iter().map(|c| c.dispatch_ns / US).collect()
 }
 
-/// A read of 35 us, a program of 350 us. Request 1 brings in LPN 0; the others come together at 10 ms.
+/// Returns when each of six requests goes, us after they came together at 10 ms; a read takes 35 us, a program 350 us.
 fn six(name: &str) -> Vec<u64> {
     let at = 10_000;
     let trace = vec![

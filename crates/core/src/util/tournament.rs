@@ -52,13 +52,20 @@ impl Tournament {
         self.nodes[at].winner = if present { item } else { NONE };
         while at > 1 {
             at /= 2;
-            let before = self.nodes[at];
+            let before = self.nodes[at].winner;
             self.play(at, now, race);
-            let after = self.nodes[at];
-            // Nothing above it can change if neither its winner nor its time has.
-            if after.winner == before.winner && after.winner != item && after.until == before.until {
-                break;
+            let Node { winner, until } = self.nodes[at];
+            if winner == before && winner != item {
+                return self.hurry(at / 2, until);
             }
+        }
+    }
+
+    /// Lets matches be played again no later than a time, where no winner below them has changed.
+    fn hurry(&mut self, mut at: usize, until: u64) {
+        while at > 0 && self.nodes[at].until > until {
+            self.nodes[at].until = until;
+            at /= 2;
         }
     }
 

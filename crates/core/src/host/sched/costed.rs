@@ -3,62 +3,16 @@
 //! Source: ftlab's own, for map-rate and map-ratio; batches are those of RB (Ji et al., TCAD 2018, section V-B).
 //!
 //! Interpretation: a batch costs one read of its translation page and a read or a program for each of its pages, a
-//! hit the latter alone, a trim no page. Time on the bus is that of whole NAND pages. Write-backs of dirty mappings
-//! and what a request needs of a second translation page are left out: the host does not know of them. Within a
-//! batch the request with the fewest pages goes first, of equals the older one.
+//! hit the latter alone, a trim no page (`times.rs`). Write-backs of dirty mappings, and what a request needs of a
+//! second translation page, are left out: the host does not know of them. Within a batch the request with the
+//! fewest pages goes first, of equals the older one.
 
 use super::Decision;
 use super::batches::Batches;
-use crate::config::section::{Field, Section};
-use crate::config::{Key, Values};
-use crate::flash::settings::Flash;
+use super::times::Times;
 use crate::request::{Half, Pool, Queue, Request};
 use crate::util::NONE;
 use crate::workload::Op;
-
-/// What a page takes the flash, by the keys of `[flash]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// A read with its transfer, ns.
-    read_ns: u64,
-    /// A program with its transfer, ns.
-    program_ns: u64,
-}
-
-/// It has no keys of its own.
-impl Section for Times {
-    fn declare(_keys: &mut Vec<Key>) {}
-
-    fn read(values: &Values) -> Times {
-        let flash = Flash::default();
-        let given = |key: &str, default: u64| u64::of(values.get(key)).unwrap_or(default);
-        let page_bytes = given("flash.page", u64::from(flash.page_bytes));
-        let transfer_ns = page_bytes * given("flash.transfer", flash.transfer_ps) / 1000;
-        Times {
-            read_ns: given("flash.read", flash.read_ns) + transfer_ns,
-            program_ns: given("flash.program", flash.program_ns) + transfer_ns,
-        }
-    }
-}
-
-impl Times {
-    /// Returns the time of this many of a request's pages, ns.
-    #[inline]
-    fn of(self, op: Op, pages: u32) -> u64 {
-        let page_ns = match op {
-            Op::Read => self.read_ns,
-            Op::Write => self.program_ns,
-            Op::Trim | Op::Flush => 0,
-        };
-        page_ns * u64::from(pages)
-    }
-
-    /// Returns the time of a request's own pages, ns.
-    #[inline]
-    fn own(self, request: &Request) -> u64 {
-        self.of(request.op, request.pages.pages)
-    }
-}
 
 /// A waiting batch, as a scheduler compares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,13 +52,13 @@ impl Costed {
 
     /// Returns the time of all that is to be programmed before a flush ends, and of a read, ns.
     pub fn flush_ns(&self) -> u64 {
-        self.programs_ns + self.times.read_ns
+        self.programs_ns + self.times.read_ns()
     }
 
     /// Returns the time that a batch with this request takes for its translation page, ns.
     #[inline]
     fn load_ns(&self, request: &Request) -> u64 {
-        if request.host.hit || request.pages.pages == 0 { 0 } else { self.times.read_ns }
+        if request.host.hit || request.pages.pages == 0 { 0 } else { self.times.read_ns() }
     }
 
     /// Returns the number of batches created so far, hits among them.

@@ -64,7 +64,7 @@ impl Line {
 /// Returns a number that is mostly small.
 #[inline]
 fn float(value: i128) -> f64 {
-    i64::try_from(value).map_or(value as f64, |small| small as f64)
+    i64::try_from(value).map_or_else(|_| value as f64, |small| small as f64)
 }
 
 #[derive(Clone, Debug)]

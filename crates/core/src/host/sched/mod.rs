@@ -9,6 +9,7 @@ mod block_issues;
 mod bundles;
 mod costed;
 mod halves;
+mod times;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -149,7 +150,7 @@ section! {
         /// hp, rb, map, map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
         /// What a page takes the flash.
-        times: costed::Times;
+        times: times::Times;
         /// Keys of each scheduler's own.
         own: Own;
     }

@@ -1,0 +1,61 @@
+//! What requests take the flash, as a scheduler of the host may reckon it.
+//!
+//! Source: ftlab's own, for map-rate and map-ratio; eqs. (3) to (6) of Ji et al., TCAD 2018, without misses.
+//!
+//! Interpretation: times are those of the configuration; time on the bus is that of whole NAND pages.
+
+use crate::config::section::{Field, Section};
+use crate::config::{Key, Values};
+use crate::flash::settings::Flash;
+use crate::request::Request;
+use crate::workload::Op;
+
+/// What a page takes the flash, by the keys of `[flash]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// A read with its transfer, ns.
+    read_ns: u64,
+    /// A program with its transfer, ns.
+    program_ns: u64,
+}
+
+/// It has no keys of its own.
+impl Section for Times {
+    fn declare(_keys: &mut Vec<Key>) {}
+
+    fn read(values: &Values) -> Times {
+        let flash = Flash::default();
+        let given = |key: &str, default: u64| u64::of(values.get(key)).unwrap_or(default);
+        let page_bytes = given("flash.page", u64::from(flash.page_bytes));
+        let transfer_ns = page_bytes * given("flash.transfer", flash.transfer_ps) / 1000;
+        Times {
+            read_ns: given("flash.read", flash.read_ns) + transfer_ns,
+            program_ns: given("flash.program", flash.program_ns) + transfer_ns,
+        }
+    }
+}
+
+impl Times {
+    /// Returns the time of a read, ns.
+    #[inline]
+    pub fn read_ns(self) -> u64 {
+        self.read_ns
+    }
+
+    /// Returns the time of this many of a request's pages, ns.
+    #[inline]
+    pub fn of(self, op: Op, pages: u32) -> u64 {
+        let page_ns = match op {
+            Op::Read => self.read_ns,
+            Op::Write => self.program_ns,
+            Op::Trim | Op::Flush => 0,
+        };
+        page_ns * u64::from(pages)
+    }
+
+    /// Returns the time of a request's own pages, ns.
+    #[inline]
+    pub fn own(self, request: &Request) -> u64 {
+        self.of(request.op, request.pages.pages)
+    }
+}
