@@ -6,6 +6,7 @@ use ftlab_conformance as common;
 use common::{checked, pages, settings};
 use ftlab_core::host::awareness::AwarenessKind;
 use ftlab_core::host::sched;
+use ftlab_core::host::settings::Late;
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::{Op, Record};
 use proptest::prelude::*;
@@ -31,6 +32,7 @@ fn dispatched_ns(settings: &Settings, records: Vec<Record>, lpn: u64) -> u64 {
 fn a_grown_request_leaves_its_batch_whole() {
     let mut settings = merging("map+", 64 << 10);
     settings.host.deadline_ns = Some(1_000_000);
+    settings.host.late = Late::Request;
     settings.ftl.mapping_cache_bytes = Some(16 << 10);
     let write = pages(0, Op::Write, PAGE, 5000, 8);
     let rest = [pages(2_000_000, Op::Read, PAGE, 100, 1), pages(2_100_000, Op::Read, PAGE, 600, 8)];
