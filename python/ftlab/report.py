@@ -291,7 +291,7 @@ def _where_time_went(data: dict[str, Any]) -> list[str]:
 
 def _at_the_controller(data: dict[str, Any]) -> list[str]:
     """Returns which parts of the latency passed at link and cores, and how busy those were."""
-    spent, latency = data["device"].get("commands"), data["latency"]["all"]
+    spent, latency = data.get("device", {}).get("commands"), data["latency"]["all"]
     if spent is None:
         return []
     total = latency["mean_ns"] * latency["count"]

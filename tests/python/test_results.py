@@ -128,12 +128,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     """Returns results that together have every field."""
     asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
     own = f"python:{ROOT}/examples/policies/shortest.py:ShortestFirst"
+    controller = {"device.link": "300MB/s", "device.command_time": "10us"}
     noted = tmp_path_factory.mktemp("noted") / "notimes.csv"
     noted.write_text("offset,size,type 2\n8,4096,1\n8,4096,0\n")
     return [
         ftlab.run("map-plus", trace=noted, replay="closed"),
         ftlab.run("map-plus", set={"workload.synthetic.requests": 300, "host.scheduler": own, **asked}),
         ftlab.run(ROOT / "workloads" / "coop" / "dbench-1.toml", set=asked),
+        ftlab.run("map-plus", set={"workload.synthetic.requests": 300, **controller}),
     ]
 
 
