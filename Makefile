@@ -155,9 +155,10 @@ soak-calls: | require-cargo
 soak-ends: $(VENV)/.built
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_ends.py -k half_written
 
-# File systems on the live device (root, /dev/fuse, loop devices), hostile clients, cuts and kills.
+# File systems on the live device (root, /dev/fuse, loop devices), hostile clients, cuts and kills. Hostile clients
+# come one campaign at a time, as each measures the memory of the process.
 soak-live: $(VENV)/.built
-	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture
+	FTLAB_CAMPAIGN=100000 cargo test --locked --package ftlab-live --test hostile -- --nocapture --test-threads 1
 	FTLAB_CAMPAIGN=20 $(BIN)/python -m pytest -q -s tests/python/test_live_files.py tests/python/test_live.py
 	FTLAB_CUTS=1000 cargo test --locked --package ftlab-live --test cuts -- --nocapture
 	FTLAB_CAMPAIGN=1000 $(BIN)/python -m pytest -q -s tests/python/test_live_cuts.py -k 'outlasts or programs'
