@@ -35,6 +35,11 @@ fn what_was_durable_is_there() {
 }
 
 #[test]
+fn cuts_within_an_instant() {
+    page_mapped_both_ways().into_iter().for_each(losses::operations_without_time);
+}
+
+#[test]
 fn page_buffers_lose_only_what_no_flush_covers() {
     for kind in page_mapped_both_ways() {
         let settings = buffered(kind);

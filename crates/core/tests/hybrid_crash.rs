@@ -24,6 +24,11 @@ fn what_was_durable_is_there() {
     common::hybrids().into_iter().for_each(losses::nothing_durable);
 }
 
+#[test]
+fn cuts_within_an_instant() {
+    common::hybrids().into_iter().for_each(losses::operations_without_time);
+}
+
 /// Planes of dies that overlap, suspend and overtake each other.
 #[test]
 fn dies_side_by_side() {

@@ -61,8 +61,10 @@ impl Ledger {
     ) -> u64 {
         // A request that the host has cut at block boundaries is issued in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
+        // Where operations take no time, the cut may fall between two that finish in one instant: what was issued in
+        // that instant may then be on flash.
         let issued =
-            |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns < time_ns);
+            |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns <= time_ns);
         let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
         let acknowledged =
             || leg.completions.iter().filter(|done| !done.failed && done.complete_ns < time_ns);

@@ -22,3 +22,14 @@ pub fn nothing_durable(kind: &str) {
     let scan = summary.recovery.scan_reads;
     assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
 }
+
+/// Regression: where programs and transfers take no time, a load that waits for its answers passes in one instant. A cut
+/// between two programs that finished then left what they wrote on flash, and the account knew no such write.
+pub fn operations_without_time(kind: &str) {
+    let mut settings = tiny(kind);
+    (settings.flash.program_ns, settings.flash.transfer_ps) = (0, 0);
+    for seed in 1..4 {
+        cuts(&settings, count() / 4, seed, Flaw::None)
+            .unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));
+    }
+}
