@@ -185,6 +185,8 @@ pub struct DeviceSide {
     pub luns: Window,
     /// Flash steps that have not finished.
     pub steps_left: u32,
+    /// Pages read from the write buffer.
+    pub buffered: u32,
 }
 
 /// A request between its admission and its completion.
@@ -275,7 +277,7 @@ impl Request {
                 whole: NONE,
                 parts: 0,
             },
-            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0 },
+            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0, buffered: 0 },
             links: [[NONE; 2]; 2],
         }
     }

@@ -36,6 +36,7 @@ impl Settings {
         crate::host::check::check(self, values)?;
         crate::device::sched::check(self)?;
         self.device.precondition.check()?;
+        self.device.buffer.check(self.ftl.logical_page_bytes)?;
         crate::flash::variation::check(&self.flash)?;
         crate::ftl::check(self)
     }
@@ -46,6 +47,7 @@ impl Settings {
         crate::host::check::ignored(self, &mut found);
         crate::device::sched::ignored(self, &mut found);
         self.device.controller.ignored(&mut found);
+        self.device.buffer.ignored(&mut found);
         self.device.precondition.ignored(self, &mut found);
         crate::ftl::check::ignored(self, &mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);

@@ -44,6 +44,9 @@ impl Device {
             if let Some(part) = self.waiting.sched.part(work) {
                 return self.begin_part((id, part), now_ns, pool, ftl, work, done);
             }
+            if self.passes_buffer(pool[id].op, pool[id].pages) {
+                return self.begin_rest(id, now_ns, pool, ftl, work, done);
+            }
             self.tell(&pool[id], pool[id].pages, now_ns, ftl);
         }
         let request = &pool[id];
@@ -70,6 +73,68 @@ impl Device {
         }
     }
 
+    /// Drops from the write buffer what a request overwrites or trims as it issues. Returns whether it is a read of which
+    /// pages are in the buffer.
+    #[cold]
+    fn passes_buffer(&mut self, op: Op, pages: Pages) -> bool {
+        let Some(buffer) = &mut self.buffer else { return false };
+        match op {
+            Op::Read => pages.pages > 0 && buffer.run(pages, 0) != (false, pages.pages),
+            Op::Write | Op::Trim => {
+                buffer.discard(pages);
+                false
+            }
+            Op::Flush => false,
+        }
+    }
+
+    /// Begins a read of which pages are in the write buffer.
+    #[cold]
+    fn begin_rest(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &mut impl Running,
+        work: &mut Work,
+        done: &mut Vec<u32>,
+    ) {
+        self.waiting.leave(&pool[id], &self.array, ftl, work);
+        let pages = pool[id].pages;
+        pool[id].misses = self.read_rest(&mut pool[id], pages, now_ns, ftl, work);
+        pool[id].device.steps_left = work.steps().len() as u32;
+        if pool[id].device.steps_left == 0 {
+            return self.end(id, now_ns, pool, done);
+        }
+        self.array.start(id, work, true, now_ns);
+    }
+
+    /// Reads those of a request's pages that are not in the write buffer; returns the number of mapping-cache misses.
+    #[cold]
+    fn read_rest(
+        &mut self,
+        request: &mut Request,
+        pages: Pages,
+        now_ns: u64,
+        ftl: &mut impl Running,
+        work: &mut Work,
+    ) -> u32 {
+        let (mut at, mut misses) = (0, 0);
+        while at < pages.pages {
+            let Some(buffer) = &mut self.buffer else { break };
+            let (held, count) = buffer.run(pages, at);
+            if held {
+                buffer.hit(request, count);
+            } else {
+                let part = pages.part(at, count);
+                self.tell(request, part, now_ns, ftl);
+                misses += serve(ftl, Op::Read, part, Some(request.mark), work);
+            }
+            at += count;
+        }
+        misses
+    }
+
     /// Begins a part of a request. Pages that have not issued count as steps.
     #[cold]
     fn begin_part(
@@ -88,7 +153,10 @@ impl Device {
             return;
         };
         let issuing = pages.part(at, count);
-        self.tell(&pool[id], issuing, now_ns, ftl);
+        self.passes_buffer(op, issuing);
+        if self.buffer.is_none() || op != Op::Read {
+            self.tell(&pool[id], issuing, now_ns, ftl);
+        }
         if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);
             pool[id].host.prefetch = false;
@@ -96,6 +164,9 @@ impl Device {
         if !failed {
             let misses = match op {
                 Op::Write => ftl.write_page(pages, at, mark, work),
+                Op::Read if self.buffer.is_some() => {
+                    self.read_rest(&mut pool[id], issuing, now_ns, ftl, work)
+                }
                 _ => serve(ftl, op, issuing, Some(mark), work),
             };
             pool[id].misses += misses;

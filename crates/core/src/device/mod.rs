@@ -11,6 +11,7 @@
 
 pub mod array;
 mod begin;
+pub mod buffer;
 pub mod controller;
 mod lookups;
 pub mod own;
@@ -28,6 +29,7 @@ use crate::request::{Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
+use buffer::{Buffer, Taken};
 use controller::{Controller, Leaves};
 pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
@@ -49,7 +51,10 @@ pub struct Device {
     pub own: u32,
     /// What commands go through before the queue and after the flash, if that takes time.
     controller: Option<Box<Controller>>,
-    /// Whether requests handed over do not simply join the queue: there is a controller, or the device is read-only.
+    /// What holds written pages until they are on flash, if there is a write buffer.
+    buffer: Option<Box<Buffer>>,
+    /// Whether requests handed over do not simply join the queue: there is a controller or a write buffer, or the device
+    /// is read-only.
     apart: bool,
     /// Requests that it holds and that have not issued.
     waiting: Waiting,
@@ -75,14 +80,16 @@ impl Device {
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
         let controller = Controller::new(&settings.device.controller);
+        let buffer = Buffer::new(settings);
         Device {
             depth: settings.device.queue_depth,
             held: 0,
             occupied: 0,
             own: 0,
-            apart: controller.is_some(),
+            apart: controller.is_some() || buffer.is_some(),
+            attended: waiting.sched.divides() || buffer.is_some(),
             controller,
-            attended: waiting.sched.divides(),
+            buffer,
             waiting,
             places: settings.spread().places(),
             array: Array::new(settings),
@@ -116,8 +123,11 @@ impl Device {
         self.held > 0
     }
 
-    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`].
+    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time that has passed: now.
     pub fn next_ns(&self) -> u64 {
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
+            return 0;
+        }
         match &self.controller {
             None => self.array.next_ns(),
             Some(controller) => self.array.next_ns().min(controller.next_ns()),
@@ -222,7 +232,12 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-    /// Takes a request where there is a controller, or the device is read-only.
+    /// Returns what the write buffer did, if there is one.
+    pub fn buffered(&self) -> Option<buffer::Stats> {
+        self.buffer.as_ref().map(|buffer| buffer.stats)
+    }
+
+    /// Takes a request where there is a controller or a write buffer, or the device is read-only.
     #[cold]
     fn accept_apart(
         &mut self,
@@ -244,7 +259,36 @@ impl Device {
                 return;
             }
         }
-        self.join(id, pool, ftl);
+        self.enter(id, now_ns, pool, ftl, done);
+    }
+
+    /// Takes a request into the write buffer, if there is one, or into the queue.
+    fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        let taken = match &mut self.buffer {
+            None => Taken::ToQueue,
+            Some(buffer) => buffer.take(id, &mut pool[id], now_ns, ftl, |_| {}),
+        };
+        self.go_on(id, taken, now_ns, pool, ftl, done);
+    }
+
+    /// Does what the write buffer has decided about a request.
+    fn go_on(
+        &mut self,
+        id: u32,
+        taken: Taken,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) {
+        match taken {
+            Taken::ToQueue => self.join(id, pool, ftl),
+            Taken::Waits => {}
+            Taken::Answered | Taken::Refused => {
+                pool[id].failed |= taken == Taken::Refused;
+                self.answer(id, now_ns, pool, done);
+            }
+        }
     }
 
     /// Takes a request into the queue that does not come straight from the host.
@@ -297,30 +341,44 @@ impl Device {
 
     #[cold]
     fn end_elsewhere(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
-        if let (Some(controller), COMMAND) = (&mut self.controller, pool[id].task) {
-            if controller.finish(id, &pool[id], now_ns) {
-                self.held -= 1;
-                done.push(id);
-            }
-            return;
+        if pool[id].task == COMMAND {
+            return self.answer(id, now_ns, pool, done);
+        }
+        if let (Some(buffer), 1..) = (&mut self.buffer, pool[id].pages.pages) {
+            buffer.landed(pool[id].pages.first, pool[id].id);
         }
         self.own -= 1;
         self.occupied -= u32::from(self.tasks.ended(&pool[id]));
         pool.release(id);
     }
 
-    /// Whether commands go through a controller: then [`Device::go_through`] follows each [`Device::advance`].
-    pub fn has_controller(&self) -> bool {
-        self.controller.is_some()
+    /// Answers a request of the host, by way of the controller if there is one.
+    fn answer(&mut self, id: u32, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
+        if self.controller.as_mut().is_none_or(|controller| controller.finish(id, &pool[id], now_ns)) {
+            self.held -= 1;
+            done.push(id);
+        }
     }
 
-    /// Lets commands that are due at `now_ns` go through the stages of the controller, if there is one.
+    /// Whether commands go through a controller or a write buffer: then [`Device::go_through`] follows each
+    /// [`Device::advance`].
+    pub fn has_stages(&self) -> bool {
+        self.controller.is_some() || self.buffer.is_some()
+    }
+
+    /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any.
     #[cold]
     pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.admit(now_ns, ftl, |_, _| {});
+        }
+        while let Some((id, taken)) = self.buffer.as_mut().and_then(|buffer| buffer.leave()) {
+            self.go_on(id, taken, now_ns, pool, ftl, done);
+        }
         while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
             match leaves {
                 None => {}
-                Some(Leaves::ToQueue(id)) => self.join(id, pool, ftl),
+                Some(Leaves::ToQueue(id)) => self.enter(id, now_ns, pool, ftl, done),
                 Some(Leaves::Answered(id)) => {
                     self.held -= 1;
                     done.push(id);
@@ -329,8 +387,11 @@ impl Device {
         }
     }
 
-    /// Forgets the commands in the controller, whose power is cut.
-    pub fn forget_commands(&mut self) {
+    /// Forgets the commands in controller and write buffer, whose power is cut.
+    pub fn forget_commands(&mut self, settings: &Settings) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.lose(settings);
+        }
         if let Some(controller) = &mut self.controller {
             controller.forget();
         }
@@ -347,6 +408,9 @@ impl Device {
     fn turned_read_only(&mut self, now_ns: u64, ftl: &impl Running) -> bool {
         self.read_only_ns.get_or_insert(now_ns);
         self.apart = true;
+        if let Some(buffer) = &mut self.buffer {
+            buffer.close();
+        }
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
     }

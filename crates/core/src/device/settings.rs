@@ -49,6 +49,8 @@ section! {
         queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
         /// Controller and link.
         controller: super::controller::Settings;
+        /// Write buffer.
+        buffer: super::buffer::settings::Settings;
         /// What was written before time 0.
         precondition: Precondition;
         /// Keys of the schedulers.

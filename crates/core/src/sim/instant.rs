@@ -32,7 +32,7 @@ pub(super) struct Seen {
     looks: u64,
     /// When activity was last reported, if activity is reported.
     pub reported_ns: Option<u64>,
-    /// Whether activity is reported, or commands go through a controller.
+    /// Whether activity is reported, or commands go through a controller or a write buffer.
     pub beside: bool,
     /// Whether completions are reported.
     pub completions: bool,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Begins to count; `beside`: whether commands go through a controller.
+    /// Begins to count; `beside`: whether commands go through a controller or a write buffer.
     pub fn new(beside: bool) -> Seen {
         Seen {
             answered: 0,

@@ -80,7 +80,7 @@ pub struct Simulation<'a> {
     precondition: Preconditioning,
     /// True until it is decided whether the device begins work of its own at this instant.
     undecided: bool,
-    /// Whether timers above the block layer or commands in the controller have events.
+    /// Whether timers above the block layer or commands in controller and write buffer have events.
     timed: bool,
     check: Option<Checker>,
     sampler: Sampler,
@@ -153,7 +153,7 @@ impl<'a> Simulation<'a> {
         };
         let mut used = Used::default();
         device.used(0, &mut used);
-        let timed = device.has_controller() || matches!(feed, Feed::Above(_));
+        let timed = device.has_stages() || matches!(feed, Feed::Above(_));
         Simulation {
             settings: settings.clone(),
             now_ns: 0,
@@ -171,7 +171,7 @@ impl<'a> Simulation<'a> {
             done: Vec::with_capacity(256),
             recorder: Recorder::new(lpns),
             completed: 0,
-            seen: Seen::new(device.has_controller()),
+            seen: Seen::new(device.has_stages()),
             precondition,
             device,
             undecided: true,

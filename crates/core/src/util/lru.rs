@@ -16,6 +16,12 @@ pub struct List {
     pub len: u32,
 }
 
+impl Default for List {
+    fn default() -> List {
+        List::EMPTY
+    }
+}
+
 impl List {
     /// The empty list.
     pub const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };

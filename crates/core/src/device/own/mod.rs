@@ -60,19 +60,31 @@ impl Moment<'_> {
     /// Issues the steps that `emit` emits as one request; `emit` returns false if there is nothing to do.
     /// With [`Op::Read`] the steps overtake and interrupt others as the steps of the host's reads do.
     fn issue(&mut self, op: Op, emit: impl FnOnce(&mut Ftl, &mut Work) -> bool) {
+        self.issue_for((0, Pages::NONE), op, emit);
+    }
+
+    /// Does the same for a request with this number and these pages; returns whether steps were emitted.
+    fn issue_for(
+        &mut self,
+        (number, pages): (u64, Pages),
+        op: Op,
+        emit: impl FnOnce(&mut Ftl, &mut Work) -> bool,
+    ) -> bool {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         work.clear();
         let emitted = work.unfolded(|work| emit(ftl, work));
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);
         }
-        if emitted && !work.steps().is_empty() {
-            let mut request = Request::new(0, *now_ns, op, 0, 0, Pages::NONE);
+        let runs = emitted && !work.steps().is_empty();
+        if runs {
+            let mut request = Request::new(number, *now_ns, op, 0, 0, pages);
             (request.task, request.device.steps_left) = (*task, work.steps().len() as u32);
             device.own += 1;
             device.occupied += u32::from(*occupies);
             device.array.start(pool.insert(request), work, op == Op::Read, *now_ns);
         }
+        runs
     }
 }
 
@@ -155,6 +167,7 @@ macro_rules! registry {
 }
 
 registry! {
+    destage::Destage;
     write_back::WriteBack;
     collect::Collect;
 }

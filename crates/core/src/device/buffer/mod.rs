@@ -1,0 +1,371 @@
+//! The write buffer: RAM of the device that holds written pages until they are on flash.
+//!
+//! It stands between controller and queue. A write is answered once all its pages are in the buffer; where there is no
+//! room, it waits in order of arrival and takes room page by page. A written page replaces the one that is in the
+//! buffer, unless that one is on its way to the flash: it then needs room of its own. A read whose pages are all in the
+//! buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues. A trim, and
+//! a write that goes past the buffer, drops its pages from the buffer when it issues.
+//!
+//! Destaging (task `destage` of [`crate::device::own`]) hands pages to the FTL in the order of
+//! `device.write_buffer_policy` ([`order`]). A page keeps its room until the flash has it.
+//!
+//! Without `device.power_loss_protection` a flush waits until everything that the buffer held when the flush came is on
+//! flash, and a write with FUA goes past the buffer. So does a write with a command of cooperation, in either case.
+
+mod order;
+pub mod settings;
+
+use std::collections::VecDeque;
+
+use crate::device::settings::Settings as DeviceSettings;
+use crate::ftl::Locate;
+use crate::ftl::settings::PartialWrite;
+use crate::request::{Pages, Request};
+use crate::util::{Bits, Lru, NONE};
+use crate::workload::Op;
+use order::{Kept, Order};
+
+/// What becomes of a command that came to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The device answers it.
+    Answered,
+    /// The device is read-only, and the command fails.
+    Refused,
+    /// It waits in the buffer.
+    Waits,
+    /// It goes on to the device's queue.
+    ToQueue,
+}
+
+/// A page handed to the FTL.
+#[derive(Clone, Copy, Debug)]
+pub struct Destaged {
+    /// The page.
+    pub pages: Pages,
+    /// Number of its room, in the order in which room was taken.
+    pub room: u64,
+}
+
+/// A write that waits for room.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    id: u32,
+    /// The pages that have no room yet.
+    pages: Pages,
+    since_ns: u64,
+}
+
+/// A flush that waits until pages are on flash.
+#[derive(Clone, Copy, Debug)]
+struct Barrier {
+    id: u32,
+    /// It waits for rooms with numbers up to this one, and for how many of them.
+    room: u64,
+    left: u32,
+}
+
+/// What a buffer did; pages are logical pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Pages of reads that were answered from the buffer.
+    pub hits: u64,
+    /// Pages written that replaced a page in the buffer.
+    pub coalesced: u64,
+    /// Pages handed to the FTL.
+    pub destaged: u64,
+    /// Writes that had to wait for room.
+    pub stalls: u64,
+    /// Time that they waited for room, ns.
+    pub wait_ns: u64,
+    /// Most pages in use at one time.
+    pub high_water: u32,
+}
+
+/// The buffer with its pages, and the commands that wait in it.
+#[derive(Debug)]
+pub struct Buffer {
+    protected: bool,
+    /// Whether the rest of a page that was written in part is read from flash.
+    completes: bool,
+    capacity: u32,
+    /// Destaging begins above this number of pages in use.
+    high: u32,
+    /// Destaging ends below this number of pages in use.
+    low: u32,
+    pages: Lru<Kept>,
+    order: Order,
+    /// Pages in use.
+    used: u32,
+    /// Pages among them that are on their way to the flash.
+    flights: u32,
+    /// Rooms taken so far.
+    rooms: u64,
+    destaging: bool,
+    waiting: VecDeque<Waiting>,
+    barriers: VecDeque<Barrier>,
+    leaving: VecDeque<(u32, Taken)>,
+    /// What it did.
+    pub stats: Stats,
+}
+
+impl Buffer {
+    /// Makes an empty buffer; `None` if the settings want none.
+    pub fn new(settings: &DeviceSettings) -> Option<Box<Buffer>> {
+        let own = &settings.device.buffer;
+        let capacity =
+            (own.bytes / u64::from(settings.ftl.logical_page_bytes)).min(u64::from(NONE / 4)) as u32;
+        let share = |ppm: u64| (u64::from(capacity) * ppm / 1_000_000) as u32;
+        own.on().then(|| {
+            Box::new(Buffer {
+                protected: own.protected,
+                completes: settings.ftl.partial_write == PartialWrite::Rmw,
+                capacity,
+                high: share(own.high_ppm),
+                low: share(own.low_ppm),
+                pages: Lru::new(None),
+                order: Order::new(settings),
+                used: 0,
+                flights: 0,
+                rooms: 0,
+                destaging: false,
+                waiting: VecDeque::new(),
+                barriers: VecDeque::new(),
+                leaving: VecDeque::new(),
+                stats: Stats::default(),
+            })
+        })
+    }
+
+    /// Takes a command that comes from the host or the controller; `placed` is told each page that gets room now.
+    pub fn take(
+        &mut self,
+        id: u32,
+        request: &mut Request,
+        now_ns: u64,
+        ftl: &impl Locate,
+        placed: impl FnMut(u32),
+    ) -> Taken {
+        match request.op {
+            Op::Trim => Taken::ToQueue,
+            Op::Flush if self.protected => Taken::Answered,
+            Op::Flush => self.take_flush(id),
+            Op::Read => self.take_read(request),
+            Op::Write if self.goes_past(request) => Taken::ToQueue,
+            Op::Write => {
+                self.waiting.push_back(Waiting { id, pages: request.pages, since_ns: now_ns });
+                if self.waiting.len() == 1 && self.place(ftl, placed) {
+                    self.waiting.pop_front();
+                    return Taken::Answered;
+                }
+                self.stats.stalls += 1;
+                Taken::Waits
+            }
+        }
+    }
+
+    fn goes_past(&self, request: &Request) -> bool {
+        let mark = request.mark;
+        mark.coop | mark.begin | mark.end | mark.pad | (mark.fua && !self.protected)
+    }
+
+    fn take_flush(&mut self, id: u32) -> Taken {
+        if self.used == 0 {
+            return Taken::ToQueue;
+        }
+        self.barriers.push_back(Barrier { id, room: self.rooms, left: self.used });
+        Taken::Waits
+    }
+
+    fn take_read(&mut self, request: &mut Request) -> Taken {
+        let pages = request.pages;
+        if pages.pages == 0 || self.run(pages, 0) != (true, pages.pages) {
+            return Taken::ToQueue;
+        }
+        self.hit(request, pages.pages);
+        Taken::Answered
+    }
+
+    /// Counts pages of a read that are answered from the buffer.
+    pub fn hit(&mut self, request: &mut Request, pages: u32) {
+        request.device.buffered += pages;
+        self.stats.hits += u64::from(pages);
+    }
+
+    /// Returns whether the page at this index is in the buffer as a whole, and for how many pages on that is so.
+    pub fn run(&self, pages: Pages, at: u32) -> (bool, u32) {
+        let held = |at: u32| {
+            let id = self.pages.find(pages.first + at);
+            id != NONE && {
+                let kept = self.pages.value(id);
+                !kept.dropped && !kept.partial
+            }
+        };
+        let first = held(at);
+        (first, (at + 1..pages.pages).take_while(|&at| held(at) == first).count() as u32 + 1)
+    }
+
+    /// Gives room to the pages of the first waiting write, as far as there is room; returns whether all have room.
+    fn place(&mut self, ftl: &impl Locate, mut placed: impl FnMut(u32)) -> bool {
+        while let Some(Waiting { pages, .. }) = self.waiting.front().copied()
+            && pages.pages > 0
+        {
+            if !self.place_one(pages, ftl) {
+                return false;
+            }
+            placed(pages.first);
+            self.waiting[0].pages = pages.part(1, pages.pages - 1);
+        }
+        true
+    }
+
+    /// Gives room to the first of these pages; returns false if there is none.
+    fn place_one(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
+        let lpn = pages.first;
+        let part = self.completes && (pages.head_partial || (pages.pages == 1 && pages.tail_partial));
+        let mut id = self.pages.find(lpn);
+        if id != NONE && self.pages.value(id).dirty {
+            self.stats.coalesced += 1;
+            self.pages.value_mut(id).partial &= part;
+            self.order.touch(id, &mut self.pages);
+            return true;
+        }
+        if self.used == self.capacity {
+            return false;
+        }
+        if id == NONE {
+            id = self.pages.insert(lpn, Kept::default());
+            self.pages.value_mut(id).dropped = true;
+        }
+        self.rooms += 1;
+        let kept = self.pages.value_mut(id);
+        // What is on its way to the flash is still there as a whole, unless it was dropped.
+        kept.partial = part && (kept.partial || kept.dropped);
+        (kept.dirty, kept.dropped, kept.room) = (true, false, self.rooms);
+        self.order.add(id, &mut self.pages, ftl);
+        self.used += 1;
+        self.stats.high_water = self.stats.high_water.max(self.used);
+        self.destaging |= self.used > self.high;
+        true
+    }
+
+    /// Lets waiting writes take the room that there is now.
+    pub fn admit(&mut self, now_ns: u64, ftl: &impl Locate, mut placed: impl FnMut(u32, u32)) {
+        while let Some(&Waiting { id, since_ns, .. }) = self.waiting.front() {
+            if !self.place(ftl, |lpn| placed(id, lpn)) {
+                return;
+            }
+            self.waiting.pop_front();
+            self.stats.wait_ns += now_ns - since_ns;
+            self.leaving.push_back((id, Taken::Answered));
+        }
+    }
+
+    /// Returns the next command that leaves the buffer now.
+    pub fn leave(&mut self) -> Option<(u32, Taken)> {
+        self.leaving.pop_front()
+    }
+
+    /// Whether commands can leave the buffer, or take room.
+    pub fn is_due(&self) -> bool {
+        !self.leaving.is_empty() || (!self.waiting.is_empty() && self.used < self.capacity)
+    }
+
+    /// Whether pages are to be destaged now; `idle`: the device has nothing else to do.
+    pub fn wants(&self, idle: bool) -> bool {
+        let dirty = self.used - self.flights;
+        dirty > 0 && (idle || self.destaging || !self.barriers.is_empty() || !self.waiting.is_empty())
+    }
+
+    /// Returns a list, from this one on, whose next pages fill a program unit; where a flush waits, or a write
+    /// although nothing is on its way to the flash, one with any pages. Lists of busy LUNs are passed over.
+    pub fn next_list(&mut self, from: u32, busy: &Bits) -> Option<u32> {
+        let hurried = !self.barriers.is_empty() || (!self.waiting.is_empty() && self.flights == 0);
+        self.order.next_list(from, busy, hurried, &mut self.pages)
+    }
+
+    /// Takes the next page of a list, which goes to the FTL.
+    pub fn destage(&mut self, list: u32) -> Option<Destaged> {
+        let id = self.order.pop(list, &mut self.pages)?;
+        let lpn = self.pages.key(id);
+        let kept = self.pages.value_mut(id);
+        kept.dirty = false;
+        kept.flights += 1;
+        let pages = Pages { first: lpn, pages: 1, head_partial: kept.partial, tail_partial: kept.partial };
+        let room = kept.room;
+        self.flights += 1;
+        self.stats.destaged += 1;
+        Some(Destaged { pages, room })
+    }
+
+    /// Takes back a page that the FTL refused.
+    pub fn take_back(&mut self, page: Destaged, ftl: &impl Locate) {
+        let id = self.pages.find(page.pages.first);
+        let kept = self.pages.value_mut(id);
+        (kept.dirty, kept.flights) = (true, kept.flights - 1);
+        self.order.add(id, &mut self.pages, ftl);
+        self.flights -= 1;
+        self.stats.destaged -= 1;
+    }
+
+    /// Frees the room of a page that has reached the flash.
+    pub fn landed(&mut self, lpn: u32, room: u64) {
+        let id = self.pages.find(lpn);
+        let kept = self.pages.value_mut(id);
+        kept.flights -= 1;
+        if kept.flights == 0 && !kept.dirty {
+            self.pages.remove(id);
+        }
+        self.flights -= 1;
+        self.free(room);
+    }
+
+    /// Drops the pages of a trim, or of a write that goes past the buffer, which issues now.
+    pub fn discard(&mut self, pages: Pages) {
+        for lpn in pages.first..pages.first + pages.pages {
+            let id = self.pages.find(lpn);
+            if id == NONE {
+                continue;
+            }
+            let Kept { dirty, flights, room, .. } = *self.pages.value(id);
+            if dirty {
+                self.order.remove(id, &mut self.pages);
+                self.free(room);
+            }
+            let kept = self.pages.value_mut(id);
+            (kept.dirty, kept.dropped) = (false, true);
+            if flights == 0 {
+                self.pages.remove(id);
+            }
+        }
+    }
+
+    fn free(&mut self, room: u64) {
+        self.used -= 1;
+        self.destaging &= self.used >= self.low;
+        self.barriers.iter_mut().filter(|barrier| room <= barrier.room).for_each(|barrier| barrier.left -= 1);
+        while self.barriers.front().is_some_and(|barrier| barrier.left == 0) {
+            let barrier = self.barriers.pop_front();
+            self.leaving.extend(barrier.map(|barrier| (barrier.id, Taken::ToQueue)));
+        }
+    }
+
+    /// Refuses the commands that wait: the device has become read-only, and keeps the pages that it has.
+    pub fn close(&mut self) {
+        let ids = self.waiting.drain(..).map(|write| write.id);
+        let ids = ids.chain(self.barriers.drain(..).map(|barrier| barrier.id));
+        self.leaving.extend(ids.map(|id| (id, Taken::Refused)));
+    }
+
+    /// Returns the pages that are in the buffer and not yet handed to the FTL.
+    pub fn dirty(&self) -> impl Iterator<Item = u32> + '_ {
+        self.pages.keys().filter(|&lpn| self.pages.value(self.pages.find(lpn)).dirty)
+    }
+
+    /// Loses everything, commands too: power is cut.
+    pub fn lose(&mut self, settings: &DeviceSettings) {
+        let stats = self.stats;
+        *self = *Buffer::new(settings).expect("it is there");
+        self.stats = stats;
+    }
+}

@@ -1,0 +1,192 @@
+//! The order in which pages leave the buffer.
+//!
+//! Pages that are next lie in one list for each LUN, oldest first, as a page can only go to a LUN that is free; where
+//! the FTL chooses the LUN, there is one list. Under policy `block` all other pages lie in a list for each logical block,
+//! and the fullest block moves to the lists of the LUNs once those are empty. Of several that are equally full the one
+//! that has been so full for longest is taken.
+
+use super::settings::Policy;
+use crate::device::settings::Settings;
+use crate::ftl::Locate;
+use crate::util::{Bits, List, Lru, NONE};
+
+/// What the buffer knows about a page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kept {
+    /// Whether the newest version waits to be handed to the FTL.
+    pub dirty: bool,
+    /// Number of the room that the newest version took.
+    pub room: u64,
+    /// Number of versions that are on their way to the flash.
+    pub flights: u32,
+    /// Whether the page was trimmed, or overwritten past the buffer.
+    pub dropped: bool,
+    /// Whether only a part of the page was written, and the rest is to be read from flash.
+    pub partial: bool,
+    /// The list of its LUN.
+    list: u32,
+    /// Whether it lies in the list of its logical block.
+    in_block: bool,
+}
+
+/// Logical blocks with pages in the buffer.
+#[derive(Debug)]
+struct Blocks {
+    pages: u32,
+    /// By number of the block, the list of its pages.
+    held: Lru<List>,
+    /// By number of pages, the blocks that have so many.
+    with: Vec<List>,
+    /// No block has more pages than this.
+    most: usize,
+}
+
+/// Where the pages lie.
+#[derive(Debug)]
+pub(super) struct Order {
+    policy: Policy,
+    /// Logical pages that fill a NAND page.
+    unit: u32,
+    ready: Vec<List>,
+    /// The lists that are not empty.
+    some: Bits,
+    /// The lists that fill a NAND page.
+    full: Bits,
+    blocks: Option<Blocks>,
+}
+
+impl Order {
+    pub fn new(settings: &Settings) -> Order {
+        let lists = if settings.allocates_dynamically() { 1 } else { settings.flash.luns() };
+        let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+        let pages = settings.flash.pages_per_block * unit;
+        let policy = settings.device.buffer.policy;
+        let blocks =
+            Blocks { pages, held: Lru::new(None), with: vec![List::EMPTY; pages as usize + 1], most: 0 };
+        Order {
+            policy,
+            unit,
+            ready: vec![List::EMPTY; lists as usize],
+            some: Bits::new(lists as usize),
+            full: Bits::new(lists as usize),
+            blocks: (policy == Policy::Block).then_some(blocks),
+        }
+    }
+
+    /// Adds a page that is in no list.
+    pub fn add(&mut self, id: u32, pages: &mut Lru<Kept>, ftl: &impl Locate) {
+        let lpn = pages.key(id);
+        pages.value_mut(id).list = if self.ready.len() == 1 { 0 } else { ftl.home_lun(lpn) };
+        match &mut self.blocks {
+            None => self.ready(id, pages),
+            Some(blocks) => {
+                pages.value_mut(id).in_block = true;
+                blocks.change(lpn, |list| pages.push_head(list, id));
+            }
+        }
+    }
+
+    /// Makes a page the most recently written.
+    pub fn touch(&mut self, id: u32, pages: &mut Lru<Kept>) {
+        if self.policy == Policy::Lru {
+            let list = pages.value(id).list;
+            pages.touch(&mut self.ready[list as usize], id);
+        }
+    }
+
+    /// Removes a page.
+    pub fn remove(&mut self, id: u32, pages: &mut Lru<Kept>) {
+        let Kept { list, in_block, .. } = *pages.value(id);
+        if let (Some(blocks), true) = (&mut self.blocks, in_block) {
+            let lpn = pages.key(id);
+            pages.value_mut(id).in_block = false;
+            return blocks.change(lpn, |list| pages.unlink(list, id));
+        }
+        pages.unlink(&mut self.ready[list as usize], id);
+        self.note(list);
+    }
+
+    /// Takes the oldest page of a list.
+    pub fn pop(&mut self, list: u32, pages: &mut Lru<Kept>) -> Option<u32> {
+        let id = self.ready[list as usize].tail;
+        (id != NONE).then(|| {
+            self.remove(id, pages);
+            id
+        })
+    }
+
+    /// Returns the first list, from this one on, that fills a NAND page, or with `hurried` is not empty, and whose LUN
+    /// is not busy.
+    pub fn next_list(&mut self, from: u32, busy: &Bits, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
+        let lists = self.ready.len() as u32;
+        if self.some.next_set(0, lists).is_none() {
+            self.choose_block(pages);
+        }
+        let wanted = if hurried || self.blocks.is_some() { &self.some } else { &self.full };
+        match lists {
+            1 => wanted.next_set(from, 1),
+            _ => wanted.next_clear_of(busy, from, lists),
+        }
+    }
+
+    /// Moves the pages of the fullest block to the lists of their LUNs, in the order of their numbers.
+    fn choose_block(&mut self, pages: &mut Lru<Kept>) {
+        let Some(list) = self.blocks.as_mut().and_then(Blocks::take) else { return };
+        let mut ids = Vec::with_capacity(list.len as usize);
+        pages.each(list, &mut |id| ids.push(id));
+        ids.sort_unstable_by_key(|&id| pages.key(id));
+        for id in ids {
+            pages.value_mut(id).in_block = false;
+            self.ready(id, pages);
+        }
+    }
+
+    fn ready(&mut self, id: u32, pages: &mut Lru<Kept>) {
+        let list = pages.value(id).list;
+        pages.push_head(&mut self.ready[list as usize], id);
+        self.note(list);
+    }
+
+    /// Notes how long a list has become.
+    fn note(&mut self, list: u32) {
+        let len = self.ready[list as usize].len;
+        let put = |set: &mut Bits, is: bool| if is { set.set(list) } else { set.clear(list) };
+        put(&mut self.some, len > 0);
+        put(&mut self.full, len >= self.unit);
+    }
+}
+
+impl Blocks {
+    /// Changes the list of a page's block, and its place among the blocks.
+    fn change(&mut self, lpn: u32, change: impl FnOnce(&mut List)) {
+        let block = lpn / self.pages;
+        let mut at = self.held.find(block);
+        if at == NONE {
+            at = self.held.insert(block, List::EMPTY);
+        } else {
+            let len = self.held.value(at).len;
+            self.held.unlink(&mut self.with[len as usize], at);
+        }
+        change(self.held.value_mut(at));
+        let len = self.held.value(at).len as usize;
+        if len == 0 {
+            return self.held.remove(at);
+        }
+        self.held.push_head(&mut self.with[len], at);
+        self.most = self.most.max(len);
+    }
+
+    /// Takes the pages of the fullest block.
+    fn take(&mut self) -> Option<List> {
+        while self.most > 0 && self.with[self.most].len == 0 {
+            self.most -= 1;
+        }
+        let at = self.with[self.most].tail;
+        (at != NONE).then(|| {
+            self.held.unlink(&mut self.with[self.most], at);
+            let list = *self.held.value(at);
+            self.held.remove(at);
+            list
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! The keys of the write buffer.
+
+use crate::config::section::{bytes, share};
+use crate::config::{Contradiction, Ignored, choice, section};
+
+choice! {
+    /// `device.write_buffer_policy`.
+    pub enum Policy {
+        /// the page that has been in the buffer longest
+        Fifo = "fifo",
+        /// the least recently written page
+        Lru = "lru",
+        /// all pages of the logical block, as large as an erase block, that has most pages in the buffer
+        Block = "block",
+    }
+}
+
+section! {
+    /// The write buffer.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Settings {
+        /// RAM of the device that holds written pages until they are on flash; 0B: none.
+        bytes: u64 = "device.write_buffer", bytes(0, 1 << 40), "0B";
+        /// Which pages of the buffer go to the flash first.
+        policy: Policy = "device.write_buffer_policy", "fifo";
+        /// Share of the buffer in use above which pages begin to go to the flash.
+        high_ppm: u64 = "device.write_buffer_high", share(0, 1_000_000), "80%";
+        /// Share of the buffer in use below which that ends.
+        low_ppm: u64 = "device.write_buffer_low", share(0, 1_000_000), "60%";
+        /// Whether a power cut leaves all that was acknowledged; flushes and writes with FUA then wait for no flash.
+        protected: bool = "device.power_loss_protection", "false";
+    }
+}
+
+impl Settings {
+    /// Whether there is a buffer.
+    pub fn on(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Names the keys without effect, and why.
+    pub(crate) fn ignored(&self, found: &mut Ignored) {
+        let keys = [
+            "device.write_buffer_policy",
+            "device.write_buffer_high",
+            "device.write_buffer_low",
+            "device.power_loss_protection",
+        ];
+        found.unless(self.on(), &keys, "device.write_buffer = \"0B\"");
+    }
+
+    /// Checks that the buffer holds a page, and that its bounds are in order.
+    pub(crate) fn check(&self, logical_page_bytes: u32) -> Result<(), Contradiction> {
+        let wrong = |key, message| Err(Contradiction { key, message });
+        if self.on() && self.bytes < u64::from(logical_page_bytes) {
+            let message = format!(
+                "the buffer is smaller than a logical page of {logical_page_bytes} B (ftl.logical_page)"
+            );
+            return wrong("device.write_buffer", message);
+        }
+        if self.on() && self.low_ppm > self.high_ppm {
+            return wrong("device.write_buffer_low", "it is above device.write_buffer_high".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Destaging: pages of the write buffer go to the flash (`device.write_buffer`).
+//!
+//! It begins when more than `device.write_buffer_high` of the buffer is in use, or a write or a flush waits in the buffer,
+//! and ends when less than `device.write_buffer_low` is; and it goes on while the device has nothing else to do. A LUN that has
+//! no work takes the pages of one program; where the FTL chooses the LUN, pages go out while one is free. Fewer pages
+//! than fill a NAND page go out only for a flush, for a write that nothing else would make room for, and as the last
+//! pages of a logical block under policy `block`.
+
+use super::{Moment, Task};
+use crate::clock::NEVER;
+use crate::device::buffer::Buffer;
+use crate::device::settings::Settings;
+use crate::ftl::{Locate, Serve};
+use crate::workload::Op;
+
+pub type Keys = ();
+
+#[derive(Debug)]
+pub(super) struct Destage {
+    /// Logical pages that fill a NAND page.
+    unit: u32,
+    /// Whether the FTL chooses the LUN of a page.
+    dynamic: bool,
+}
+
+impl Task for Destage {
+    fn new(settings: &Settings) -> Option<Destage> {
+        let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+        let dynamic = settings.allocates_dynamically();
+        settings.device.buffer.on().then_some(Destage { unit, dynamic })
+    }
+
+    fn begin(&mut self, moment: &mut Moment) -> u64 {
+        // Taken out, as the device must issue meanwhile.
+        let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
+        let mut from = 0;
+        while buffer.wants(!moment.device.has_requests()) && !moment.ftl.is_read_only() {
+            let Some(list) = buffer.next_list(from, moment.device.array.busy()) else { break };
+            if self.dynamic && !moment.ftl.finds_room(moment.device.array.busy()) {
+                break;
+            }
+            from = if self.dynamic { list } else { list + 1 };
+            (0..self.unit).for_each(|_| destage(&mut buffer, list, moment));
+        }
+        if moment.ftl.is_read_only() {
+            buffer.close();
+        }
+        moment.device.buffer = Some(buffer);
+        NEVER
+    }
+}
+
+/// Hands the next page of a list to the FTL, if there is one.
+fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
+    if moment.ftl.is_read_only() {
+        return;
+    }
+    let Some(page) = buffer.destage(list) else { return };
+    let refused = moment.ftl.refused();
+    let runs = moment.issue_for((page.room, page.pages), Op::Write, |ftl, work| {
+        ftl.write(page.pages, work);
+        true
+    });
+    if moment.ftl.refused() > refused {
+        buffer.take_back(page, moment.ftl);
+    } else if !runs {
+        // It is in a page buffer of the FTL, which the buffer's own room does not count.
+        buffer.landed(page.pages.first, page.room);
+    }
+}
