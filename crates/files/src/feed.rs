@@ -30,9 +30,9 @@ impl Arrivals for FileHost {
         Ok(pool.insert(self.hand_over(id)))
     }
 
-    /// Writes, in order, the dirty pages of all files that lie between two byte addresses of the device, including
-    /// pages that have been submitted but not handed over: the issue range extension (Shim et al., TC 2014, section
-    /// 5.3.2).
+    /// Writes, in order, all dirty pages, of whatever file, that lie between two byte addresses of the device,
+    /// including pages that have been submitted but not handed over: the issue range extension (Shim et al., TC 2014,
+    /// section 5.3.2).
     fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
         if self.live == 0 {
             return;

@@ -28,7 +28,7 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
-/// An observer that stores nothing and asks for all activity.
+/// An observer that stores nothing and asks to be told about all activity.
 struct Activity;
 
 impl sim::Observer for Activity {
@@ -362,7 +362,7 @@ fn requests_do_not_merge_past_what_they_overlap() {
     ] {
         assert_eq!(all(apart), apart);
     }
-    // A request that is behind something else, or overlaps only reads, still merges.
+    // A request that is behind one that it does not overlap, or overlaps only reads, still merges.
     let merged = all([(Op::Write, 10, 1), (Op::Write, 30, 1), (Op::Write, 11, 2)]);
     assert_eq!(merged, [(Op::Write, 10, 3), (Op::Write, 30, 1)]);
     let reads = all([(Op::Read, 10, 1), (Op::Read, 12, 2), (Op::Read, 11, 2)]);
@@ -427,7 +427,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     proptest::collection::vec(op, 1..60)
 }
 
-/// Steps that each name an existing file.
+/// Turns draws into steps, each of which names an existing file.
 fn script(draws: Vec<Draw>) -> Vec<Step> {
     let mut there = [false; 3];
     let mut steps = Vec::new();
@@ -621,7 +621,8 @@ fn clients_end_when_the_device_is_worn_out() {
     assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
 }
 
-/// Each page from the page cache is a block I/O of its own: the merged count is pages minus requests.
+/// Each page from the page cache is a block I/O of its own: the number of merged requests is the number of pages minus
+/// the number of requests.
 #[test]
 fn requests_that_merged_are_counted() {
     for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {

@@ -95,7 +95,7 @@ impl Stream {
         }
     }
 
-    /// Sets how long to wait for a client that sends, and for one that reads.
+    /// Sets how long to wait for a client to send, and how long for it to read.
     pub fn set_timeouts(&self, receive: Duration, send: Duration) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => {
@@ -112,7 +112,7 @@ impl Stream {
 
     /// Closes one direction, or both.
     pub fn shut(&self, how: Shutdown) {
-        // It may be closed already.
+        // The connection may be closed already.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(how),
             Stream::Tcp(stream) => stream.shutdown(how),
@@ -123,7 +123,7 @@ impl Stream {
 /// A listening socket; a Unix socket is removed from the file system when this is dropped.
 pub struct Listener {
     kind: Kind,
-    /// Its address, with the actual port.
+    /// The address where it listens, with the actual port.
     pub address: Address,
 }
 

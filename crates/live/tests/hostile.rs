@@ -124,7 +124,7 @@ impl Good {
     }
 }
 
-/// Returns the memory of the process that is not shared, bytes.
+/// Returns the process's memory that is not shared, bytes.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
@@ -247,7 +247,7 @@ fn a_flush_of_a_range_is_refused() {
     server.stop().unwrap();
 }
 
-/// Options may be sent without choosing the export, but not without end.
+/// A client may send options without choosing the export, but not endlessly.
 #[test]
 fn a_client_that_haggles_without_end_is_let_go() {
     let (server, path) = serve("haggle");

@@ -56,7 +56,7 @@ const OPEN_WRITE: u64 = 36_200;
 
 #[derive(Clone, Copy, Debug)]
 struct ClientFile {
-    /// Size that it grows to, bytes.
+    /// Size to which the file grows, bytes.
     most: u64,
     /// Present size, bytes.
     size: u64,
@@ -185,7 +185,7 @@ impl DBench {
         FileOp::Read { file, offset, size: size.min(there - offset) }
     }
 
-    /// Returns the file to write to: the current one, or another if that is gone.
+    /// Returns the file to write to: the current one, or another if the current one no longer exists.
     fn target(&mut self) -> Option<FileId> {
         if !self.files[self.current as usize].alive {
             self.turn_to_another()?;

@@ -117,8 +117,8 @@ impl Model {
         own.or(self.numbers.first()).copied()
     }
 
-    /// Returns consecutive free blocks: as many as there are at the goal, up to `want`; else the first whole
-    /// run after it, then before it; else the longest.
+    /// Returns consecutive free blocks: as many as there are at the goal, up to `want`; else the first run of `want`
+    /// blocks after the goal, or else before it; else the longest run.
     fn find(&self, goal: u32, want: u32) -> Option<Vec<u32>> {
         let goal = if goal < self.blocks { goal } else { 0 };
         let run = |from: u32, to: u32| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Exact small cases, among them that no block has two owners.
+//! Small cases with exact results; among other things, no block has two owners.
 
 use super::*;
 use proptest::prelude::*;
@@ -58,8 +58,8 @@ fn operations_change_their_blocks() {
     assert_eq!(changed(&fs), [0, 1, 2, 3, 4, directory]);
 }
 
-/// Regression: one file more than there are inodes caused a panic. Now it simply does not fit; nothing
-/// changes, and a freed inode can be used again.
+/// Regression: one file more than there are inodes caused a panic. Now its creation is refused and changes nothing,
+/// and a freed inode can be used again.
 #[test]
 fn inodes_run_out() {
     let mut fs = fs(1);
