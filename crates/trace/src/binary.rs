@@ -10,7 +10,7 @@ use ftlab_core::workload::{Record, SourceError};
 pub(crate) trait Reader: Send + Sized {
     /// Bytes of a record.
     const RECORD: usize;
-    /// What its stamps mean.
+    /// What the layout's stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
 
     /// Makes a reader for a file with this name and beginning.

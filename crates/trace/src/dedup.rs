@@ -14,9 +14,9 @@ type Key = (Op, u64, u64);
 pub(crate) struct Dedup {
     window_ns: u64,
     latest_ns: u64,
-    /// Stamp and serial number of the request kept last.
+    /// For each key, the stamp and the serial number of the request kept last.
     kept: FxHashMap<Key, (u64, u64)>,
-    /// Latest stamp when a request was kept, serial number, key; oldest first.
+    /// For each request kept: the latest stamp at that time, its serial number and its key; oldest first.
     order: VecDeque<(u64, u64, Key)>,
     serial: u64,
 }

@@ -23,7 +23,7 @@ pub struct Info {
     pub path: String,
     /// Layout, named or recognised.
     pub format: &'static str,
-    /// gzip, zstd, xz or bzip2, if it is compressed.
+    /// gzip, zstd, xz or bzip2, if the file is compressed.
     pub compression: Option<&'static str>,
     /// Requests kept: reads, writes, trims and flushes.
     pub requests: u64,
@@ -85,7 +85,7 @@ pub struct SizeCount {
     pub requests: u64,
 }
 
-/// Reads a trace to its end and counts.
+/// Reads a trace to its end and computes its figures.
 ///
 /// # Errors
 /// As [`crate::open`].
@@ -97,7 +97,7 @@ pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
 /// What one pass over the trace counts.
 #[derive(Default)]
 struct Counts {
-    /// Requests, by operation.
+    /// Number of requests, by operation.
     requests: [u64; 4],
     bytes: [u64; 4],
     first_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! From rows to requests: what the crate's documentation lists, in that order.
+//! Turns rows into requests, in the steps that the crate's documentation lists.
 
 use crate::dedup::Dedup;
 use crate::depth::Depth;

@@ -25,7 +25,7 @@ impl Rwbs {
     }
 }
 
-/// How many requests had these flags.
+/// How many requests had each of these flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flagged {
     fua: u64,

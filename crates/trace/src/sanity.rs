@@ -19,7 +19,7 @@ const WIDEST: u64 = 32 << 30;
 /// Share of raised stamps above which the recorder cannot have written them in this order.
 const RAISED: f64 = 0.01;
 /// A request counts as logged twice if it equals one of the `NEAR` requests before it, at most `NEAR_NS` earlier; if
-/// more than a share of `REPEATED` is, the recorder habitually logs twice.
+/// the share of such requests exceeds `REPEATED`, the recorder habitually logs requests twice.
 const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;
@@ -37,7 +37,7 @@ pub fn doubts(source: &mut dyn Source, closed: bool) -> Result<Vec<String>, Sour
     Ok(sanity.verdict(source, closed))
 }
 
-/// What is collected from the requests, after all of the reader's options.
+/// What is collected from the requests, after all of the reader's options have been applied.
 #[derive(Default)]
 pub(crate) struct Sanity {
     requests: u64,
@@ -93,7 +93,8 @@ impl Sanity {
         }
     }
 
-    /// Returns what is wrong at a glance, with the remedy, in a sentence or two each; empty if nothing is.
+    /// Returns what looks wrong at a glance, each fault in a sentence or two with the remedy; empty if nothing looks
+    /// wrong.
     pub(crate) fn verdict(&self, source: &dyn Source, closed: bool) -> Vec<String> {
         let mut found = Vec::new();
         if !closed {

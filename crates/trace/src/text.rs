@@ -37,9 +37,9 @@ pub(crate) enum Row {
         time_ns: u64,
         /// Operation.
         op: Op,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
     },
     /// A request with [`Record::FUA`], [`Record::PREFLUSH`] or both.
@@ -89,13 +89,13 @@ pub(crate) enum Recognised {
     HeaderOrLines(fn(&[u8]) -> bool),
     /// By its lines.
     Lines,
-    /// Not at all: it resembles others and has to be named.
+    /// Not at all: it resembles other layouts and has to be named.
     Never,
 }
 
 /// A text layout.
 pub(crate) trait Parser: Default + Send {
-    /// What its stamps mean.
+    /// What the layout's stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
     /// How it is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
@@ -109,7 +109,7 @@ pub(crate) trait Parser: Default + Send {
         Self::default()
     }
 
-    /// Called with the beginning of the file before the first line.
+    /// Called with the beginning of the file, before the first line is parsed.
     fn prepare(&mut self, _head: &[u8]) {}
 
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.

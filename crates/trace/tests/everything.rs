@@ -2,8 +2,8 @@
 //! takes part automatically, each with a few hundred requests, on a build with debug assertions and overflow checks.
 //!
 //! No case panics or hangs, and no invariant breaks in check mode. Some things must make no difference: check mode,
-//! whether activity is reported (at any moment), a device that was saved and loaded, requests submitted from outside
-//! instead of replayed. The number of a case is its seed. `make soak` has the long form.
+//! reporting activity (at any moment), saving and loading the device, submitting requests from outside instead of
+//! replaying them. The number of a case is its seed. `make soak` has the long form.
 
 mod common;
 
@@ -124,7 +124,7 @@ fn value(draw: &mut Draw, property: &Json) -> String {
     }
 }
 
-/// Builds a case's configuration one key at a time; what does not fit the rest is left out.
+/// Builds a case's configuration one key at a time; a key that does not fit the others is left out.
 struct Grown {
     base: Base<'static>,
     set: Vec<Override>,
@@ -228,7 +228,7 @@ fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
     (0..count).map(record).collect()
 }
 
-/// Observes, and ends a run that takes too long.
+/// Observes a run, and ends it if it takes too long.
 struct Watch {
     seen: u64,
     activity: bool,
@@ -460,7 +460,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
     Ok(())
 }
 
-/// Cuts the power a few times, if the FTL can be cut.
+/// Cuts the power a few times, if the FTL supports power cuts.
 fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
     let options =
         Options { cuts: Cuts::Random { count: 3, mean: 100 }, seed: draw.random(), flaw: Default::default() };

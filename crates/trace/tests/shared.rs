@@ -13,7 +13,7 @@ fn figures(name: &str, options: &Options) -> Option<Info> {
 
 #[test]
 fn pixel6a() {
-    // File, rows, reads.
+    // File, number of rows, number of reads.
     let files = [
         ("pixel6a-cod-exec", 223_998, 201_635),
         ("pixel6a-pubg-exec", 67_757, 50_737),

@@ -142,7 +142,7 @@ impl Tree {
         path
     }
 
-    /// Removes a number's item, if it has one. The tree does not become lower.
+    /// Removes a number's item, if it has one. The tree keeps its height until it is empty.
     pub fn remove(&mut self, key: u32, nodes: &mut Nodes) {
         if self.get(key, nodes) == NONE {
             return;

@@ -26,7 +26,7 @@ enum Column {
 /// The parser; its columns are known from the first line on.
 pub(crate) struct Csv {
     columns: [Column; COLUMNS],
-    /// Columns up to the last one used.
+    /// Number of columns up to the last one used.
     used: usize,
     time_unit: u32,
     depth: Depth,
