@@ -1,4 +1,4 @@
-//! One value: from the text in a file or an option to what a key holds, and back.
+//! Converts one value between the text in a file or an option and what a key holds.
 
 use crate::error::clean;
 use crate::suggest::nearest;
@@ -26,7 +26,7 @@ pub(crate) enum Literal {
 pub(crate) struct Fault {
     /// What is wrong and what would be right, without the key's name.
     pub message: String,
-    /// Further choices.
+    /// A note with further choices.
     pub note: Option<String>,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
     }
 }
 
-/// Makes the fault of a value of the wrong kind.
+/// Makes the fault for a value of the wrong kind.
 fn unsuited<T>(key: &Key, literal: &Literal) -> Result<T, Fault> {
     if let Literal::Text(text) = literal {
         if let Some(word) = nearest(text, key.words.iter().copied()) {

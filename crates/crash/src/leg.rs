@@ -18,9 +18,9 @@ pub struct Leg<'a> {
     until: u64,
     go_on: &'a mut dyn FnMut() -> bool,
     over: Arc<AtomicBool>,
-    /// Programs and erases.
+    /// The programs and erases of the run.
     pub operations: Operations,
-    /// Completions.
+    /// The completions of the run.
     pub completions: Vec<Completion>,
 }
 
@@ -68,7 +68,7 @@ impl Observer for Leg<'_> {
     }
 }
 
-/// Opens the requests from the start.
+/// A function that opens the requests from the start.
 type Reopen<'a, 's> = &'a mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send);
 
 /// The requests of a device's life, leg by leg; each leg begins at time 0.

@@ -40,7 +40,7 @@ impl Request {
 #[derive(Debug)]
 struct Scheduler {
     object: Object,
-    /// Pending requests: their number, and the id that the core uses.
+    /// For each pending request, by its number, the id that the core uses.
     pending: HashMap<u64, u32>,
     batches: u64,
 }
@@ -74,7 +74,7 @@ impl Scheduler {
         }
         let first = queue.head();
         if pool[first].host.batch == 0 {
-            // The scheduler gave no batch number: batches are counted as they leave.
+            // The scheduler gave no batch number: batches are numbered as they leave.
             self.batches += 1;
             let mut id = first;
             while id != ftlab_core::util::NONE {
