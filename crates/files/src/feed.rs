@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// The most steps at one instant; if there are more, time will never move on.
+/// The most steps at one instant; if there are more, time will never advance.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {

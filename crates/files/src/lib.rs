@@ -123,7 +123,7 @@ pub struct FileHost {
     /// The timers: one slot for each client, then the flusher, the commit timer and the ends of the measured window.
     clock: Clock,
     window_ns: Option<(u64, u64)>,
-    /// The flusher writes data that became dirty at this time or before, if there is any to write.
+    /// The flusher writes data that became dirty at this time or before; `None`: there is no such data.
     old_ns: Option<u64>,
     commit: Commit,
     bios: Slab<Bio>,

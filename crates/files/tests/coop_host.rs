@@ -134,14 +134,14 @@ fn padding_makes_blocks_whole() {
         // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then the writes of the first
         // request.
         assert_eq!(log[0].complete_ns, 11 * 45_000 + 3 * 240_000, "{kind}");
-        // The second block is padded behind its one page; that does not count towards the run.
+        // The second block is padded after its one page; that does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }
 
 /// Padding in a device that holds many requests and reorders them: the padding of a block issue is not read
 /// before what was written to its block has been written, nor written before it has been read. (Requests that
-/// arrived meanwhile once kept time from moving, and the run never ended.)
+/// arrived meanwhile once kept time from advancing, and the run never ended.)
 #[test]
 fn padding_waits_for_what_it_depends_on() {
     for kind in common::hybrids() {
@@ -159,7 +159,7 @@ fn padding_waits_for_what_it_depends_on() {
         // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins when the
         // second issue has finished its reads.
         assert_eq!(log[2].complete_ns, issue + 2 * 15 * 45_000 + 240_000, "{kind}");
-        // Padding behind the last completion does not count towards the run.
+        // Padding after the last completion does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }

@@ -218,8 +218,8 @@ fn old_data_is_written_to_the_nanosecond() {
     assert!(data_written >= 2, "metadata goes in place as well: {all:?}");
 }
 
-/// Runs on a device with a cache of 1 MiB and an existing file of 200 pages: 26 dirty pages are more than 10 % of the
-/// cache, 52 more than 20 %.
+/// Writes this many pages at 4 s, on a device with a cache of 1 MiB and an existing file of 200 pages, and returns the
+/// requests of the next second: 26 dirty pages are more than 10 % of the cache, 52 more than 20 %.
 fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
     let mut settings = phone(256);
     settings.files.page_cache_bytes = 1 << 20;
@@ -537,7 +537,7 @@ fn rate_size_and_fsync() {
     assert_eq!(offsets, (0..256).map(|at| at * 8192).collect::<Vec<_>>());
 }
 
-/// zipf, pareto and zoned are as skewed as in fio.
+/// The distributions zipf, pareto and zoned are as skewed as in fio.
 #[test]
 fn distributions_are_skewed() {
     let counts = |distribution: &str| -> Vec<u64> {

@@ -17,7 +17,7 @@ pub const SPIN: Duration = Duration::from_micros(150);
 /// How long before the due time polling begins if other processors are kept awake: polling then takes no processor
 /// away from other threads.
 pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
-/// How long after the connection that keeps the time the clock's thread wakes, as a backup.
+/// The clock's thread, as a backup, wakes this much later than the connection that keeps the time.
 const RESERVE: Duration = Duration::from_millis(2);
 /// How often a thread that waits for a client checks whether it should keep waiting.
 pub const LOOK: Duration = Duration::from_millis(500);

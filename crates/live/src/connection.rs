@@ -25,8 +25,8 @@ const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::f
 /// Number of messages that a thread awaits without sleeping after a wait within [`WAKING`]; then it sleeps again, to
 /// measure how long the wait takes.
 const AWAKE: u32 = 64;
-/// Number of prompt requests in a row after which a client counts as one that sends no request before it has
-/// received the last reply.
+/// Number of prompt requests in a row after which a client counts as one that sends no request before it has received
+/// the previous reply.
 const PROMPT: u32 = 32;
 
 /// Bytes that have arrived and have not been processed.
@@ -72,8 +72,8 @@ pub struct Connection {
     awake: u32,
     /// How long the last wait for input took; [`Duration::MAX`] if due events were awaited at the same time.
     waited: Duration,
-    /// How many times in a row this client, the only one, has sent a single request as soon as it had the last
-    /// reply.
+    /// Number of times in a row that the client, while it was the only one, has sent a single request as soon as it
+    /// had the previous reply.
     prompt: u32,
     /// The moment at which the connection wakes while it waits for its client: see
     /// [`Clock::keep`](crate::clock::Clock::keep).

@@ -131,7 +131,7 @@ impl Files {
     }
 }
 
-/// Returns the inode of a name in the directory.
+/// Returns the inode number of a name in the directory.
 fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
     let place = FILES.iter().position(|file| name == *file).filter(|_| parent == INodeNo::ROOT)?;
     Some(DISK + place as u64)
@@ -145,7 +145,7 @@ impl Filesystem for Files {
         Ok(())
     }
 
-    /// Ends the device: the directory was unmounted.
+    /// Stops the device, because the directory was unmounted.
     fn destroy(&mut self) {
         self.shared.asked_to_stop.store(true, Ordering::Relaxed);
     }
@@ -313,7 +313,7 @@ impl Mounted {
     /// Mounts the device at a directory.
     ///
     /// # Errors
-    /// [`LiveError::User`] if the directory is at fault or the system refuses.
+    /// [`LiveError::User`] if the directory cannot be used, or the system refuses to mount the device.
     pub fn mount(
         directory: &Path,
         shared: Arc<Shared>,

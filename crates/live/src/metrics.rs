@@ -31,7 +31,7 @@ const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 pub struct Scrape {
     /// The result so far.
     pub report: Report,
-    /// The figures that the simulation does not have.
+    /// The live device's own figures.
     pub live: Live,
     /// For each operation, the simulated times from arrival to completion, ns; and how late replies were sent, ns of
     /// wall time.
@@ -203,7 +203,7 @@ impl Scrape {
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
     }
 
-    /// Writes the parts' own figures.
+    /// Writes the additional figures that the parts of the simulator report themselves.
     fn own(&self, page: &mut Page) -> fmt::Result {
         let (own, legend) = (self.report.own.as_ref(), self.report.own_legend.iter().flatten());
         for line in legend {

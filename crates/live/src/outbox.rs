@@ -56,7 +56,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Makes the empty outbox of a connection.
+    /// Makes an empty outbox for a connection.
     pub fn new(stream: Arc<Stream>) -> Outbox {
         Outbox { stream, waiting: Mutex::default(), changed: Condvar::new(), dead: AtomicBool::new(false) }
     }
@@ -106,7 +106,7 @@ impl Outbox {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Gives up the client.
+    /// Gives up on the client.
     pub fn kill(&self) {
         self.fail(&mut self.open());
     }

@@ -72,7 +72,7 @@ impl Payload {
         }
     }
 
-    /// Returns the bytes of a content.
+    /// Returns the bytes of the content with this number; `None` for number 0.
     pub fn content(&self, content: Content) -> Option<&[u8]> {
         (content != 0).then(|| &*self.contents[content as usize])
     }
@@ -84,7 +84,7 @@ impl Payload {
         content
     }
 
-    /// Ends [`Payload::hold`].
+    /// Releases a content that [`Payload::hold`] or [`Payload::take_programmed`] has returned.
     pub fn release(&mut self, content: Content) {
         if content == 0 {
             return;
@@ -126,7 +126,7 @@ impl Payload {
         self.keep(slot);
     }
 
-    /// Erases slots.
+    /// Erases this many slots from `first` on.
     pub fn erase(&mut self, first: u32, slots: u32) {
         (first..first + slots).for_each(|slot| self.put(slot, 0));
     }

@@ -163,7 +163,7 @@ impl Server {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Stops cleanly: requests in flight complete, the recording ends, and a flash in a file is left with its
+    /// Stops cleanly: requests in flight complete, the recording ends, and flash in a file is left with its
     /// checkpoint. Returns the result, which says under `media` whether closing that file failed.
     ///
     /// # Errors

@@ -45,8 +45,8 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before `moment`, and is awake again by then; `None`: nothing has come. `others_awake`
-    /// says whether other processors are kept awake.
+    /// Receives what comes before `moment`, and is awake again by then; returns `None` if nothing has come.
+    /// `others_awake` says whether other processors are kept awake.
     pub fn receive_until(
         &self,
         into: &mut [u8],
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before a moment, without sleeping; `None`: nothing has come.
+    /// Receives what comes before a moment, without sleeping; returns `None` if nothing has come.
     pub fn receive_awake(&self, into: &mut [u8], moment: Instant) -> Option<io::Result<usize>> {
         loop {
             match self.receive(into, false) {
@@ -110,7 +110,7 @@ impl Stream {
         }
     }
 
-    /// Closes one direction, or both.
+    /// Closes one direction of the connection, or both.
     pub fn shut(&self, how: Shutdown) {
         // The connection may be closed already.
         let _ = match self {
@@ -184,7 +184,7 @@ pub fn knock(address: &Address) {
 /// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
-/// [`LiveError::User`] if a process still listens on it, or if something other than a socket has the name.
+/// [`LiveError::User`] if a process still listens on it, or if something other than a socket has this name.
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

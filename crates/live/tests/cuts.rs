@@ -65,8 +65,7 @@ struct Account {
 }
 
 impl Account {
-    /// Notes that sectors may now hold a new version, 0 for zeroes; returns where this is noted, for
-    /// `acknowledged`.
+    /// Notes that sectors may now hold a new version, 0 for zeroes; returns the entries for `acknowledged`.
     fn change(&mut self, sectors: std::ops::Range<usize>, version: u64) -> Vec<(usize, usize)> {
         sectors
             .map(|sector| {

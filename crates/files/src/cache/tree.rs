@@ -171,7 +171,7 @@ impl Tree {
             let bit = 1u64 << slot(key, level);
             let before = node.tagged;
             node.tagged = if tagged { before | bit } else { before & !bit };
-            // The tags above change only when a node gets its first tag or loses its last.
+            // The tags of the nodes above change only when a node gets its first tag or loses its last one.
             if (before != 0) == (node.tagged != 0) {
                 return;
             }

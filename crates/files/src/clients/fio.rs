@@ -18,7 +18,7 @@ pub(crate) use worker::clients;
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// In the order of the addresses; at the end of the file, from its start again.
+    /// In address order; after the end of the file, from its start again.
     Sequential,
     /// At random addresses, drawn from the job's distribution.
     Random,
@@ -42,7 +42,7 @@ pub enum Distribution {
 pub struct Job {
     /// The section's name.
     pub name: String,
-    /// Order of addresses.
+    /// Order of the job's requests.
     pub pattern: Pattern,
     /// Share of reads, percent: 100, 0 or `rwmixread`.
     pub read_percent: u64,
@@ -56,7 +56,7 @@ pub struct Job {
     pub distribution: Distribution,
     /// Number of writes after which an fsync follows; 0: no fsyncs.
     pub fsync: u64,
-    /// Limit in bytes per second, of reads and of writes; 0: no limit.
+    /// Limit in bytes per second, for reads and for writes; 0: no limit.
     pub rate: [u64; 2],
     /// Time after which the job ends, ns.
     pub runtime_ns: Option<u64>,

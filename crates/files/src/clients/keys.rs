@@ -77,7 +77,7 @@ impl Switched for Parameters {
 }
 
 impl Parameters {
-    /// Returns the paper's parameters of this benchmark.
+    /// Returns the paper's parameters for this benchmark.
     pub fn of(kind: Kind) -> Parameters {
         let none = Parameters {
             kind,

@@ -65,7 +65,7 @@ impl FileOp {
     pub const KINDS: [&'static str; 9] =
         ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink"];
 
-    /// Returns the index in [`FileOp::KINDS`]; `None` for an operation that only prepares.
+    /// Returns the index in [`FileOp::KINDS`]; `None` for an operation that only prepares the load.
     pub fn kind(&self) -> Option<usize> {
         Some(match self {
             FileOp::Create(_) => 0,
@@ -150,7 +150,7 @@ impl Client {
     }
 }
 
-/// The clients of a run, and when it is measured.
+/// The clients of a run, and when the run is measured.
 #[derive(Clone, Debug)]
 pub struct Clients {
     /// Name of the benchmark.

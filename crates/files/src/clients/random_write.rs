@@ -4,7 +4,7 @@
 //! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code:
 //! uniform, rounded down to the request size. The file is written once in order before the load, and synced.
 //! SysBench: the same load first ages the device; then comes one run, which ends after a number of requests or after
-//! some time, whichever comes first, with an fsync. FileBench: each run takes a fixed time.
+//! a given time, whichever comes first, with an fsync. FileBench: each run takes a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -20,15 +20,15 @@ pub type Tid = u64;
 pub struct Buffer {
     /// Block of the device.
     pub block: u32,
-    /// The uncommitted transaction in which it was changed; 0: none.
+    /// The uncommitted transaction in which the block was changed; 0: none.
     changed: Tid,
-    /// The committed transaction whose copy has not been written in place; 0: none.
+    /// The committed transaction whose copy of the block has not been written in place; 0: none.
     pub logged: Tid,
     /// Time since which the block has had to be written in place, ns.
     pub dirtied_ns: u64,
-    /// Whether it is being written in place.
+    /// Whether the block is being written in place.
     pub writing: bool,
-    /// Whether it is in the list of dirty buffers.
+    /// Whether the buffer is in the list of dirty buffers.
     listed: bool,
 }
 
@@ -43,7 +43,7 @@ impl Buffer {
         self.logged == tid && !self.writing
     }
 
-    /// Whether it is dirty and may be written in place now.
+    /// Whether the buffer is dirty and may be written in place now.
     pub fn is_writable(&self) -> bool {
         self.logged != 0 && self.changed == 0 && !self.writing
     }
@@ -54,18 +54,18 @@ impl Buffer {
 pub struct Transaction {
     /// Number of the transaction.
     pub tid: Tid,
-    /// Buffers changed in it.
+    /// Buffers changed in the transaction.
     pub buffers: Vec<u32>,
     /// Files for which the transaction allocated blocks; their data is written first.
     pub files: Vec<u32>,
-    /// Blocks freed in it, which other files may use once it is committed: first block and count.
+    /// Blocks freed in the transaction, which other files may use once it is committed: first block and count.
     pub freed: Vec<(u32, u32)>,
-    /// Time at which it began, ns.
+    /// Time at which the transaction began, ns.
     pub begun_ns: Option<u64>,
 }
 
 impl Transaction {
-    /// Returns the number of blocks of the ring that it occupies.
+    /// Returns the number of blocks of the ring that the transaction occupies.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.buffers.len() as u32;
         blocks + blocks.div_ceil(TAGS).max(1) + 1

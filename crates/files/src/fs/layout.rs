@@ -5,10 +5,10 @@ pub const BLOCK: u64 = 4096;
 pub(super) const GROUP: u32 = 32_768;
 pub(super) const INODES_PER_BLOCK: u32 = 16;
 
-/// How a file system is made.
+/// How to make a file system.
 #[derive(Clone, Copy, Debug)]
 pub struct Mkfs {
-    /// Bytes of the journal; `None`: they depend on the size of the device.
+    /// Bytes of the journal; if `None`, the size of the device determines them.
     pub journal_bytes: Option<u64>,
 }
 

@@ -30,7 +30,7 @@ const ENTRIES_PER_BLOCK: u32 = 128;
 pub struct Inode {
     /// Size of the file, bytes.
     pub size: u64,
-    /// The transaction in which it last changed; 0: none.
+    /// The transaction in which the file last changed; 0: none.
     pub tid: Tid,
     number: u32,
     directory: u32,
@@ -61,7 +61,7 @@ struct Directory {
 #[derive(Clone, Debug)]
 pub struct Fs {
     layout: Layout,
-    /// Whether it has metadata; otherwise the device is used raw.
+    /// Whether there is metadata; otherwise the device is used bare.
     meta: bool,
     blocks: Space,
     inode_numbers: Space,

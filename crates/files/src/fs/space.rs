@@ -3,7 +3,7 @@
 /// A bitmap of the numbers `0..len`.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// A set bit means in use.
+    /// A set bit marks a number in use.
     words: Vec<u64>,
     len: u32,
     free: u32,

@@ -135,7 +135,7 @@ impl Engine {
         let refused = match command {
             Command::Unknown(_) => Some(Errno::Inval),
             command if flags.foreign(command) => Some(Errno::Inval),
-            // Reserved: a flush covers the whole device.
+            // Both fields are reserved: a flush covers the whole device.
             Command::Flush if offset != 0 || length != 0 => Some(Errno::Inval),
             _ if writes && self.read_only => Some(Errno::Perm),
             _ if ranged && end.is_none() => {

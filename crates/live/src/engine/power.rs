@@ -284,7 +284,7 @@ impl Engine {
         self.supply = Some(supply);
     }
 
-    /// Gives up the requests in flight: their clients get no reply and are cut off.
+    /// Abandons the requests in flight: their clients get no reply and are cut off.
     pub(super) fn give_up(&mut self) {
         self.tickets.drain().for_each(|ticket| ticket.sink.lose());
     }
@@ -296,8 +296,7 @@ impl Engine {
         supply.is_full()
     }
 
-    /// Returns the result up to the cut, or up to now if there was none, and the figures that the simulation does not
-    /// have.
+    /// Returns the result up to the cut, or up to now if there was none, and the live device's own figures.
     pub fn report(&self) -> (Report, Live) {
         let live = Live::new(self);
         let Some(supply) = &self.supply else { return (self.simulation.report(), live) };

@@ -11,10 +11,10 @@ const MOST_PAGES: u64 = 1 << 16;
 /// The flags of an extent without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
 
-/// Names of the operations, in order.
+/// Names of the operations, in the order of their numbers.
 pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 
-/// Figures of a live device that the simulation does not have.
+/// Figures of a live device that are not in the simulation's report.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// `real` or `free`.
@@ -29,7 +29,7 @@ pub struct Live {
     pub now_ns: u64,
     /// Number of requests waiting in the host, and of those held by the device.
     pub queues: [u32; 2],
-    /// Erased blocks that belong to no log.
+    /// Number of erased blocks that belong to no log.
     pub free_blocks: u64,
     /// The state of the media, for a device whose flash is in a file.
     pub media: Option<MediaStatus>,

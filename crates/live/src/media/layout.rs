@@ -120,7 +120,7 @@ pub struct BlockRecord {
     pub number: u64,
     /// Number of erasures.
     pub erases: u32,
-    /// Whether the block's last erase was cut.
+    /// Whether a power cut interrupted the block's last erase.
     pub torn: bool,
 }
 
@@ -158,7 +158,7 @@ pub struct Slot {
 pub struct Page {
     /// Sequence number of the program that wrote the page.
     pub number: u64,
-    /// The use for which the page's block was taken; `None`: the program was cut.
+    /// The use for which the page's block was taken; `None`: a power cut interrupted the program.
     pub kind: Option<Kind>,
     /// Checksum of the payload.
     pub sum: u64,

@@ -29,7 +29,7 @@ use layout::{BlockRecord, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
 pub(crate) use open::is_data;
 pub use open::{Found, Opened};
 
-/// The contents of the head.
+/// The contents of the file's head.
 #[derive(Serialize, Deserialize)]
 struct Head {
     shape: Shape,
@@ -79,7 +79,7 @@ pub struct Stored {
     pub says: Says,
     /// The payload of the flash's slots.
     pub payload: Payload,
-    /// The keys of the device.
+    /// The keys of the device with their values.
     pub identity: Identity,
     /// The state in which the file was found.
     pub opened: Opened,
@@ -89,7 +89,7 @@ impl Nand {
     /// Makes a file for a prepared device; everything that preparation put on flash is written to it first.
     ///
     /// # Errors
-    /// [`LiveError::User`]: the file's error, or the FTL cannot lose power.
+    /// [`LiveError::User`]: the file's error, or a message that the FTL cannot lose power.
     pub fn create(
         path: &Path,
         settings: &Settings,
@@ -132,7 +132,7 @@ impl Nand {
         }
     }
 
-    /// Writes to the file that a program or an erase was cut in the middle.
+    /// Records in the file that a power cut interrupted a program or an erase.
     ///
     /// # Errors
     /// The system's error; the flash is then as it was before.

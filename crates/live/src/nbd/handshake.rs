@@ -23,7 +23,7 @@ const POLICY: u32 = 0x8000_0002;
 const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
 
-/// The only context of block status.
+/// The only context that a client can ask for: block status.
 const ALLOCATION: &[u8] = b"base:allocation";
 /// The number under which this context is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
@@ -37,7 +37,7 @@ pub struct Export {
     pub read_only: bool,
     /// Preferred size of a request, bytes.
     pub preferred: u32,
-    /// A description for people.
+    /// A description for human readers.
     pub description: String,
 }
 

@@ -38,12 +38,12 @@ pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }
 
-/// Reads a number of 32 bits in the way of [`u16_at`].
+/// Reads a big-endian number of 32 bits, as [`u16_at`] reads one of 16 bits.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Reads a number of 64 bits in the way of [`u16_at`].
+/// Reads a big-endian number of 64 bits, as [`u16_at`] reads one of 16 bits.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }

@@ -72,7 +72,7 @@ impl Addresses {
     }
 }
 
-/// Phases: first the file is written so that it exists, then comes the load.
+/// The phases of a worker: first the file is written so that it exists, then comes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
@@ -215,8 +215,8 @@ impl Worker {
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
         }
-        // The operation is drawn only when it can be issued, so that waiting draws nothing; the limits of reads and of
-        // writes are considered together.
+        // The operation is drawn only when it can be issued, so that no draw is used up by waiting; the limits of
+        // reads and of writes are considered together.
         let half = match self.job.read_percent {
             100 => 0,
             0 => 1,
