@@ -64,7 +64,7 @@ impl Literal {
         Literal::Text(bare)
     }
 
-    /// Returns the form that a message shows.
+    /// Returns the value in the form that a message shows.
     fn shown(&self) -> String {
         match self {
             Literal::Text(text) => clean(text, 60),
@@ -351,7 +351,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Writes a value as in a TOML file.
+/// Writes a value as it is written in a TOML file.
 pub(crate) fn to_toml(value: &Value) -> String {
     match value {
         // Rust prints the shortest text that parses to the same float, always with a point or exponent.
@@ -363,7 +363,7 @@ pub(crate) fn to_toml(value: &Value) -> String {
     }
 }
 
-/// Returns a basic TOML string.
+/// Returns a text as a basic TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     use toml_writer::ToTomlValue;
     toml_writer::TomlStringBuilder::new(text).as_basic().to_toml_value()

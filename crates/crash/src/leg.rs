@@ -78,7 +78,7 @@ pub struct Passes<'a, 's> {
     over: Arc<AtomicBool>,
     /// Stamp of the first record since the source was last opened.
     base_ns: Option<u64>,
-    /// The stamp from which this pass goes on, and the last one handed out, ns.
+    /// The stamp from which this pass goes on, and the last stamp handed out, ns.
     from_ns: u64,
     last_ns: u64,
     /// Whether the present pass has had any requests, and any writes.
@@ -87,7 +87,7 @@ pub struct Passes<'a, 's> {
 }
 
 impl<'a, 's> Passes<'a, 's> {
-    /// Opens the requests.
+    /// Opens the requests from the start.
     pub fn new(reopen: Reopen<'a, 's>) -> Result<Passes<'a, 's>, SourceError> {
         let source = reopen()?;
         let over = Arc::default();

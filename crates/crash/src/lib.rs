@@ -133,8 +133,7 @@ pub struct Summary {
     /// Number of writes, over all cuts, that had to be there because a flush or FUA had made them durable since the
     /// previous cut.
     pub durable_writes: u64,
-    /// Number of trims, over all cuts, that had to be there because a flush had made them durable since the previous
-    /// cut.
+    /// Number of trims, over all cuts, that had to be in effect because they had become durable since the previous cut.
     pub durable_trims: u64,
     /// Number of logical pages compared, over all cuts.
     pub pages_verified: u64,

@@ -25,7 +25,7 @@ const ALL: u64 = 1_000_000;
 /// Number of recent requests that are remembered: the near share of new requests begins in or after their ranges.
 const REMEMBERED: usize = 8;
 
-/// Draws requests: when (arrivals), which operation (mix), how large, where.
+/// Draws requests: when they arrive, which operation they are, how large they are, and where they go.
 ///
 /// A request begins where the one before it ended (with the sequential share), or in the range of one of the
 /// [`REMEMBERED`] requests before it (with the near share: at a uniformly drawn place, or where a run of them ended),

@@ -227,7 +227,7 @@ fn near_requests_go_on_where_runs_ended() {
         let before = &records[at - 8..at];
         let goes_on = before.iter().any(|other| other.offset + other.size == records[at].offset);
         on += usize::from(goes_on);
-        // A run is not continued where it has already been.
+        // A run is not continued at an address where a remembered request already begins.
         twice += usize::from(goes_on && before.iter().any(|other| other.offset == records[at].offset));
     }
     let share = on as f64 / (records.len() - 8) as f64;

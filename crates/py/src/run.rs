@@ -26,7 +26,7 @@ pub struct RunResult {
     /// The result, in JSON. The time in its engine block includes the reading of the trace.
     #[pyo3(get)]
     json: String,
-    /// The part of that time that was spent on preparing the device, before time 0, seconds.
+    /// The part of the engine block's time that was spent on preparing the device, before time 0, seconds.
     #[pyo3(get)]
     prepare_s: f64,
     /// Number of events in the timeline, and when the timeline stopped because it reached its limit, ns.
@@ -63,7 +63,7 @@ impl RunResult {
 /// every invariant after every operation. `progress(requests)`: called about every 50 ms; `False` stops the run.
 /// `preconditioning(pages, rounds, waf)`: called in the same way before time 0. `save_state`: the file for the
 /// device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: a device in memory that
-/// does so.
+/// replaces it.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,

@@ -44,7 +44,7 @@ impl Counted {
         action == self.action
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns a note for people who read the figures.
     pub(crate) fn note(&self) -> String {
         let missing = match self.action {
             b'I' if self.issues > self.inserts => {

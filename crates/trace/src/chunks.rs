@@ -20,7 +20,7 @@ pub struct Chunk {
     /// Flags as in [`Record::flags`]; empty: none. Unknown bits, and FUA on anything but a write, are
     /// ignored.
     pub flags: Vec<u8>,
-    /// Number of requests under way when each arrived, including itself; empty: unknown.
+    /// For each request, the number of requests under way when it arrived, including itself; empty: unknown.
     pub outstanding: Vec<i64>,
 }
 

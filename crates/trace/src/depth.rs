@@ -23,7 +23,7 @@ impl Depth {
         self.most = self.most.max(outstanding);
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns a note for people who read the figures.
     pub(crate) fn note(&self) -> Option<String> {
         let mean = self.sum as f64 / self.rows as f64;
         let most = self.most;

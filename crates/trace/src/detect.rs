@@ -90,7 +90,7 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
             ));
         }
     }
-    // Only those look-alikes that the lines fit are offered.
+    // Only those of the similar layouts that the lines fit are offered.
     let alike = fitting(lines, options, |kind| matches!(kind, Recognised::Never));
     let alike: Vec<_> = alike.iter().map(|format| format.name).collect();
     if !alike.is_empty() {

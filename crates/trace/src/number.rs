@@ -15,7 +15,7 @@ pub(crate) enum Fault {
     TooLarge,
 }
 
-/// The powers of ten that convert units to nanoseconds.
+/// Exponents of the powers of ten that convert units to nanoseconds.
 pub(crate) mod unit {
     /// Nanoseconds.
     pub(crate) const NS: u32 = 0;

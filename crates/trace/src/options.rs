@@ -1,4 +1,4 @@
-//! Options of a reader.
+//! Options of a trace reader.
 
 use std::fmt;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ pub(crate) struct Order {
     pub(crate) back_ns: u64,
 }
 
-/// A row that is earlier than one before it; the earliest compares as the greatest.
+/// A row whose stamp is earlier than that of a row before it; the earliest compares as the greatest.
 struct Late(Record);
 
 impl Ord for Late {

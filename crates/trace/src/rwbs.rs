@@ -41,7 +41,7 @@ impl Flagged {
         flags
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns notes for people who read the figures.
     pub(crate) fn notes(self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.fua > 0 {

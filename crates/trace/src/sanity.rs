@@ -24,8 +24,8 @@ const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;
 
-/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy.
-/// `closed`: its times will not be used.
+/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy. `closed`
+/// says that its times will not be used.
 ///
 /// # Errors
 /// The error of `source`.
@@ -51,7 +51,7 @@ pub(crate) struct Sanity {
     /// Number of requests that are not whole sectors, and the first of them.
     odd: u64,
     first_odd: Option<Record>,
-    /// Number of the current second, its bytes so far, and those of the busiest second.
+    /// Number of the current second, its bytes so far, and the bytes of the busiest second.
     second: u64,
     bytes: u64,
     most_bytes: u64,

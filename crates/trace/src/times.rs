@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The message for a time that does not fit.
+/// The message for a time that does not fit into 64 bits.
 const BEYOND: &str = "the arrival time exceeds 2^64 ns (repeat and speed included)";
 
 /// Divides a time by a speed. The function is monotone, as division and rounding of floats are.

@@ -25,7 +25,7 @@ use rand::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus as Draw;
 use serde_json::Value as Json;
 
-/// Pages of the largest device.
+/// Number of pages of the largest device.
 const MOST_PAGES: u64 = 1 << 14;
 /// A run is stopped after this many requests or progress calls; what it had done by then was checked.
 const MOST_REQUESTS: u64 = 1500;
@@ -448,7 +448,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
         if !draw.random_ratio(1, 3) {
             return Ok(());
         }
-        // Background work is seldom under way when a run ends, but is at many other moments.
+        // Background work is seldom under way when a run ends, but often at other moments.
         let until_ns = draw.random_range(0..=2 * records.last().map_or(0, |last| last.time_ns) + 1_000_000);
         let mut shown = [None, None];
         for (activity, shown) in [false, true].into_iter().zip(&mut shown) {

@@ -69,7 +69,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The readers.
+/// The readers that the campaign tests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reader {
     Trace,

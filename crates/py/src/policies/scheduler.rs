@@ -24,7 +24,7 @@ pub struct Request {
     lpn: Option<u32>,
     /// Number of logical pages.
     pages: u32,
-    /// Whether all its mappings are cached, as far as the host knows.
+    /// Whether all mappings of the request are cached, as far as the host knows.
     hit: bool,
     /// Translation page of the first logical page; `None` for a request without pages.
     translation_page: Option<u32>,

@@ -10,7 +10,7 @@ use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::{Op, Record};
 
-/// The number of columns examined; further ones are ignored.
+/// The number of columns examined; further columns are ignored.
 const COLUMNS: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

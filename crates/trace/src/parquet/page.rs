@@ -98,8 +98,8 @@ impl Pages {
 
     /// Returns the page header at the current position, and its length.
     fn header(&mut self) -> Result<(Header, usize), String> {
-        /// Bytes to read at first, enough for most headers, and then, enough for headers with statistics of any
-        /// numbers.
+        /// Bytes to read at first, enough for most headers, and bytes to read if those do not suffice, enough for
+        /// headers with statistics of any numbers.
         const LENGTHS: [u64; 2] = [256, 64 << 10];
         let rest = self.part.end - self.part.start;
         self.read(self.part.start, LENGTHS[0].min(rest) as usize)?;

@@ -33,7 +33,7 @@ impl Lanes {
         new
     }
 
-    /// Frees a lane from a moment on.
+    /// Makes a lane free from this moment on.
     pub fn free(&mut self, lane: u64, from_ns: u64) {
         self.free.insert((from_ns, lane));
     }

@@ -40,7 +40,7 @@ const FIRST: u64 = 16;
 /// What a finished timeline holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// Slices and counter changes.
+    /// Number of slices and counter changes.
     pub events: u64,
     /// When the timeline stopped because it reached its limit, ns.
     pub cut_ns: Option<u64>,

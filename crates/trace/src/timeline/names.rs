@@ -150,13 +150,13 @@ pub enum Arg {
     Offset,
     /// Number of bytes.
     Size,
-    /// Logical page.
+    /// Number of the logical page, or of the first one.
     Lpn,
     /// Number of logical pages.
     Pages,
-    /// Chip.
+    /// Number of the chip.
     Chip,
-    /// Length of a slice that the window cut, ns.
+    /// Whole length of a slice that the window cuts off, ns.
     WholeNs,
     /// Arrival at the host, ns.
     ArrivalNs,

@@ -1,4 +1,4 @@
-//! Valid inputs, to be changed.
+//! Valid inputs, for campaigns to mutate.
 
 /// Configurations with every kind of value, and with nested and dotted tables.
 pub const TOMLS: &[&str] = &[
@@ -13,7 +13,7 @@ pub const JOBS: &[&str] = &[
     "[x]\nrw=randwrite\nrandom_distribution=zipf:1.1\nsize=16m\nruntime=2\ntime_based\n; comment\n[y]\nrw=read\nsize=1m\nrandom_distribution=zoned:60/10:30/20:10/70\n",
 ];
 
-/// Tables whose keys are not a configuration's.
+/// TOML tables whose keys are not those of a configuration.
 pub const TABLES: &[&str] = &[
     "source = \"x\"\n[config]\npreset = \"vios\"\n[targets.a]\nreads = 3000\nwrites = 2000\nmean_size = \"8KiB\"\nsizes = [4096, '64KiB']\n",
     "title = 'T'\n[axis.x.sets]\na = { \"host.scheduler\" = \"noop\" }\n[[panel]]\nwhere = { x = ['a'] }\ny_range = [0.5, 1e3]\n",
