@@ -1,5 +1,5 @@
-//! Where user data goes, reported as the FTL decides it: for a driver that keeps the bytes, which the
-//! simulation leaves out.
+//! Where user data goes, reported as the FTL decides it, for a driver that keeps the bytes that the simulation leaves
+//! out.
 //!
 //! A read then returns what the FTL resolves to when the read is served, and a fault of an FTL shows as wrong
 //! bytes.
@@ -25,8 +25,8 @@ pub enum Move {
         /// The submission's number.
         submission: u64,
     },
-    /// What follows is done for this request, or a part of it; if requests do not merge, its number is that
-    /// of the submission. `None`: the host is padding.
+    /// The moves that follow belong to this request, or to a part of it; if requests do not merge, its number is that
+    /// of the submission. `None`: they belong to padding by the host.
     Issue {
         /// The request's number.
         request: Option<u64>,
@@ -41,7 +41,7 @@ pub enum Move {
     /// The request that is being issued writes a logical page, whose data was in this slot. A `Program` of the
     /// page follows.
     Write {
-        /// The previous slot.
+        /// The slot that held the previous data.
         old: u32,
     },
     /// A slot is about to be copied. The `Program` of the copy follows.
@@ -58,9 +58,9 @@ pub enum Move {
     },
     /// A block is erased.
     Erase {
-        /// The first slot.
+        /// First slot of the block.
         first: u32,
-        /// The number of slots.
+        /// Number of slots in the block.
         slots: u32,
     },
 }

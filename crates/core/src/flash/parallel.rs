@@ -40,7 +40,7 @@ pub enum Allocation {
     Dynamic,
 }
 
-/// Collects the keys that have no effect under the chosen options, with the reason.
+/// Collects the keys that have no effect under the chosen options, with the reason for each.
 pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
@@ -162,7 +162,7 @@ impl Allocation {
         self == Allocation::Dynamic
     }
 
-    /// Returns the levels in order; dynamic allocation takes turns in the order of eq. (1).
+    /// Returns the levels in the order of allocation; dynamic allocation goes round the LUNs in the order of eq. (1).
     fn order(self) -> [Level; 4] {
         match (self, Allocation::CHANNEL_FIRST) {
             (Allocation::Static(order), _) | (Allocation::Dynamic, Allocation::Static(order)) => order,
@@ -247,7 +247,7 @@ impl Spread {
         };
         let cycle = product(&self.levels, false);
         let mut most = pages / cycle * product(&self.levels, true);
-        // In part of a cycle, no LUN has more pages than the first LUN.
+        // In an incomplete cycle, no LUN gets more pages than the first LUN.
         let mut rest = pages % cycle;
         for (at, &(_, _, apart)) in self.levels.iter().enumerate().rev() {
             let digit = rest / product(&self.levels[..at], false);

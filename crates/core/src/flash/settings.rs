@@ -76,7 +76,7 @@ pub enum Endurance {
     Unlimited,
     /// After this many erases.
     Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
+    /// When the block's errors exceed the ECC limit even at the smallest ISPP step.
     Ecc,
 }
 
@@ -121,7 +121,7 @@ impl Flash {
         self.blocks_per_chip() / u64::from(self.luns_per_chip())
     }
 
-    /// Returns the word for what a LUN is on this flash.
+    /// Returns the word for a LUN of this flash: chip, die or plane.
     pub(crate) fn lun_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",

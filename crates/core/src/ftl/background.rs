@@ -47,8 +47,8 @@ pub(crate) fn choose(
     (pages.is_collecting(lun) || (scarce && beyond)).then_some(Kind::Pages)
 }
 
-/// Refuses thresholds that are not in ascending order, or that cannot be kept because the user's data, which
-/// may have `data_limit` blocks of each LUN, leaves no room for them.
+/// Refuses thresholds that are not in ascending order, or that cannot be kept because the user's data, which may occupy
+/// `data_limit` blocks of each LUN, leaves no room for them.
 pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
     let Some(how) = settings.ftl.gc_background else { return Ok(()) };
     let fail = |message| Err(Contradiction { key: "ftl.gc_normal_blocks", message });

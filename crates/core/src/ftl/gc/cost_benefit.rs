@@ -26,7 +26,7 @@ pub type Keys = ();
 pub(super) struct CostBenefit {
     space: Space,
     buckets: Buckets,
-    /// When each block was last modified.
+    /// Time at which each block was last modified, counted in writes to the log.
     modified: Vec<u64>,
 }
 

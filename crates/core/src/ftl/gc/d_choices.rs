@@ -16,7 +16,7 @@ pub(super) const DOC: &str =
     "the fewest valid pages of ftl.gc_choices blocks drawn at random (Van Houdt, SIGMETRICS 2013)";
 
 section! {
-    /// Keys of d-choices alone.
+    /// The keys that only d-choices has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Blocks that ftl.gc d-choices draws for each collection.
@@ -24,7 +24,7 @@ section! {
     }
 }
 
-/// d-choices: draws as many blocks as its key says.
+/// The policy `d-choices`, which draws as many blocks as its key says.
 pub(super) type DChoices = Drawn<true>;
 
 /// A policy that draws blocks at random: for each collection, either several blocks or one.

@@ -1,9 +1,9 @@
 //! Victim selection of garbage collection: which closed block of a LUN is collected next.
 //!
-//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and
-//! asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that implements
-//! [`Victims`], and one line in the registry below. A saved device state holds the closed blocks in the order
-//! of [`Victims::each`], and they are closed in that order when it is loaded.
+//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and asks it
+//! for a victim. To add a policy, add a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Victims`],
+//! and one line to the registry below. A saved device state holds the closed blocks in the order of [`Victims::each`],
+//! and they are closed in that order when it is loaded.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as the block has gains nothing when it
 //! is collected; any other block is called *gainful*. When a LUN is collected, at least one of its `C` closed

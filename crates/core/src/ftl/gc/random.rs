@@ -10,5 +10,5 @@ pub(super) const NAME: &str = "random";
 pub(super) const DOC: &str = "any block, each as likely as any other";
 pub type Keys = ();
 
-/// Random: a single draw decides.
+/// The policy `random`, in which a single draw decides.
 pub(super) type Random = Drawn<false>;

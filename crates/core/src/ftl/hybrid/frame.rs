@@ -1,4 +1,4 @@
-//! Hybrid FTLs: data blocks are mapped as whole blocks, log blocks page by page, and merges turn log into data
+//! Hybrid FTLs: data blocks are mapped as whole blocks, log blocks page by page, and merges turn log blocks into data
 //! blocks.
 //!
 //! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based Mobile
@@ -43,7 +43,7 @@ use crate::request::{Mark, Pages};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 
-/// Ends the present cooperative switch merge.
+/// Completes the present cooperative switch merge.
 pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
     let block = std::mem::replace(&mut store.cooperative, NONE);
     let logical = store.block(block).owner;
@@ -72,7 +72,7 @@ pub struct Hybrid<L> {
     pub(super) store: Store,
     pub(super) logs: L,
     pub(super) stats: MapStats,
-    /// The number of logical pages whose entries would share a translation page, for schedulers that group
+    /// Divides by the number of logical pages whose entries would share a translation page, for schedulers that group
     /// requests by translation page.
     pub(super) by_entries: Divider,
     read_modify_write: bool,
@@ -92,7 +92,7 @@ impl<L: Logs> Hybrid<L> {
     ) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
-        // None until a page goes to a log block.
+        // Remains `None` until a page goes to a log block.
         let mut sequential = None;
         for lpn in part.first..end {
             if store.pool.is_exhausted() {
@@ -229,7 +229,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         0
     }
 
-    /// Does nothing: every write is programmed at once.
+    /// Has nothing to write, since every write is programmed at once.
     fn flush(&mut self, _work: &mut Work) {
         self.refused += u64::from(self.is_read_only());
     }
@@ -312,7 +312,7 @@ impl<L: Logs> Hybrid<L> {
         }
     }
 
-    /// Charges padding to padded switch merges ("The cost of PSM includes the padding overhead").
+    /// Charges the cost of padding to padded switch merges ("The cost of PSM includes the padding overhead").
     #[inline]
     fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {
         let busy_ns = work.counts().busy_ns[Cause::Pad] - since_ns;

@@ -13,10 +13,10 @@
 //!
 //! 1. Of each logical page the version with the highest sequence number counts; of a copy and its original, the
 //!    one programmed last. A version that was trimmed later does not count ([`super::trims`]).
-//! 2. **A full merge that was cut** left a block that was taken as a data block and an older block that still
-//!    has pages that count. The newer block holds nothing but copies of pages that still exist elsewhere (if
-//!    not, the older block is no longer a data block): the newer block is erased, and the originals count again.
-//!    If the merge was complete, nothing in the old blocks counts.
+//! 2. **A full merge that was cut** left a block that was taken as a data block and an older block that still has pages
+//!    that count. The newer block holds nothing but copies of pages that still exist elsewhere (if not, the older block
+//!    is no longer a data block), so it is erased, and the originals count again. If the merge was complete, nothing in
+//!    the old blocks counts.
 //! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
 //!    there is an erased block again without any copying.
 //! 4. A logical block's data block is the block that was taken as its data block; if there is none, it is the
@@ -48,9 +48,9 @@ struct Scan<'a> {
     media: &'a Media,
     store: &'a Store,
     flaw: Flaw,
-    /// Logical block of each block, except for shared log blocks.
+    /// For each block, the logical block to which it belongs; [`NONE`] for shared log blocks.
     logical: Vec<u32>,
-    /// Blocks in which every page holds the logical page of its offset.
+    /// For each block, whether every page in it holds the logical page of its offset.
     ordered: Vec<bool>,
     /// For each block, how many of its pages count.
     live: Vec<u32>,
@@ -223,7 +223,7 @@ impl<'a> Scan<'a> {
         Ok(roles)
     }
 
-    /// Fills the store with what was found.
+    /// Returns a copy of the empty store, filled with what was found.
     fn fill(&self, roles: &[(u32, Role)]) -> Result<Store, String> {
         let mut store = self.store.clone();
         for &(block, role) in roles {

@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Forgets a logical block's trims: nothing is left of what they void.
+    /// Forgets a logical block's trims; called when nothing is left of what they void.
     pub(crate) fn forget_trims(&mut self, logical: u32) {
         let page = self.trims_page(logical);
         if page != NONE {
