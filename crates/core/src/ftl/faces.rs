@@ -121,8 +121,8 @@ faces! {
         /// Returns the slot that holds the user data of an LPN, or `u32::MAX` if it has no data; slots are
         /// numbered LUN by LUN, block by block and page by page.
         fn slot(self: &Self, lpn: u32) -> u32;
-        /// Begins to load into the CPU cache what a write of this LPN will invalidate: a request for this LPN is
-        /// in the queue.
+        /// Begins to load into the CPU cache the state that a write of this LPN will change; called when a request for
+        /// this LPN is in the queue.
         fn preload(self: &Self, lpn: u32) = {};
     }
 

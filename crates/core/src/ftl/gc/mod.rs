@@ -71,8 +71,7 @@ impl Space {
         self.slots_per_block
     }
 
-    /// Returns the number of slots that collection can count on in any block: at most the rest of one page is
-    /// lost.
+    /// Returns the least number of slots that collection can fill in any block: at most the rest of one page is lost.
     #[inline]
     pub(crate) fn sure(&self) -> u64 {
         u64::from(self.smallest() - (self.slots_per_page - 1))

@@ -27,7 +27,8 @@ impl Log {
         }
     }
 
-    /// Moves a victim's live slots and erases it. `gainless` counts successive victims that gained nothing.
+    /// Collects one victim: moves its live slots and erases it. `gainless` counts successive victims that gained
+    /// nothing.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
@@ -154,7 +155,7 @@ impl Log {
         }
     }
 
-    /// Copies slots into the frontier, which has room for them; the LUN has as many live slots as before.
+    /// Copies slots into the frontier, which has room for them; the number of the LUN's live slots does not change.
     fn place_copies(
         &mut self,
         slots: &mut Slots,
@@ -243,9 +244,9 @@ impl Log {
             && self.addresses.in_page(at.next) == 0
     }
 
-    /// Moves the live slots of `from`, closed or open, into the reserve block `into`, with cause
-    /// [`Cause::Wear`], and erases `from`. The frontier stays the same, unless it is `from`; the remainder of
-    /// `into` is set aside or takes the place of `from`.
+    /// Moves the live slots of the closed or open block `from` into the reserve block `into`, with cause
+    /// [`Cause::Wear`], and erases `from`. The frontier stays the same, unless it is `from`; the remainder of `into` is
+    /// set aside or takes the place of `from`.
     ///
     /// # Panics
     /// If [`Log::can_relocate`] is false.

@@ -10,7 +10,7 @@ use crate::util::NONE;
 /// The open blocks that wait, by LUN and front.
 #[derive(Clone, Debug)]
 pub(super) struct Fronts {
-    /// Next slot of each block, by LUN and front; [`NONE`]: there is no block.
+    /// Next slot of each waiting block, by LUN and front; [`NONE`]: no block waits.
     next: Vec<u32>,
     /// Fronts of each LUN that have a waiting block, as a bit set.
     waiting: Vec<u64>,
