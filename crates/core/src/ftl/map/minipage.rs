@@ -7,13 +7,13 @@
 
 use super::msftl::Flushed;
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "minipage";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str =
     "page map flushed by amount, in units of 4 KiB (Lv et al., NAS 2018; Kim and Lee, ICSOFT 2020)";
-/// Keys of minipage alone.
+/// The keys that only minipage has: none.
 pub type Keys = ();
 
-/// The mapping cache: its units are the host's logical pages (section 4.1).
+/// The mapping cache of the mini-page FTL, whose units are the host's logical pages (section 4.1).
 pub type Minipage = Flushed<4096>;

@@ -9,8 +9,8 @@
 //!
 //! Interpretation:
 //! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so it
-//!   always hits; a read whose entry is not cached is a miss and fetches its unit, if the unit was ever written,
-//!   and caches the one entry, or what `ftl.load` says.
+//!   always hits; a read whose entry is not cached is a miss and fetches its unit, if the unit was ever written, and
+//!   caches the one entry, or those that `ftl.load` names.
 //! - Data programmed is counted in whole NAND pages: those with the causes `host` and `pad` and, unless
 //!   `ftl.flush_counts = "user"`, also those with `gc` and `wear`. The flush follows the page that completes the
 //!   amount, within the request that wrote it, and waits while the page buffer is part-full: no mapping on flash
@@ -38,11 +38,11 @@ use crate::util::{Bits, NONE};
 
 pub use super::units::GATHERED as NAME;
 
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str = "page map flushed by amount, in mapping segments (Kim and Lee, ICSOFT 2020)";
 
 section! {
-    /// Keys of msftl alone.
+    /// The keys that only msftl has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Mapping segment of msftl: a power of two from flash.ecc_unit up to flash.page; other FTLs ignore it.
@@ -125,7 +125,7 @@ struct Flat {
     loads: Vec<u32>,
 }
 
-/// What the cache holds.
+/// The contents of the cache, without or with a bound on the number of entries.
 #[derive(Clone, Debug)]
 enum Held {
     Flat(Flat),
@@ -140,7 +140,7 @@ pub type Msftl = Flushed<0>;
 pub struct Flushed<const UNIT: u32> {
     held: Held,
     updated: Updated,
-    /// Mappings that garbage collection has moved and that enter the cache next.
+    /// LPNs whose data garbage collection has moved, and whose mappings enter the cache next.
     moved: Vec<u32>,
     due: Due,
     load: Load,
@@ -292,7 +292,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Checks after each page written whether a flush is due: moved mappings cost nothing before a flush.
+    /// Checks, after each page written, whether a flush is due; until there is one, moved mappings cost nothing.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);
