@@ -6,7 +6,7 @@ use crate::config::section::{Field, OPERATION, bytes, count};
 use crate::config::{Kind, Value, choice, section};
 
 section! {
-    /// `[flash]`.
+    /// The settings of section `[flash]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Flash {
         /// Channels.
@@ -58,7 +58,7 @@ section! {
 }
 
 choice! {
-    /// `flash.bus`.
+    /// The values of `flash.bus`: which operation uses a channel bus next.
     pub enum BusOrder {
         /// first come, first served
         Fcfs = "fcfs",

@@ -28,7 +28,7 @@ use crate::config::{Contradiction, choice, section, switch};
 use crate::util::stream;
 
 choice! {
-    /// `flash.variation.model`.
+    /// The values of `flash.variation.model`.
     pub enum Model {
         /// every block programs in flash.program
         None = "none",
@@ -38,7 +38,7 @@ choice! {
 }
 
 section! {
-    /// `[flash.variation]`.
+    /// The settings of section `[flash.variation]`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Variation {
         /// Mean growth of ln(BER) per cycle.

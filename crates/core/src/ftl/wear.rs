@@ -115,7 +115,7 @@ pub(crate) fn level(
     }
 }
 
-/// Hands the reserve block `worn` of one log to another, in exchange for one of its own.
+/// Hands the reserve block `worn` of the log `from` to the log `to`, in exchange for a reserve block of `to`.
 fn exchange(lun: u32, worn: u32, from: &mut Log, to: &mut Log) {
     let spare = to.any_reserve(lun);
     to.exchange_reserve(lun, spare, worn);

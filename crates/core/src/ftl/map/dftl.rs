@@ -48,7 +48,7 @@ section! {
 }
 
 choice! {
-    /// `ftl.load`.
+    /// The values of `ftl.load`: which mappings a miss brings in.
     pub enum Load {
         /// the missed mapping
         Entry = "entry",

@@ -96,8 +96,8 @@ impl<T: Translation> Survive for PageMapped<T> {
     }
 }
 
-/// Replaces the versions of user data by what is known without their spare areas: the entries of the
-/// translation pages on flash.
+/// Replaces the versions of user data with what is known without their spare areas: the entries of the translation
+/// pages on flash.
 fn without_scan(scan: &mut Scan, lpns: u32, per_page: u32, slots_per_page: u32, tape: &Tape, media: &Media) {
     for lpn in 0..lpns {
         let entries =

@@ -72,7 +72,7 @@ impl<T: Translation> PageMapped<T> {
     }
 
     /// Writes one page of a request, by its index; returns the number of misses.
-    #[inline(always)] // for every page
+    #[inline(always)] // called for every page
     fn write_one(&mut self, request: Pages, at: u32, cause: Cause, work: &mut Work) -> u32 {
         let (lpn, ahead) = (request.first + at, request.pages - at - 1);
         work.chain_for(lpn);
