@@ -39,8 +39,7 @@ pub(crate) struct Medium {
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
-    /// The follower, if there is one, and the number below which owners are logical pages, whose data it
-    /// follows.
+    /// The follower, if there is one; it follows the data of the owners below this number, which are logical pages.
     followed: Option<(Moves, u32)>,
 }
 
@@ -183,7 +182,7 @@ impl Medium {
         self.programmed[block as usize] = next;
     }
 
-    /// Notes that a valid slot is about to be copied: its version stays the same.
+    /// Notes that a valid slot is about to be copied; the copy will have the same version.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
         self.told(owner, Move::Copy { from: slot });
         if !self.keeps_versions() {

@@ -112,7 +112,7 @@ impl<T: Serialize> Serialize for ByCause<T> {
     }
 }
 
-/// Flash operations by cause.
+/// Counts of flash operations, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Page reads.
@@ -142,11 +142,11 @@ impl Counts {
 /// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
-    /// Transfer of a whole page.
+    /// Time to transfer a whole page.
     page_transfer_ns: u64,
-    /// Transfer of one logical page.
+    /// Time to transfer one logical page.
     logical_transfer_ns: u64,
-    /// The commands of a read, a program and an erase, each including its address.
+    /// Times of the commands for a read, a program and an erase, each including the address.
     command_ns: [u64; 3],
 }
 
@@ -228,7 +228,7 @@ pub struct Work {
     steps: Vec<Step>,
     chain: Chain,
     joining: Joining,
-    /// Number of loads; counted only if a load and the step that needs it can be on different LUNs.
+    /// Number of loads so far; they are counted only if a load and the step that needs it can be on different LUNs.
     loads: Option<u32>,
     /// Number of programs and erases so far.
     number: u32,
@@ -253,10 +253,10 @@ struct Chain {
 /// Which operations become part of the step before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Joining {
-    /// Not 0: the next step is not merged into the last one.
+    /// If this is not 0, the next step is not merged into the last one.
     marked: u32,
-    /// Not 0: the next step is not merged into the last one, because another step may wait for the last one, or
-    /// because `each` is set.
+    /// If this is not 0, the next step is not merged into the last one, because another step may wait for the last one,
+    /// or because `each` is set.
     apart: u64,
     /// Whether every flash operation is a step of its own.
     each: bool,

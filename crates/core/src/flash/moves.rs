@@ -31,11 +31,11 @@ pub enum Move {
         /// The request's number.
         request: Option<u64>,
     },
-    /// The request that is being issued reads a logical page, which lies in this slot.
+    /// The request that is being issued reads a logical page, whose data lies in this slot.
     Read {
-        /// The logical page.
+        /// Logical page that is read.
         lpn: u32,
-        /// The slot.
+        /// Slot that holds its data.
         slot: u32,
     },
     /// The request that is being issued writes a logical page, whose data was in this slot. A `Program` of the
@@ -51,9 +51,9 @@ pub enum Move {
     },
     /// A slot is programmed with the data that the previous move named.
     Program {
-        /// The slot.
+        /// Slot that is programmed.
         slot: u32,
-        /// The logical page.
+        /// Logical page whose data goes into the slot.
         lpn: u32,
     },
     /// A block is erased.
@@ -65,7 +65,7 @@ pub enum Move {
     },
 }
 
-/// Events since they were last taken, in the order in which they were decided. Clones share one list.
+/// The moves since they were last taken, in the order in which they were decided. Clones share one list.
 #[derive(Clone, Debug, Default)]
 pub struct Moves(Arc<Mutex<Vec<Move>>>);
 
@@ -78,7 +78,7 @@ impl Moves {
         self.open().push(what);
     }
 
-    /// Takes the events into `emptied`, whose previous content is dropped.
+    /// Takes the moves into `emptied`, whose previous content is dropped.
     pub fn take(&self, emptied: &mut Vec<Move>) {
         emptied.clear();
         std::mem::swap(&mut *self.open(), emptied);

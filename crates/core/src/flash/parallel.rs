@@ -20,13 +20,13 @@ use crate::config::{Choice, Ignored, Kind, Value, choice, section};
 /// A level of the flash over which pages are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Channel.
+    /// The channels of a device.
     Channel,
-    /// Chip of a channel.
+    /// The ways, which are the chips of a channel.
     Way,
-    /// Die of a chip.
+    /// The dies of a chip.
     Die,
-    /// Plane of a die.
+    /// The planes of a die.
     Plane,
 }
 
@@ -103,13 +103,13 @@ section! {
 /// Where a LUN is; chips, dies and planes are numbered over the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Channel.
+    /// Number of the channel.
     pub channel: u32,
-    /// Chip; its channel is its number modulo the number of channels.
+    /// Number of the chip; the channel is this number modulo the number of channels.
     pub chip: u32,
-    /// Die, counted chip by chip; the chip's first die if dies do not work independently.
+    /// Number of the die, counted chip by chip; that of the chip's first die if dies do not work independently.
     pub die: u32,
-    /// Plane, counted die by die; the die's first plane if planes do not work independently.
+    /// Number of the plane, counted die by die; that of the die's first plane if planes do not work independently.
     pub plane: u32,
 }
 

@@ -110,8 +110,7 @@ faces! {
     trait Locate {
         /// Returns the LUN to which a read of this LPN goes.
         fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
-        /// Returns the LUN to which a write goes if it is the `page`-th page of a request that begins at LPN
-        /// `first`.
+        /// Returns the LUN to which the `page`-th page of a write goes, if the write begins at LPN `first`.
         fn write_lun(self: &Self, first: u32, page: u32) -> u32 = { self.home_lun(first + page) };
         /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into a
         /// page buffer that is already begun.
@@ -140,8 +139,8 @@ faces! {
         fn cache_capacity(self: &Self) -> Option<u32> = { None };
         /// Whether the whole map is in RAM.
         fn map_complete(self: &Self) -> bool = { true };
-        /// Returns the translation page of an LPN or, if translation pages consist of smaller units, its unit:
-        /// what one read brings in.
+        /// Returns the part of the map that one read brings in for an LPN: its translation page or, if translation
+        /// pages consist of smaller units, its unit.
         fn translation_page(self: &Self, lpn: u32) -> u32;
         /// Whether entries are updated without being fetched first, so that no write misses.
         fn updates_free(self: &Self) -> bool = { true };
@@ -188,7 +187,7 @@ faces! {
         /// If `ftl.free_blocks` says so, treats blocks of user data that were never written as closed and empty
         /// from now on.
         fn close_unwritten(self: &mut Self) = {};
-        /// Begins the run: counters start at 0.
+        /// Begins the run, with all counters at 0.
         fn start(self: &mut Self);
         /// Lets this placement choose blocks by their speed. This is for runs only: where data lies at time 0,
         /// and so a saved state, must be the same under every scheduler.
@@ -205,7 +204,7 @@ faces! {
 
     /// Reports where user data goes, for whoever keeps its bytes.
     trait Follow {
-        /// Reports from now on what happens to user data; the flash is then policed as in check mode.
+        /// From now on, reports what happens to user data; the flash is then policed as in check mode.
         fn follow(self: &mut Self, moves: &Moves) = {
             panic!("this FTL does not say where data lies, so none can be kept with it")
         };

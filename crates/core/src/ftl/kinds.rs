@@ -2,7 +2,7 @@
 
 use super::recovery::{Flaw, Recovery};
 use super::settings::Settings;
-// The lines of the registry name items of the parent module.
+// The registry's lines refer to items of the parent module.
 use super::*;
 use crate::config::Contradiction;
 use crate::flash::Work;
@@ -26,10 +26,10 @@ pub trait FlashTranslation:
     /// Reads what [`Prepare::save`] wrote, for the same settings.
     ///
     /// # Errors
-    /// [`Damage`] if that is incomplete, or is the state of a device of another shape.
+    /// [`Damage`] if what is read is incomplete, or is the state of a device of another shape.
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
-    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the
-    /// changes of the media onto the tape, as will those of later requests.
+    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, and the changes of
+    /// the media onto the tape; later requests use both in the same way.
     ///
     /// # Errors
     /// A message if the FTL cannot be recovered, which means a bug in ftlab.
@@ -71,7 +71,7 @@ pub(crate) fn served_by(settings: &Settings) -> &str {
 /// The functions that make an FTL. Each of them panics if the settings name no registered FTL; checked settings
 /// do name one.
 impl Ftl {
-    /// Makes the FTL that `settings` name, on empty flash; its preparation is not charged.
+    /// Makes the FTL that `settings` name, on empty flash; the flash operations that this takes are not counted.
     pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
         with_kind!(served_by(settings), Kind, of => of(Kind::new(settings, check, work)))
     }

@@ -7,7 +7,7 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// Which erased block of its LUN a write that nobody waits for takes, if blocks are chosen by speed.
+    /// Which erased block of a LUN a write takes, if nobody waits for the write and blocks are chosen by speed.
     pub enum Unhurried {
         /// the erased block next in order, as under the other schedulers
         InOrder = "in-order",

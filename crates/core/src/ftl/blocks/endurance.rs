@@ -24,7 +24,7 @@ use crate::util::codec::Damage;
 pub struct Lives {
     /// Erases after which a block is retired; `u32::MAX`: never.
     limit: u32,
-    /// The limit of each block, if error rates set it; otherwise empty.
+    /// The limit of each block, if error rates set the limits; otherwise empty.
     limits: Vec<u32>,
     /// Number of spare blocks that each LUN had at first.
     per_lun: u32,
@@ -38,11 +38,11 @@ pub struct Lives {
 /// Wear of a device's blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Life {
-    /// Blocks in all, retired and spare ones included.
+    /// Number of all blocks, including retired and spare ones.
     pub blocks: u64,
-    /// Erased blocks that belong to no log.
+    /// Number of erased blocks that belong to no log.
     pub erased: u64,
-    /// Retired blocks.
+    /// Number of retired blocks.
     pub retired: u64,
     /// Number of spare blocks at the beginning, and now.
     pub spares: (u64, u64),

@@ -181,7 +181,7 @@ impl BlockPool {
         self.floors[lun as usize] = floor;
     }
 
-    /// Returns the blocks of a LUN.
+    /// Returns the numbers of a LUN's blocks.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
@@ -256,7 +256,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Claims a block for the part that calls this.
+    /// Claims a block for the part of the FTL that calls this.
     pub(crate) fn claim(&mut self, block: u32) -> Result<(), Damage> {
         if block >= self.blocks || self.taken.get(block) {
             return Damage::impossible(format!("block {block} is not there, or in two places"));

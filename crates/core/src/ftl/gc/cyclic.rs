@@ -23,7 +23,7 @@ pub(super) struct Cyclic {
 }
 
 impl Cyclic {
-    /// Returns the first closed block of a LUN at or after `number`, else the LUN's first closed block.
+    /// Returns the first closed block of a LUN at or after `number` or, if there is none, the LUN's first closed block.
     fn next_from(&self, lun: u32, number: u32) -> Option<u32> {
         let first = lun * self.space.blocks_per_lun;
         let end = first + self.space.blocks_per_lun;

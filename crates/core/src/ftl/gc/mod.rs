@@ -58,8 +58,8 @@ impl Space {
         self.luns * self.blocks_per_lun
     }
 
-    /// Returns the number of slots of a block. So far all blocks have the same size. Should some blocks differ, as
-    /// in SLC mode, only this function and [`Space::smallest`] need to know.
+    /// Returns the number of slots of a block. So far all blocks have the same size. Should some blocks differ, as in
+    /// SLC mode, only this function and [`Space::smallest`] would have to change.
     #[inline]
     pub fn slots(&self, _block: u32) -> u32 {
         self.slots_per_block
@@ -104,7 +104,7 @@ pub struct Need {
 }
 
 registry! {
-    /// A registered policy.
+    /// A registered policy for choosing victims.
     #[derive(Clone, Debug)]
     pub enum Policy or AnyVictims, for "ftl.gc";
 
@@ -118,7 +118,8 @@ registry! {
 }
 
 dispatch! {
-    /// A policy. It holds the closed blocks of one log; `valid` returns the number of a block's valid slots.
+    /// A policy for choosing victims. It holds the closed blocks of one log; `valid` returns the number of a block's
+    /// valid slots.
     pub trait Victims: [Debug + Send + Sync];
     for Policy or AnyVictims (Clone by copy), which "ftl.gc", "ftl.translation_gc" may name;
 

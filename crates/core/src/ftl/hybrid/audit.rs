@@ -28,7 +28,7 @@ impl Store {
         self.slots.follow(moves, self.shape.lpns);
     }
 
-    /// Records programs and erases on a tape as they are decided; check mode only.
+    /// From now on, records programs and erases on a tape as they are decided; works only in check mode.
     ///
     /// # Panics
     /// If not in check mode.

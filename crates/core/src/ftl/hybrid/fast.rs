@@ -70,7 +70,7 @@ impl Shared {
         } else if store.block(log).in_order {
             store.merge_in_order(log, work);
         } else {
-            // A power cut tore one of its pages.
+            // A power cut tore one of the log block's pages.
             store.merge_full(store.block(log).owner, work);
             store.drop_log(log, MergeKind::Full, work);
         }

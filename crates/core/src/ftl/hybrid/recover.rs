@@ -253,8 +253,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into `work`
-/// and the changes of the media onto the tape, as will those of later requests.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into `work`, and the
+/// changes of the media onto the tape; later requests use both in the same way.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

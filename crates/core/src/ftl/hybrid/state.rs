@@ -26,8 +26,8 @@ impl Store {
         self.slots.save(out)
     }
 
-    /// Restores the saved blocks and map, and makes the log blocks. In check mode the versions of all pages are
-    /// counted from 1 again.
+    /// Restores the saved blocks and map, and makes the lists of log blocks. In check mode the versions of all pages
+    /// are counted from 1 again.
     pub(super) fn load<L: Logs>(
         settings: &Settings,
         check: bool,

@@ -31,7 +31,7 @@ pub enum Role {
 pub struct Block {
     /// What the block is used for.
     pub role: Role,
-    /// Logical block to which it belongs, or [`NONE`].
+    /// Logical block to which the block belongs, or [`NONE`].
     pub owner: u32,
     /// Offset of the first page not programmed yet; skipped pages before it stay empty.
     pub next: u32,
@@ -288,7 +288,7 @@ impl Store {
         work.erase(lun, block * self.shape.pages_per_block, Cause::Merge);
     }
 
-    /// Makes a block the data block of its owner, and erases the previous one.
+    /// Makes a block the data block of its owner, and erases the owner's previous data block.
     pub(crate) fn adopt(&mut self, block: u32, work: &mut Work) {
         let at = &mut self.blocks[block as usize];
         at.role = Role::Data;
@@ -329,7 +329,7 @@ impl Store {
         })
     }
 
-    /// Returns the number of log blocks that a LUN has, by counting them one by one.
+    /// Returns the number of a LUN's log blocks, counted one by one.
     pub(crate) fn logs_in_use(&self, lun: u32) -> u32 {
         self.pool.of_lun(lun).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }

@@ -21,8 +21,8 @@ use crate::ftl::recovery::{Flaw, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the changes
-/// of the media onto the tape, as will those of later requests.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, and the changes of the
+/// media onto the tape; later requests use both in the same way.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,
