@@ -50,9 +50,9 @@ section! {
         erase_command_ns: Option<u64> = "flash.erase_command", OPERATION or "command", "command" not in state;
         /// Who uses a channel bus next.
         bus: BusOrder = "flash.bus", "fcfs" not in state;
-        /// What works in parallel.
+        /// The options of parallel operation.
         parallel: Parallel;
-        /// How blocks differ; `None`: they do not.
+        /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
     }
 }

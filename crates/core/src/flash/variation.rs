@@ -28,7 +28,7 @@ use crate::config::{Contradiction, choice, section, switch};
 use crate::util::stream;
 
 choice! {
-    /// The values of `flash.variation.model`.
+    /// The values of `flash.variation.model`: whether and how blocks differ.
     pub enum Model {
         /// every block programs in flash.program
         None = "none",

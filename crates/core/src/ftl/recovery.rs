@@ -103,7 +103,7 @@ impl Seen {
 /// What the scan found on flash.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// What was found in each block.
+    /// What the scan found in each block.
     pub blocks: Vec<Seen>,
     /// Versions by owner; for each, the one that counts comes first.
     versions: Vec<Version>,

@@ -8,7 +8,7 @@ use crate::flash::{Flash, Work};
 const TIB: u64 = 1 << 40;
 
 section! {
-    /// What an FTL and the flash below it read.
+    /// The settings that an FTL and the flash below it read.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// Seed of every random stream of the run.
@@ -81,7 +81,7 @@ section! {
         placements: super::placement::Own;
         /// Which erased blocks are free for new data (page-mapped FTLs).
         free_blocks: FreeBlocks = "ftl.free_blocks", "erased";
-        /// Collection in the background; `None`: none.
+        /// Garbage collection in the background; `None` if there is none.
         gc_background: Option<GcBackground>;
         /// Bytes of one mapping entry, in a translation page and in the cache.
         entry_bytes: u32 = "ftl.entry", bytes(1, 64), "8B";
@@ -107,7 +107,7 @@ section! {
         background_flush: bool = "ftl.background_flush", "false" not in state;
         /// Keys of the victim policies.
         victims: super::gc::Own;
-        /// Static wear levelling; `None`: none.
+        /// Static wear levelling; `None` if there is none.
         wear_leveling: Option<StaticLeveling>;
         /// Blocks of each LUN, out of what ftl.over_provisioning withholds, that only replace retired ones; the
         /// device turns read-only when a LUN needs one and has none left.
@@ -190,7 +190,7 @@ switch! {
 }
 
 choice! {
-    /// The values of `ftl.wear_leveling`.
+    /// The values of `ftl.wear_leveling`: whether cold data is moved.
     pub enum Leveling {
         /// cold data stays where it is
         None = "none",

@@ -16,7 +16,7 @@ impl Log {
     }
 
     fn keep_medium(&mut self, slots: &mut Slots, versions: bool) {
-        // A block for which there is no answer is left for verification to report.
+        // A block whose state does not say how much is programmed will be reported by verification.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
         let shape = (self.addresses.space.slots_per_block, self.shape.slots_per_page);
         slots.keep_medium(shape, false, programmed, versions);

@@ -74,7 +74,7 @@ impl Log {
     ) {
         let mut here = 0;
         if self.cursor.superseded.contains(&victim) {
-            // Newer versions of its slots are in a page buffer: a power cut after the erasure would lose both
+            // Newer versions of the victim's data are in a page buffer: a power cut after the erasure would lose both
             // versions.
             self.flush(under.slots, under.work);
         }
@@ -223,7 +223,7 @@ impl Log {
         self.blocks[block as usize].state == State::Reserve
     }
 
-    /// Returns any reserve block of a LUN.
+    /// Returns some reserve block of a LUN.
     pub(crate) fn any_reserve(&self, lun: u32) -> u32 {
         self.luns[lun as usize].reserve
     }
@@ -235,7 +235,7 @@ impl Log {
         self.reserve_push(lun, into);
     }
 
-    /// Whether [`Log::relocate`] can set aside what it must: the frontier is full or nothing is set
+    /// Whether [`Log::relocate`] can set aside the rest of its destination: the frontier is full or nothing is set
     /// aside yet, no page buffer is part-full, and the reserve is whole.
     pub(crate) fn can_relocate(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];

@@ -208,8 +208,8 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes a block of the reserve: the one that was erased last; under wear levelling, the least worn one; if
-    /// the slowest block goes first, the slowest one.
+    /// Takes a block of the reserve: the one that was erased last; under wear levelling, the least worn one; if blocks
+    /// are taken slowest first, the slowest one.
     pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.luns[lun as usize].reserve;
         assert!(best != NONE, "the reserve of LUN {lun} is empty");

@@ -108,7 +108,7 @@ struct Lun {
     reserve_len: u32,
     /// Number of blocks that the log has on the LUN.
     held: u32,
-    /// Next slot of the frontier, and one past its last slot; the two are equal if there is no frontier.
+    /// Next slot of the frontier; `end` is one past its last slot, and equal to `next` if there is no frontier.
     next: u32,
     end: u32,
     live: u32,
@@ -160,12 +160,12 @@ pub struct Log {
     writes: u64,
     cursor: Cursor,
     serial: Option<Serial>,
-    /// Open blocks besides the frontiers.
+    /// The open blocks other than the frontiers.
     fronts: Fronts,
     /// The placement, which says which front takes a page; without it there is one front. A placement by speed
     /// exists only during a run, so never in a saved state.
     placed: Option<Box<Placed>>,
-    /// What is collected in the background; this, too, exists only during a run.
+    /// What is collected in the background; exists only during a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,

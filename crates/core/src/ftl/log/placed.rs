@@ -25,7 +25,7 @@ pub(super) struct Placed {
     pub(super) active: Vec<u32>,
     /// When each page was written, counted in writes of the log; empty unless the placement needs ages.
     pub(super) written: Vec<u64>,
-    /// Front of each block, and when the block was opened.
+    /// Front of each block, and when the block was opened, counted in writes of the log.
     pub(super) opened: Vec<(u32, u64)>,
     /// Copies while they are being sorted: the front, the present slot and the owner of each.
     copies: Vec<(u32, u32, u32)>,

@@ -31,7 +31,7 @@ impl Serial {
         Serial { held: vec![0; luns as usize], most: limit / luns, next_lun: 0 }
     }
 
-    /// Notes that a block of a LUN was found after a power cut.
+    /// Counts a block of a LUN that was found after a power cut or in a saved state.
     pub(crate) fn found(&mut self, lun: u32) {
         self.held[lun as usize] += 1;
     }

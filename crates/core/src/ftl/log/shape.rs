@@ -13,13 +13,13 @@ use crate::ftl::slots::Slots;
 pub struct Shape {
     /// Number of LUNs that the log spans ([`crate::flash::parallel`]).
     pub luns: u32,
-    /// Whether pages go to the next idle LUN, not to the LUN that follows from their number.
+    /// Whether pages go to the next idle LUN, instead of the LUN that follows from their number.
     pub dynamic: bool,
     /// The largest number of blocks that the log may have on each LUN, including the reserve.
     pub limit: u32,
-    /// NAND pages per erase block.
+    /// Number of NAND pages in an erase block.
     pub pages_per_block: u32,
-    /// Slots per NAND page.
+    /// Number of slots in a NAND page.
     pub slots_per_page: u32,
     /// Number of owners (LPNs or translation pages, then trim pages).
     pub owners: u32,

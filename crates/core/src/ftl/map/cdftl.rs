@@ -58,8 +58,9 @@ struct Page {
 /// The order of the entries in the first level, and the pages of the second level.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// First-level entries. The clean ones are marked, and so is, for each page in the second level, the least
-    /// recent dirty one; so the first marked entry may leave. Dirty entries of absent pages may be marked too.
+    /// First-level entries. The clean ones are marked, and so is, for each page in the second level, the least recent
+    /// dirty one: the first marked entry may leave the cache. Dirty entries of absent pages may be marked too, but are
+    /// skipped.
     order: Recency,
     dirty: u32,
     pages: Lru<Page>,

@@ -144,7 +144,7 @@ impl Policy for Segmented {
     /// Whether the entry is in the protected segment.
     type Note = bool;
 
-    /// Base-DFTL of Kim and Lee (ICSOFT 2020): the NAND page is the unit.
+    /// This is then the Base-DFTL of Kim and Lee (ICSOFT 2020), whose unit is the NAND page.
     const BY_AMOUNT: Option<&'static str> = Some(super::units::GATHERED);
 
     fn new(settings: &Settings, _pages: u32) -> Segmented {

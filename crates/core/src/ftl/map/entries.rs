@@ -98,7 +98,7 @@ impl<N: Copy + Default> Entries<N> {
         self.slab.remove(id);
     }
 
-    /// Evicts an entry, after writing its update back.
+    /// Evicts an entry, after writing back its update, if it has one.
     #[inline(always)] // called for every miss
     pub(super) fn evict<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32, context: &mut Context) {
         if self.is_dirty(id) {

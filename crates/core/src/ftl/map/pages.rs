@@ -47,7 +47,7 @@ pub struct TranslationPages {
     per_page: Divider,
     lpns: u32,
     pub(super) units: u32,
-    /// Check mode: the slot that each entry on flash names.
+    /// In check mode, the slot that each entry on flash names.
     pub(super) persisted: Option<Vec<u32>>,
     /// The units being gathered into pages, if mappings are flushed after an amount of data.
     pub(super) gathering: Gathering,
@@ -130,7 +130,7 @@ impl TranslationPages {
         self.log.is_serial() || self.persisted.is_some()
     }
 
-    /// Returns for each LUN the number of pages that hold a unit.
+    /// Returns, for each LUN, the number of pages that hold a unit.
     pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.slots.of(owner));
         let mut pages: Vec<u32> =

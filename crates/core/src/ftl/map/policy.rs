@@ -95,7 +95,7 @@ pub trait Policy: Sized + Clone + Debug {
         (entries.insert(self, lpn, load), false)
     }
 
-    /// See [`Translation::prefetch`].
+    /// Brings in entries of one translation page; see [`Translation::prefetch`].
     fn prefetch(
         &mut self,
         entries: &mut Entries<Self::Note>,
@@ -115,12 +115,12 @@ pub trait Policy: Sized + Clone + Debug {
         Vec::new()
     }
 
-    /// Returns a dirty entry of the translation page that is written back first while no request is pending.
+    /// Returns a dirty entry of the translation page that is to be written back next while no request is pending.
     fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
         entries.any_dirty()
     }
 
-    /// See [`Translation::write_back`].
+    /// Writes back one translation page; see [`Translation::write_back`].
     fn write_back(&mut self, entries: &mut Entries<Self::Note>, context: &mut Context) -> bool {
         let Some(id) = self.first_dirty(entries) else { return false };
         self.write_back_victim(entries, id, context);

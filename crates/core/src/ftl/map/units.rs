@@ -147,7 +147,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Makes the state in which no flush is in progress, for this many units.
+    /// Makes the state of `units` units, with no flush in progress.
     pub(crate) fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }

@@ -149,8 +149,8 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// Turns read-only, because a block is past its limit and has no successor: writes back everything that is
-    /// only in RAM, so that reads find what they need, and serves only reads from now on.
+    /// Turns the device read-only, because a block is past its limit and has no successor: writes back everything that
+    /// is only in RAM, so that reads find what they need, and serves only reads from now on.
     #[cold]
     fn turn_read_only(&mut self, work: &mut Work) {
         if self.read_only {

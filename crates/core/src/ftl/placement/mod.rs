@@ -52,8 +52,8 @@ pub struct Page {
     pub cause: Cause,
     /// Stream of the request; 0 for a request without a stream, and for copies.
     pub stream: u16,
-    /// For a write, how long the version that it replaces was valid; for a copy, how long ago its data was written.
-    /// It is counted in writes to the log; `u64::MAX` if there is no such version, or ages are not kept
+    /// For a write, how long the version that it replaces was valid; for a copy, how long ago its data was written. The
+    /// age is counted in writes to the log; `u64::MAX` if there is no such version, or ages are not kept
     /// ([`Needs::ages`]).
     pub age: u64,
     /// For a copy, or a write that replaces a version: the front of the block in which the present version lies.
@@ -80,7 +80,7 @@ registry! {
 }
 
 dispatch! {
-    /// A placement.
+    /// A placement, which says which front of its LUN takes a page.
     pub trait Placement: [Debug + Send + Sync], NEEDS: Needs = Needs::NOTHING;
     for Policy or AnyPlacement (Clone by copy), which "ftl.placement" may name;
 
