@@ -250,7 +250,7 @@ impl Media {
         self.blocks() / self.blocks_per_lun
     }
 
-    /// Returns the numbers of a LUN's blocks.
+    /// Returns the block numbers of a LUN.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }

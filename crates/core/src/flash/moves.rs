@@ -1,8 +1,8 @@
 //! Where user data goes, reported as the FTL decides it, for a driver that keeps the bytes that the simulation leaves
 //! out.
 //!
-//! A read then returns what the FTL resolves to when the read is served, and a fault of an FTL shows as wrong
-//! bytes.
+//! A read then returns the bytes of the slot to which the FTL maps the page when the read is served, so that a fault of
+//! an FTL shows as wrong bytes.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -1,9 +1,9 @@
 //! Which parts of a device work in parallel, and in which order pages are spread over them.
 //!
 //! Sources: the levels channel, way (chip of a channel), die and plane, and the 24 orders of static
-//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim (Tavakkol et
-//! al., FAST 2018): `cwdp` goes round the channels first, then the ways, the dies, the planes. Eq. (1) of
-//! VIOS is `cwdp`. Multi-plane, interleaved and cache operations are ONFI's.
+//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim (Tavakkol et al., FAST
+//! 2018): `cwdp` goes round the channels first, then the ways, the dies and the planes. Eq. (1) of VIOS is `cwdp`.
+//! Multi-plane, interleaved and cache operations are ONFI's.
 //!
 //! A **LUN** (ONFI's logical unit, which works independently of its neighbours) is the smallest part of the
 //! flash to which the FTL can direct a page, with its own open block and erased blocks: the plane with

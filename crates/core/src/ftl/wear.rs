@@ -2,10 +2,10 @@
 //!
 //! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
 //! others wear out first. When the erase count of an erased block exceeds that of the least worn movable block
-//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data moves
-//! into the former (which is charged, with the cause `wear`), and the less worn block is written instead. This
-//! is the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
-//! configuration help advises for flash that endures fewer than 10,000 cycles.
+//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data moves into
+//! the former (this move is charged, with the cause `wear`), and the less worn block is written instead. This is the
+//! rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's configuration help
+//! advises for flash that endures fewer than 10,000 cycles.
 //!
 //! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the LUN's
 //! two reserves, that of user data and that of translation pages, which exchange blocks for this purpose, since

@@ -152,7 +152,7 @@ impl BlockPool {
         cells.speeds().filter(|_| self.speeds > 1).map_or(0, |speeds| speeds.class(block))
     }
 
-    /// Counts an erasure of a block, and notes whether the LUN's erase counts now differ too much.
+    /// Counts an erasure of a block, and notes it if the LUN's erase counts now differ too much.
     #[inline]
     pub(crate) fn erased(&mut self, lun: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
@@ -181,7 +181,7 @@ impl BlockPool {
         self.floors[lun as usize] = floor;
     }
 
-    /// Returns the numbers of a LUN's blocks.
+    /// Returns the block numbers of a LUN.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }

@@ -1,4 +1,4 @@
-//! Cost-benefit: the block with the greatest (1 - u) / 2u x age, where u is the share of valid slots.
+//! Cost-benefit: collects the block with the greatest (1 - u) / 2u x age, where u is the share of valid slots.
 //!
 //! Source: Kawaguchi, Nishioka, Motoda, "A Flash-Memory Based File System", USENIX 1995, after
 //! Rosenblum and Ousterhout's log-structured file system (SOSP 1991), which divides by 1 + u.

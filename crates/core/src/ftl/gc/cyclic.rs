@@ -1,4 +1,4 @@
-//! Cyclic: the closed blocks of a LUN in the order of their numbers, round and round, whatever they hold.
+//! Cyclic: collects the closed blocks of a LUN in the order of their numbers, round and round, whatever they hold.
 //!
 //! Source: none; it is one of two interpretations that fit the numbers in Kim and Lee, ICSOFT 2020, section
 //! 4.3, which does not say how user blocks are chosen (docs/msftl.md).

@@ -1,9 +1,9 @@
 //! d-choices: draws `ftl.gc_choices` blocks at random, with replacement, and takes the one whose collection
 //! gains most (among blocks of one size, the one with the fewest valid slots); of equals, the one drawn first.
 //!
-//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
-//! state drives", SIGMETRICS 2013. As there, a block whose pages are all valid is collected if it is drawn
-//! ([`super`] explains why this does not go on forever).
+//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state
+//! drives", SIGMETRICS 2013. As in that paper, a block whose pages are all valid is collected if it is drawn ([`super`]
+//! explains why this does not go on forever).
 
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};

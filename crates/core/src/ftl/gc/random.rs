@@ -1,4 +1,4 @@
-//! Random: any closed block, each with equal probability.
+//! Random: collects a closed block drawn at random, each with equal probability.
 //!
 //! Under uniform random writes its write amplification is `1 / (1 - rho)` (the closed form of d-choices with `d
 //! = 1`). This requires that blocks without an invalid slot are collected too when they are drawn, as they are

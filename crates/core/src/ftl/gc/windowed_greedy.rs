@@ -1,6 +1,6 @@
-//! Windowed greedy: the block whose collection gains most (of blocks of one size, the one with the fewest valid slots)
-//! among the `ftl.gc_window` oldest blocks of the LUN; of equals, the one that was the first to gain that much within
-//! the window.
+//! Windowed greedy: collects the block whose collection gains most (of blocks of one size, the one with the fewest
+//! valid slots) among the `ftl.gc_window` oldest blocks of the LUN; of equals, the one that was the first to gain that
+//! much within the window.
 //!
 //! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
 //! Drives", SYSTOR 2009. A window of one block is FIFO; a window of all blocks is greedy. The choice takes

@@ -37,7 +37,7 @@ pub trait Logs: Sized + Clone {
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));
-    /// Makes the lists of the log blocks that were found after a power cut, or in a saved state; `logs` gives them in
+    /// Makes the lists of the log blocks that were found after a power cut, or in a saved state; `logs` lists them in
     /// the order of their last programs.
     ///
     /// # Errors

@@ -26,9 +26,9 @@
 //!    block has no valid page at an offset that the log block has already passed (for example with a torn page);
 //!    otherwise it gets a full merge when its turn comes. A full log block whose merge had not begun is merged
 //!    at its next write.
-//! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
-//!    announced it is gone. If one of its pages was torn and has an older version, a full merge takes its place;
-//!    the layout's second erased block is there for this.
+//! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that announced it is
+//!    gone. If a page of CSM_Log was torn and has an older version, a full merge takes its place; the layout's second
+//!    erased block is there for this.
 //!
 //! Each of these steps can itself be cut; the next recovery treats what the cut leaves like any other state.
 //! Pages without data are skipped when blocks are merged, so only a scan of all pages finds everything.

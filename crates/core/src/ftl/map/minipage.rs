@@ -2,8 +2,8 @@
 //!
 //! Source: Lv et al., "Exploiting Minipage-Level Mapping to Improve Write Efficiency of NAND Flash", NAS 2018,
 //! as Kim and Lee (ICSOFT 2020, section 4.1) simulate it: "using the logical small page-level granularity as the
-//! translation page (i.e., 4 KiB)", its units gathered into NAND pages like MSFTL's (section 4.2). Everything
-//! else is as in [`super::msftl`].
+//! translation page (i.e., 4 KiB)", with its units gathered into NAND pages like those of MSFTL (section 4.2).
+//! Everything else is as in [`super::msftl`].
 
 use super::msftl::Flushed;
 
