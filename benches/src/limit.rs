@@ -1,4 +1,4 @@
-//! What the machine's memory allows: the random loads and stores of case `page`, including its garbage
+//! The speed that the machine's memory allows: the random loads and stores of case `page`, including its garbage
 //! collection, without a model of time.
 //!
 //! Page map, reverse map and valid pages per block are arrays; victims are found in lists by number of valid

@@ -23,7 +23,7 @@ impl Clock {
     /// Makes a clock for `resources` resources, none of which is due.
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
-        // Room for twice as many, so that the due times need to be moved to the front only now and then.
+        // There is room for twice as many, so that the due times need to be moved to the front only now and then.
         Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0 }
     }
 

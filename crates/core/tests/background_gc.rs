@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Gives a device enough blocks for background collection.
+/// Adds background collection to a device, and enough blocks for it.
 fn with_background(mut settings: Settings, above: u32, step_pages: u32) -> Settings {
     let normal_blocks = settings.ftl.gc_free_blocks + above;
     settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages });
@@ -113,10 +113,10 @@ fn a_request_waits_for_one_step_at_most() {
     }
 }
 
-/// Overwritten at random, with idle times in which the chip always returns to its threshold G', the device
-/// follows the closed form with G' blocks kept: a victim is chosen when a frontier has just been opened and
-/// holds one page, so that G' b - 1 pages are unused then. In the foreground, with G blocks kept, a victim is
-/// chosen when the frontier is full, and G b pages are unused.
+/// Overwritten at random, with idle times in which the chip always returns to its threshold G', the device follows the
+/// closed form with G' blocks kept erased: a victim is chosen when a frontier has just been opened and holds one page,
+/// so that G' b - 1 pages are unused then. In the foreground, with G blocks kept erased, a victim is chosen when the
+/// frontier is full, and G b pages are unused.
 #[test]
 fn write_amplification_is_that_of_the_closed_form() {
     for (normal, step) in [(2, 1), (8, 1), (8, 16), (16, 7)] {
@@ -170,7 +170,7 @@ fn a_busy_device_collects_as_it_did() {
     assert_eq!(format!("{off:?}"), format!("{:?}", report(&settings, trace)));
 }
 
-/// The timeline shows background steps as garbage collection of no request, and the run ends with the last
+/// The timeline shows background steps as garbage collection that belongs to no request, and the run ends with the last
 /// completion.
 #[test]
 fn steps_are_seen_and_end_with_the_trace() {
@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// The same through the whole stack; idle chips come to rest after finitely many steps.
+    /// Does the same through the whole stack; idle chips come to rest after finitely many steps.
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(), above in 1u32..4, step in 1u32..5,

@@ -17,15 +17,15 @@
 //! ```
 //!
 //! - A field without `=` is a section of its own; its keys appear in its place.
-//! - What a `bool` or a [`crate::choice!`] holds follows from the type. No default: the key may be absent.
+//! - What a `bool` or a [`crate::choice!`] holds follows from the type. A key without a default may be absent.
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
 use super::{Choice, Key, Kind, SizeMix, Value, Values};
 
-/// What is read from a configuration: a struct whose fields have keys.
+/// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
-    /// Appends its keys, in the order of the reference.
+    /// Appends the section's keys, in the order of the reference.
     fn declare(keys: &mut Vec<Key>);
 
     /// Reads the values.
@@ -50,7 +50,7 @@ pub trait Switched: Sized {
     /// Reads the values, if the section is on.
     ///
     /// # Panics
-    /// As [`Section::read`].
+    /// As for [`Section::read`].
     fn read_if_on(values: &Values) -> Option<Self>;
 }
 
@@ -82,9 +82,9 @@ pub trait Field: Sized {
     fn of(value: Option<&Value>) -> Option<Self>;
 }
 
-/// A type that determines what its key holds.
+/// A type that determines the kind of value that its key holds.
 pub trait Natural: Field {
-    /// What the key holds.
+    /// The kind of value that the key holds.
     const KIND: Kind;
 }
 
@@ -205,7 +205,7 @@ pub const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
     Kind::Choice(list)
 }
 
-/// Makes a struct that is a [`Section`] from a list of keys; see the module.
+/// Makes a struct that is a [`Section`] from a list of keys; see the documentation of the module.
 #[macro_export]
 macro_rules! section {
     (

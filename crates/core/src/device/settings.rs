@@ -107,7 +107,7 @@ impl Field for PreconditionKind {
     }
 }
 
-/// What `device.precondition` holds.
+/// The kind of value that `device.precondition` takes.
 const PRECONDITION: Kind = one_of(|| {
     let choice = |name, doc| Choice { name, doc };
     vec![

@@ -15,7 +15,7 @@ pub const LATEST_NS: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
     paging: Paging,
-    /// Bytes that a request can address.
+    /// Number of bytes that requests can address.
     pub user_bytes: u64,
 }
 

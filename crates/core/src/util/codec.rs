@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use twox_hash::XxHash3_64;
 
-/// Number of bytes passed on at a time.
+/// Number of bytes that are passed on at a time.
 const CHUNK: usize = 64 << 10;
 
 /// The largest total size of the strings in one value, bytes.
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
     /// Reads a section that holds one value.
     ///
     /// # Errors
-    /// [`Damage`], also if the bytes are intact but are not such a value.
+    /// [`Damage`], even if the bytes are intact but do not represent such a value.
     pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Damage> {
         let mut texts = vec![0; TEXTS];
         let read = postcard::from_io((&mut *self, &mut texts[..])).map(|(value, _)| value);
