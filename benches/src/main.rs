@@ -150,7 +150,8 @@ fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str
     }
 }
 
-/// Uniform random requests; they come from xorshift, so that the generator is not what is measured.
+/// Uniform random requests; they come from xorshift, so that the cost of generating them does not distort the
+/// measurement.
 struct Uniform {
     left: u64,
     state: u64,

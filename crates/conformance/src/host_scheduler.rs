@@ -221,7 +221,7 @@ fn request(number: u64, op: Op, first: u32, count: u32) -> Request {
     Request::new(number, 0, op, u64::from(first) * 4096, u64::from(count) * 4096, pages)
 }
 
-/// A device that merges nothing, and no page cache.
+/// Surroundings without a page cache, above a device that merges nothing.
 #[derive(Default)]
 struct Quiet {
     padding: BTreeSet<u32>,

@@ -1,6 +1,6 @@
 //! The clock's memory: at most one due time per resource, and the earliest of them.
 
-/// No event is due.
+/// The due time of something that never happens.
 pub const NEVER: u64 = u64::MAX;
 
 /// Number of neighbours that move one by one to make room for a time; beyond that, the rest moves as a block.

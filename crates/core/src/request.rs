@@ -79,15 +79,15 @@ impl Pages {
 /// set only `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Part of a cooperative block issue: announced by COOP_Query, so nothing has to be guessed.
+    /// The request is part of a cooperative block issue: COOP_Query has announced it, so nothing has to be guessed.
     pub coop: bool,
     /// COOP_Issue for the logical block of the request's first page precedes the request.
     pub begin: bool,
     /// COOP_Complete for that logical block follows the request.
     pub end: bool,
-    /// Padding: pages are read, or written back unchanged, to make a block whole.
+    /// The request is padding: its pages are read, or written back unchanged, to make a block whole.
     pub pad: bool,
-    /// A write with this mark completes when it would survive a power cut (force unit access).
+    /// The request is a write that completes when it would survive a power cut (force unit access).
     pub fua: bool,
 }
 
@@ -130,7 +130,7 @@ impl Paging {
     pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
         if before | behind == 0 {
-            // Whole pages, as in most requests.
+            // The request covers whole pages, as most requests do.
             let first = if tail > head { head as u32 } else { 0 };
             return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
         }
@@ -169,7 +169,7 @@ pub struct HostSide {
     pub prefetch: bool,
     /// Number of the request's batch in the host's scheduler, from 1; 0 if it has none.
     pub batch: u64,
-    /// Where the scheduler stores that batch.
+    /// The slot in which the scheduler stores that batch.
     pub batch_slot: u32,
     /// The id of the whole request, stored in that request and in each of its parts, if the host has cut it; else
     /// [`NONE`].
@@ -198,7 +198,7 @@ pub struct Request {
     pub dispatch_ns: u64,
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     /// Operation.
     pub op: Op,
@@ -383,7 +383,7 @@ impl<const KIND: usize> Links<KIND> {
         Ok(count)
     }
 
-    /// Removes a request from anywhere.
+    /// Removes a request from anywhere in the queue.
     #[inline]
     pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
         let [prev, next] = pool[id].links[KIND];

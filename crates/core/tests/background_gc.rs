@@ -74,7 +74,7 @@ fn a_burst_no_longer_waits_for_a_collection() {
         println!("{kind}: worst write {before} -> {after} ns");
         assert!(foreground.flash.erases[Cause::Gc] > 100 && background.flash.erases[Cause::Gc] > 100);
         if kind == "page" {
-            // Eight programs; with foreground collection there was at least one whole collection among them.
+            // The burst takes eight programs; with foreground collection, at least one whole collection was among them.
             assert!(before >= 350_000 + 1_500_000, "{before}");
             assert_eq!(after, 8 * 350_000);
         }
@@ -94,7 +94,7 @@ fn a_request_waits_for_one_step_at_most() {
         settings.ftl.gc_background = background(6, step_pages);
         let user = settings.user_pages();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
-        // Writes far apart, with a read in the middle of the work that they cause.
+        // Writes are far apart, with a read in the middle of the work that they cause.
         let trace: Vec<_> = (0..4000u64)
             .map(|at| {
                 let op = if at % 2 == 0 { Op::Write } else { Op::Read };
@@ -156,7 +156,7 @@ fn write_amplification_is_that_of_the_closed_form() {
     }
 }
 
-/// Without idle time there is no background work: the results are the same as without the key.
+/// Without idle time there is no background work: the results are the same as without `ftl.gc_background`.
 #[test]
 fn a_busy_device_collects_as_it_did() {
     let mut settings = full("page", 64);
@@ -239,8 +239,8 @@ fn steps_do_not_starve_a_flush() {
 proptest! {
     #![proptest_config(devices::cases(96, "tests/properties.regressions"))]
 
-    /// Writes, trims, flushes and write-backs between any two steps, on a full device: the host invalidates
-    /// pages of victims, takes blocks, and collects in the foreground what was begun in the background.
+    /// Writes, trims, flushes and write-backs come between any two steps, on a full device: the host invalidates pages
+    /// of victims, takes blocks, and collects in the foreground what was begun in the background.
     #[test]
     fn every_invariant_holds_between_any_two_steps(
         settings in device(), above in 1u32..5, step in 1u32..6,

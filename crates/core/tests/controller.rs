@@ -23,7 +23,7 @@ const UNIT: u64 = 200;
 const LATENCY: u64 = 7_000;
 const ANSWER: u64 = 500;
 
-/// Makes a device of four chips with a link, one core, and a latency of each operation.
+/// Makes a device of four chips with a link, one core, and a latency for each operation.
 fn device() -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();

@@ -231,7 +231,7 @@ fn random_writes_over_one_block_under_coop() {
     }
 }
 
-/// Algorithm 3, line by line.
+/// Tests Algorithm 3 line by line.
 #[test]
 fn query_of_bast() {
     let mut driver = laid("bast", 2);
@@ -251,7 +251,7 @@ fn query_of_bast() {
     assert_eq!(driver.query(8, 1), [], "a victim without valid pages needs no merge");
 }
 
-/// Algorithm 4, line by line.
+/// Tests Algorithm 4 line by line.
 #[test]
 fn query_of_fast() {
     let mut driver = laid("fast", 3);

@@ -85,8 +85,7 @@ fn written(settings: &Settings, random: bool) -> (Vec<u64>, Report) {
     (order, report)
 }
 
-/// "Flushes of 2304 mappings, 1.5 PMTs touched per flush on average"; all smaller units of a flush
-/// fit one page.
+/// "Flushes of 2304 mappings, 1.5 PMTs touched per flush on average"; all smaller units of a flush fit into one page.
 #[test]
 fn sequential_writes_program_one_and_a_half_pages_a_flush_in_pages_and_one_in_smaller_units() {
     for unit in UNITS {

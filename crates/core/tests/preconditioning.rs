@@ -106,7 +106,7 @@ proptest! {
         report(&settings, ready, workload(&settings, &steps));
     }
 
-    /// `mapped` with the whole share, in order, equals `fill`.
+    /// Precondition `mapped` with a share of 100 %, in order, equals `fill`.
     #[test]
     fn mapped_whole_and_in_order_is_fill(
         settings in device(), steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 1..150),
@@ -249,7 +249,7 @@ fn random_writes_leave_the_shares_of_draws_with_replacement() {
             let pages = settings.user_pages() as u32;
             let mapped =
                 100.0 * (0..pages).filter(|&lpn| ready.has_data(lpn)).count() as f64 / f64::from(pages);
-            // Six standard deviations of the occupancy of 3,276 pages.
+            // The bound is six standard deviations of the occupancy of 3,276 pages.
             assert!((mapped - percent).abs() < 3.0, "{kind}: {mapped} %");
             let done = ready.preconditioning();
             assert_eq!(done.pages_written, u64::from(pages) * share_ppm / 1_000_000);

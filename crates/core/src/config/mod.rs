@@ -35,7 +35,7 @@ pub struct Key {
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
-    /// For a key of the FTL or the flash: whether the state of the flash at time 0 depends on it.
+    /// Whether the state of the flash at time 0 depends on the key; it matters only for keys of the FTL and the flash.
     pub in_state: bool,
 }
 
@@ -73,7 +73,7 @@ impl Key {
 /// What a key holds, with its inclusive limits.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// true or false.
+    /// A truth value: true or false.
     Bool,
     /// A whole number.
     Count {
@@ -177,7 +177,7 @@ pub enum Value {
 /// All keys that have a value, by path; complete (defaults filled in) once resolved.
 pub type Values = BTreeMap<&'static str, Value>;
 
-/// A value that contradicts another; the configuration front end adds file and line.
+/// A value that contradicts another one; the configuration front end adds the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Contradiction {

@@ -149,7 +149,7 @@ impl Field for SizeMix {
     }
 }
 
-/// `None` if the key is absent or holds one of its words.
+/// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {
     fn of(value: Option<&Value>) -> Option<Option<T>> {
         match value {
@@ -170,37 +170,37 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
 
 /// The longest time that a key may state: one year.
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
-/// Allows any time.
+/// The kind of a key that holds a time of any length.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
-/// Allows the time of a flash operation: at most a second, so that 2^34 of them fit into 64 bits.
+/// The kind of a key that holds the time of a flash operation: at most a second, so that 2^34 of them fit into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 
-/// Allows a whole number.
+/// Returns the kind of a key that holds a whole number.
 pub const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
-/// Allows a number.
+/// Returns the kind of a key that holds a number.
 pub const fn number(min: f64, max: f64) -> Kind {
     Kind::Number { min, max }
 }
 
-/// Allows a size.
+/// Returns the kind of a key that holds a size.
 pub const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
-/// Allows a bandwidth.
+/// Returns the kind of a key that holds a bandwidth.
 pub const fn bandwidth(min: u64, max: u64) -> Kind {
     Kind::Bandwidth { min, max }
 }
 
-/// Allows a share in percent.
+/// Returns the kind of a key that holds a share in percent.
 pub const fn share(min_ppm: u64, max_ppm: u64) -> Kind {
     Kind::Percent { min_ppm, max_ppm }
 }
 
-/// Allows one of a registry's names.
+/// Returns the kind of a key that holds one of a registry's names.
 pub const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
     Kind::Choice(list)
 }

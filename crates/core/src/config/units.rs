@@ -14,8 +14,8 @@ pub struct Unit {
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
     /// Units that a message suggests for a number without one: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],
-    /// Names used for printing, a subset of `names`. The first prints any number of
-    /// steps within four decimals.
+    /// Names used for printing, a subset of `names`. In the first of these units, any number of steps has at most four
+    /// decimals.
     printed: &'static [&'static str],
 }
 

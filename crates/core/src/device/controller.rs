@@ -128,9 +128,9 @@ enum Stage {
 /// Where a command that leaves the controller goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// To the device's queue.
+    /// The command goes to the device's queue.
     ToQueue(u32),
-    /// To the host.
+    /// The command goes back to the host, answered.
     Answered(u32),
 }
 
@@ -195,11 +195,11 @@ pub struct Served {
 /// Time that reads and writes together spent outside the device's queue and flash, including waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// At the link.
+    /// Time at the link.
     pub link_ns: u64,
-    /// At the cores.
+    /// Time at the cores.
     pub core_ns: u64,
-    /// In the further delay that keeps nothing busy (`device.latency_read`, `device.latency_write`).
+    /// Time in the further delay that keeps nothing busy (`device.latency_read`, `device.latency_write`).
     pub latency_ns: u64,
 }
 

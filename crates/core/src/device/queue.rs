@@ -19,19 +19,19 @@ pub struct Conflicts {
 /// How the LUNs that a request touches are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Touch {
-    /// They are consecutive LUNs.
+    /// The LUNs are consecutive.
     Window,
-    /// They are found page by page.
+    /// The LUNs are found page by page.
     Each,
     /// Under dynamic allocation, writes go where there is room: only the place of existing data is known.
     Unknown,
 }
 
-/// The device's queue: its scheduler, and counts of what waits.
+/// The device's queue: its scheduler, and counts of the waiting requests.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub sched: Sched,
-    /// Number of requests, and of the flushes among them.
+    /// Number of waiting requests, and number of flushes among them.
     requests: u32,
     flushes: u32,
     /// Number of requests waiting for each chip (NR of VIOS, eq. (2)).

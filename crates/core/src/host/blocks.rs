@@ -154,7 +154,7 @@ pub struct Surroundings<'a, A, D> {
     pub ages: &'a mut Ages,
     /// Number of pending requests.
     pub pending: &'a mut u32,
-    /// The present time.
+    /// The present time, ns.
     pub now_ns: u64,
 }
 

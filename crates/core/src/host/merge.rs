@@ -38,7 +38,7 @@ fn merges(request: &Request) -> bool {
     matches!(request.op, Op::Read | Op::Write) && !request.mark.fua
 }
 
-/// Whether a request may go ahead of a pending one and of all that came after it.
+/// Whether a request may go ahead of a pending one and of all requests that came after that one.
 fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
     let end = request.offset + request.size;
     while pending != NONE {
@@ -121,7 +121,7 @@ impl Merging {
         if !merges(request) {
             return;
         }
-        // Another request with the same bounds may have taken the entry over.
+        // Another request with the same bounds may have replaced the entry.
         let op = request.op as u8;
         for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
         {

@@ -26,7 +26,7 @@ use merge::Merging;
 
 /// The host: its scheduler and the pending queue.
 pub struct Host {
-    /// Requests in flight.
+    /// All requests in flight.
     pub pool: Pool,
     sched: Sched,
     needs: Needs,
@@ -290,7 +290,7 @@ impl Host {
         queue
     }
 
-    /// Lets the scheduler decide what goes next; returns the first request, if there is one.
+    /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.
     #[inline]
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { sched, pool, blocks, ages, pending, .. } = self;

@@ -18,7 +18,7 @@ pub enum SubmitError {
     Range {
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
         /// User capacity.
         user_bytes: u64,
@@ -59,7 +59,7 @@ pub struct Submission {
     pub arrival_ns: u64,
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     next: u32,
 }
@@ -73,9 +73,9 @@ pub struct Submitted {
     /// Number of requests that have arrived, and number of those that became part of another.
     arrived: u64,
     merged: u64,
-    /// Whether more may be submitted before time moves on, so that the workload has not ended.
+    /// Whether more requests may be submitted before time moves on, so that the workload has not ended.
     pub open: bool,
-    /// If requests merge: the submissions behind each request, in a slab. The submissions of one request form a ring,
+    /// The submissions behind each request, in a slab, if requests merge. The submissions of one request form a ring,
     /// and the request's tag is the slot of the last one.
     behind: Option<Slab<Submission>>,
     /// Receives merges, if the bytes of requests are followed.

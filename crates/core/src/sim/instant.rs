@@ -186,7 +186,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Records and reports a request.
+    /// Records and reports one completed request.
     #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
     fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) {
         self.recorder.complete(&self.host.pool[id], self.now_ns);

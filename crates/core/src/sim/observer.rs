@@ -21,7 +21,7 @@ pub struct Completion {
     pub op: Op,
     /// First byte on the simulated device (after `out_of_range`).
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     /// Number of mapping-cache misses of the request's pages.
     pub mapping_misses: u32,
@@ -120,7 +120,7 @@ pub enum RunError {
         "host.scheduler chooses none of the {pending} requests that are pending at {now_ns} ns, and nothing else happens any more"
     )]
     Held {
-        /// Pending requests.
+        /// Number of pending requests.
         pending: u32,
         /// Time of the simulation, ns.
         now_ns: u64,

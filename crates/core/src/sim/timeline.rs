@@ -21,7 +21,7 @@ pub struct Dispatch {
     pub op: Op,
     /// First byte on the simulated device.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     /// First logical page.
     pub lpn: u32,
@@ -50,13 +50,13 @@ impl Dispatch {
 /// each transfer of its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Chip.
+    /// Number of the chip.
     pub chip: u32,
-    /// Channel of the chip.
+    /// Number of the chip's channel.
     pub channel: u32,
     /// Track: the LUN at work, in the order of [`Tracks::luns`].
     pub lun: u32,
-    /// The cells, or the bus before or after them.
+    /// The part at work: the cells, or the bus before or after them.
     pub stage: Stage,
     /// Whether the cells were suspended and go on later with the same operation.
     pub suspended: bool,
@@ -122,7 +122,7 @@ impl Handling {
 /// Something that works on one thing at a time: a chip, or a die or plane if those work on their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// Channel.
+    /// Number of the channel.
     pub channel: u32,
     /// "chip 3", "chip 3 die 1" or "chip 3 die 1 plane 0".
     pub name: String,

@@ -52,7 +52,7 @@ impl From<io::Error> for Damage {
     }
 }
 
-/// Writes sections.
+/// A writer of sections.
 pub struct Encoder<'a> {
     out: &'a mut dyn Write,
     hash: XxHash3_64,
@@ -125,7 +125,7 @@ impl Write for Section<'_, '_> {
     }
 }
 
-/// Reads sections.
+/// A reader of sections.
 pub struct Decoder<'a> {
     input: &'a mut dyn Read,
     hash: XxHash3_64,

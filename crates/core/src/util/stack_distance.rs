@@ -177,7 +177,7 @@ impl StackDistances {
         }
     }
 
-    /// Returns the number of last references in the slots up to this one, counted from 1.
+    /// Returns the number of last references in the slots up to this one; slots count from 1.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut at, mut sum) = (slot as usize, 0);
         while at > 0 {
@@ -274,7 +274,7 @@ mod tests {
     fn a_sample_comes_near() {
         const ITEMS: u32 = 40_000;
         let mut random = stream(3, "references");
-        // Skewed: the product of two uniform numbers.
+        // The draws are skewed: each is the product of two uniform numbers.
         let draws: Vec<u32> = (0..400_000)
             .map(|_| below(random.next_u64(), below(random.next_u64(), u64::from(ITEMS)) + 1) as u32)
             .collect();

@@ -1,4 +1,4 @@
-//! Parts' own figures.
+//! Figures that individual parts report.
 
 use std::borrow::Cow;
 

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Items on straight lines: value at time 0, and growth.
+    /// Returns the race of items on straight lines, each with a value at time 0 and a growth.
     fn race(lines: &[(i64, i64)]) -> impl Fn(u32, u32, u64) -> Race {
         |a, b, now| {
             let [(start_a, grows_a), (start_b, grows_b)] = [a, b].map(|item| lines[item as usize]);

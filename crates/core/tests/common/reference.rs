@@ -216,7 +216,7 @@ impl Model {
     /// FAST: reclaims the oldest RW log block.
     fn reclaim(&mut self, chip: usize) {
         let victim = self.chips[chip].random.remove(0);
-        // In the order of each block's first page in the victim.
+        // Blocks are merged in the order of their first pages in the victim.
         let mut blocks: Vec<u32> = Vec::new();
         for page in victim.iter().filter(|page| self.is_new(page)) {
             let block = page.unwrap().0 / self.block_pages;
@@ -364,7 +364,7 @@ impl Model {
         self.tally.erases += empty.len() as u64;
     }
 
-    /// COOP_Query, Algorithms 3 and 4.
+    /// Returns the answer to COOP_Query, according to Algorithms 3 and 4.
     pub fn query(&self, first: u32, pages: u32) -> Vec<u32> {
         let block = first / self.block_pages;
         let chip = &self.chips[self.chip(block)];

@@ -135,7 +135,7 @@ impl Overlap {
                 found = slot;
             }
         }
-        // If an older wanted read waits, the die is served again when what it waits for has finished.
+        // If an older wanted read waits, the die is served again when the step that the read waits for has finished.
         let end = self.number(found).min(wanted.before);
         if waits || kind == OPEN && self.has_aside(frame, reads, end, wanted) {
             self.stall(frame, lun);

@@ -10,11 +10,11 @@ use super::state::Extra;
 use crate::flash::Operation;
 use crate::util::{Chain, Linked, NONE, Neighbours};
 
-/// Kind of list: the line of a LUN that a step is in.
+/// Kind of list: the line of a LUN in which a step waits.
 pub(super) const LINE: usize = 0;
-/// Kind of list: reads of a LUN that are not put aside, where reads may overtake.
+/// Kind of list: a LUN's reads that are not put aside; used where reads may overtake.
 pub(super) const OPEN: usize = 1;
-/// Kind of list: reads of a LUN with the same page number in their blocks, where such reads go together.
+/// Kind of list: a LUN's reads with the same page number in their blocks; used where only such reads go together.
 pub(super) const ALIKE: usize = 2;
 
 /// Index of the line with programs and erasures. A LUN has one line for the reads of read requests, one for other

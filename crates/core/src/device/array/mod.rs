@@ -163,7 +163,7 @@ impl Array {
         }
     }
 
-    /// Begins the step at the head of a LUN's queue, if what it waits for has finished.
+    /// Begins the step at the head of a LUN's queue, unless it has to wait for another step.
     #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
         let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];

@@ -30,7 +30,7 @@ use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Step};
 use crate::util::{Chain, Divider, NONE};
 
-/// Dies with their operations, and what waits for them.
+/// The dies with their operations, and the steps that wait for the dies.
 #[derive(Clone, Debug)]
 pub(super) struct Overlap {
     pub options: Parallel,
@@ -40,7 +40,7 @@ pub(super) struct Overlap {
     /// The LUNs, die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
-    /// What is stored about each step in addition to [`Queued`], by slot.
+    /// The state of each step beyond [`Queued`], by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
     /// Each LUN's reads by page number in their block; used where reads may overtake and only reads of the same page

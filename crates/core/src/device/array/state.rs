@@ -20,7 +20,7 @@ pub struct Overlaps {
     pub passed: u64,
 }
 
-/// The state of a step beyond [`Queued`].
+/// The part of a step's state that is not in [`Queued`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     /// The step's number: each new step gets the next number.

@@ -20,7 +20,7 @@ pub(super) struct Queued {
     version: u32,
     /// The step that this one waits for.
     pub after: Reference,
-    /// The step that loads what this one needs.
+    /// The step whose load this one needs.
     pub needs: Reference,
     /// Whether another step waits for this one.
     pub awaited: bool,
@@ -164,7 +164,7 @@ pub struct Span {
     pub label: Label,
     /// The step's owner.
     pub(in crate::device) owner: u32,
-    /// The stage worked on.
+    /// The stage that was worked on.
     pub stage: Stage,
     /// Whether the cells were suspended and go on later.
     pub suspended: bool,

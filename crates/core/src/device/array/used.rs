@@ -20,7 +20,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Returns the time added since an earlier moment.
+    /// Returns the time that each part has worked since an earlier moment.
     pub fn since(mut self, before: &Used) -> Used {
         let sides = [
             (&mut self.chips, &before.chips),

@@ -44,7 +44,7 @@ struct Waiter {
     window: u32,
     /// The next request with the same chips.
     behind: u32,
-    /// Channel batch, from 1; 0 without channel batches.
+    /// Number of its channel batch, from 1; 0 without channel batches.
     channel: u32,
     /// Number of its batch, from 1.
     number: u64,
@@ -67,7 +67,7 @@ struct ChipBatch {
 #[derive(Clone, Debug)]
 struct HalfQueue {
     windows: Windows,
-    /// Live batches, and gone ones between and just before them, in order of creation.
+    /// Live batches, and batches that are gone but are between or just before live ones, in order of creation.
     batches: Vec<ChipBatch>,
     /// Chips of each of `batches`; all ones when the batch is gone.
     sets: Vec<u64>,

@@ -49,11 +49,11 @@ impl Needs {
 pub enum Part {
     /// No page yet: the request has left the queue, and its pages will issue.
     Begin,
-    /// Some of its logical pages.
+    /// Some of the request's logical pages.
     Pages {
-        /// The index of the first one within the request.
+        /// The index of the first of these pages within the request.
         at: u32,
-        /// How many there are.
+        /// The number of these pages.
         count: u32,
     },
 }
@@ -63,9 +63,9 @@ pub enum Part {
 pub struct Space {
     /// Channel of each chip (die, plane).
     pub channels: Vec<u32>,
-    /// Logical pages of the device.
+    /// Number of logical pages of the device.
     pub pages: u32,
-    /// What `ftl.allocation` says; hybrid FTLs do not follow it.
+    /// The value of `ftl.allocation`, which hybrid FTLs do not follow.
     pub allocation: Allocation,
     /// Whether writes go where there is room, so that their chips are known only when they issue.
     pub dynamic: bool,
@@ -119,8 +119,8 @@ dispatch! {
     /// Returns which part of the request last returned by `next` issues; `None` means all of it. If the scheduler has
     /// checked which dies are taken, it passes them to `work`.
     fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
-    /// Returns the batch, from 1, and the channel batch within it (0: none) of a request that has issued; `None` if
-    /// the scheduler makes no batches.
+    /// Returns the batch, from 1, and the channel batch within it (0 if there is none) of a request that has issued;
+    /// `None` if the scheduler makes no batches.
     #[inline]
     fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
     /// Returns the number of batches created so far.

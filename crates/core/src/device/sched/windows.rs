@@ -15,7 +15,7 @@ use crate::util::{Bits, Chain, Linked, NONE, Neighbours, Slab};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Same {
     pub chips: Window,
-    /// First and last request.
+    /// The first and the last request.
     pub head: u32,
     pub tail: u32,
     /// Every batch before this place has one of these chips, or is gone. The place is forgotten with the window.

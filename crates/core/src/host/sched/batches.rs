@@ -44,7 +44,7 @@ impl Index {
 pub(super) struct Batch {
     /// The batch's number, from 1 in order of creation; both halves share one counter.
     pub number: u64,
-    /// The requests in order of arrival.
+    /// The requests of the batch, in order of arrival.
     pub queue: Queue,
     /// Number of pages of all its requests.
     pub pages: u64,
@@ -63,7 +63,7 @@ impl Linked for Batch {
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
     slots: Slab<Batch>,
-    /// The waiting batch by translation page and half, or [`NONE`].
+    /// For each translation page and half, the waiting batch, or [`NONE`].
     index: Index,
     /// The waiting batches of each half, from the oldest to the youngest.
     order: [Chain; 2],

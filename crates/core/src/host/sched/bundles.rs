@@ -44,7 +44,7 @@ pub(super) struct Bundles {
     numbered: u64,
     /// Number of waiting trims.
     trims: u32,
-    /// Block issues so far.
+    /// Number of block issues so far.
     pub issues: u64,
 }
 

@@ -17,7 +17,7 @@ impl Turn {
         Turn { alternate, read_last: false }
     }
 
-    /// Returns the half to serve, given which halves have something waiting; `None` if neither has.
+    /// Returns the half to serve, given in which halves requests wait; `None` if none wait.
     #[inline]
     pub fn pick(&self, reads: bool, writes: bool) -> Option<Half> {
         match (reads, writes) {

@@ -114,7 +114,7 @@ dispatch! {
     /// Notes that a pending request that had `before` pages has merged with a later one and now has more pages. It
     /// keeps the place and the class that it got on admission; only counts of pages change.
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
-    /// Removes and returns what is to be dispatched next.
+    /// Removes and returns the requests that are to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
     /// Removes a request that is dispatched because its deadline has passed; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
@@ -150,7 +150,7 @@ section! {
     pub struct Keys {
         /// hp, rb, map, map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
-        /// How long a page takes the flash.
+        /// How long the flash takes to serve a page.
         times: times::Times;
         /// Keys of the individual schedulers.
         own: Own;
