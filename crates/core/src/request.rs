@@ -293,7 +293,7 @@ impl Request {
 const QUEUE: usize = 0;
 const AGE: usize = 1;
 
-/// The queue that a scheduler keeps a request in.
+/// The queue in which a scheduler keeps a request.
 pub type Queue = Links<QUEUE>;
 /// A queue in order of arrival, either of all pending requests or of all requests that wait in the device.
 pub type Ages = Links<AGE>;

@@ -1,4 +1,4 @@
-//! Controller and link: how a command gets to the device's queue, and its answer back to the host.
+//! Controller and link: how a command reaches the device's queue, and how its answer gets back to the host.
 //!
 //! A command goes through these stages, in this order; stages that take no time are left out:
 //!
@@ -134,7 +134,8 @@ pub enum Leaves {
     Answered(u32),
 }
 
-/// A server: when it has served all that has come to it, and how long it serves in total until then, ns.
+/// A server, with the time at which it will have served all that has come to it, and its total time of service until
+/// then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Server {
     free_ns: u64,
@@ -149,7 +150,8 @@ impl Server {
         self.free_ns
     }
 
-    /// Returns how long the server was busy up to a moment. It serves commands that wait without a pause.
+    /// Returns how long the server was busy up to a moment. Waiting commands are served one after another, without a
+    /// pause.
     fn busy_up_to(&self, now_ns: u64) -> u64 {
         self.busy_ns - self.free_ns.saturating_sub(now_ns)
     }
@@ -219,7 +221,8 @@ pub struct Controller {
     /// directions.
     link: [Server; 2],
     cores: Vec<Server>,
-    /// When which command reaches which stage; events due at the same time go by their number, counted by `found`.
+    /// Events to come: each has a time, a number (from `found`; it decides between equal times), a command and its next
+    /// stage.
     events: BinaryHeap<Reverse<(u64, u64, u32, Stage)>>,
     found: u64,
     spent: Spent,
@@ -302,7 +305,8 @@ impl Controller {
         self.answer(id, request, now_ns)
     }
 
-    /// Lets the next command go on if it is due, else returns `None`; returns where the command goes if it leaves.
+    /// Lets the next command go on, if it is due. Returns `None` if it is not; else where the command goes, if it
+    /// leaves.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
         let Reverse((at_ns, ..)) = *self.events.peek()?;
         if at_ns > now_ns {

@@ -7,7 +7,7 @@ use crate::workload::{SourceError, SourceSummary};
 /// A function that returns the version of a logical page's data on the device; `None` if the page has no data.
 pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
-/// A feed of requests, in which they wait, in order of arrival, until the host admits them.
+/// A feed of requests, which wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
     /// Returns when the next request arrives, ns; [`NEVER`](crate::clock::NEVER) if none will, or only after a
     /// completion or a timer.
@@ -47,7 +47,7 @@ pub trait Arrivals {
 
 /// A feed above the block layer, where events happen that no completion causes.
 pub trait Above: Arrivals + Account {
-    /// Returns when the next event of the feed's own happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
+    /// Returns when the feed's own next event happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
     fn timer_ns(&self) -> u64;
 
     /// Runs the events that are due.

@@ -61,7 +61,7 @@ impl Tournament {
         }
     }
 
-    /// Makes the matches from a node upwards due again at a time or earlier; no winner below them has changed.
+    /// Makes the match at a node, and those above it, due at a time or earlier; no winner below them has changed.
     fn hurry(&mut self, mut at: usize, until: u64) {
         while at > 0 && self.nodes[at].until > until {
             self.nodes[at].until = until;
@@ -101,7 +101,7 @@ impl Tournament {
         };
     }
 
-    /// Doubles the number of items that there is room for.
+    /// Doubles the room for items.
     fn grow(&mut self, now: u64, race: &impl Fn(u32, u32, u64) -> Race) {
         let leaves = self.leaves();
         let mut nodes = vec![EMPTY; 4 * leaves];

@@ -1,5 +1,4 @@
-//! A channel's bus, which serves its users first come, first served; if asked to, it serves commands before data
-//! transfers.
+//! A channel's bus, which serves its users in order of arrival; if so configured, commands go before data transfers.
 
 use std::collections::VecDeque;
 

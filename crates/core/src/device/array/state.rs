@@ -10,11 +10,11 @@ use crate::util::{NONE, Neighbours};
 /// How often operations overlapped or overtook each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlaps {
-    /// Number of operations on more than one plane: reads, programs, erasures.
+    /// Numbers of reads, of programs and of erasures on more than one plane.
     pub multi_plane: [u64; 3],
-    /// Number of operations that began while the previous one was in progress: reads, programs.
+    /// Numbers of reads and of programs that began while the previous operation was in progress.
     pub cached: [u64; 2],
-    /// Number of suspensions: of programs, of erasures.
+    /// Numbers of suspensions of programs and of erasures.
     pub suspensions: [u64; 2],
     /// Number of reads that overtook an older program or erasure.
     pub passed: u64,

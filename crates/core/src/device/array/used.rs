@@ -7,11 +7,11 @@ use super::{Array, Lun, Phase};
 /// Time that each part of the device worked, ns.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
-    /// For each chip, the time that its bus or any of its dies worked.
+    /// For each chip, the time for which its bus or any of its dies worked.
     pub chips: Vec<u64>,
     /// For each die, chip by chip; empty unless dies work on their own.
     pub dies: Vec<u64>,
-    /// For each channel, the time that its bus worked.
+    /// For each channel, the time for which its bus worked.
     pub channels: Vec<u64>,
     /// For each direction of the link; empty without a link.
     pub link: Vec<u64>,

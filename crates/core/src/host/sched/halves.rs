@@ -17,7 +17,7 @@ impl Turn {
         Turn { alternate, read_last: false }
     }
 
-    /// Returns the half to serve, given in which halves requests wait; `None` if none wait.
+    /// Returns the half to serve, given whether reads and whether writes wait; `None` if neither do.
     #[inline]
     pub fn pick(&self, reads: bool, writes: bool) -> Option<Half> {
         match (reads, writes) {

@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "map-rate";
 pub(super) const DOC: &str = "hits and batches in one order, most requests per device time first (ftlab)";
 pub type Keys = ();
 
-/// A batch's rate at its last change; the greater of two rates is faster or, if both are equally fast, older.
+/// A batch's rate at its last change. A faster batch compares as greater and, at equal rate, an older one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate(Job);
 

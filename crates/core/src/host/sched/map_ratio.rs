@@ -25,7 +25,7 @@ pub type Keys = ();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     requests: u64,
-    /// Sum of the requests' arrival times, ns, without overflow beyond 64 bits: waits, which are differences, fit.
+    /// Sum of the requests' arrival times, ns, modulo 2^64: the waits, which are differences, fit into 64 bits.
     arrivals: u64,
     cost_ns: u64,
     oldest: u64,

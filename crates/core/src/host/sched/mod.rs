@@ -58,8 +58,8 @@ pub struct Needs {
     pub translation_pages: bool,
     /// Whether requests that have waited as long as `host.deadline` are dispatched before any choice.
     pub deadline: bool,
-    /// Whether the scheduler makes batches, which leave together, even if a deadline has passed where `host.late` says
-    /// so.
+    /// Whether the scheduler makes batches of requests that leave together; `host.late` says whether late requests do,
+    /// too.
     pub batches: bool,
     /// Whether the scheduler works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,

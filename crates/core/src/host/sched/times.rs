@@ -42,7 +42,7 @@ impl Times {
         self.read_ns
     }
 
-    /// Returns the time of a number of a request's pages, ns.
+    /// Returns the time that a number of pages of a request take, ns.
     #[inline]
     pub fn of(self, op: Op, pages: u32) -> u64 {
         let page_ns = match op {
@@ -53,7 +53,7 @@ impl Times {
         page_ns * u64::from(pages)
     }
 
-    /// Returns the time of a request's own pages, ns.
+    /// Returns the time that a request's own pages take, ns.
     #[inline]
     pub fn own(self, request: &Request) -> u64 {
         self.of(request.op, request.pages.pages)
