@@ -401,7 +401,7 @@ fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() 
     assert_eq!(completions("noop-busy", &flush), [200, 400, 400, 600, 610]);
 }
 
-/// A stream of reads keeps one chip busy: the write behind them issues after `max_passed` reads.
+/// A stream of reads keeps one chip busy: the write behind them issues after at most `max_passed` reads.
 #[test]
 fn writes_starve_no_longer_than_the_bound() {
     let mut settings = device("piq", 1, 1);
