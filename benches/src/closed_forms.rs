@@ -1,14 +1,14 @@
 //! Closed forms of write amplification, which the simulator is tested against.
 //!
-//! Everywhere `a` is the ratio of physical to logical pages, `b` is the number of pages per block, and the result is
-//! the number of programs per host write in the steady state of uniform random writes, for many blocks. For a device
-//! with a reserve and a frontier, take `a` from [`effective_ratio`], or use [`shared_frontier`].
+//! Everywhere `a` is the ratio of physical to logical pages and `b` is the number of pages per block; the result is the
+//! number of programs per host write in the steady state of uniform random writes, for many blocks. For a device with a
+//! reserve and a frontier, take `a` from [`effective_ratio`], or use [`shared_frontier`].
 //!
 //! Sources: Bux and Iliadis 2010 (greedy); Desnoyers, SYSTOR 2012, and Xiang and Kurkoski 2012
 //! (FIFO); Van Houdt, SIGMETRICS 2013 (d-choices).
 
-/// Returns the ratio of physical to logical pages: of `blocks` blocks, `reserve` are kept erased, and each of
-/// `frontiers` open ones, which share the writes evenly, is half empty on average.
+/// Returns the ratio of physical to logical pages: of the `blocks` blocks, `reserve` are kept erased, and `frontiers`
+/// are open; the open blocks share the writes evenly, and each is half empty on average.
 pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logical_pages: f64) -> f64 {
     (f64::from(blocks) - f64::from(reserve) - f64::from(frontiers) / 2.0) * f64::from(b) / logical_pages
 }
@@ -49,8 +49,8 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Returns the value for greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for
-/// the only `m` at which the share of blocks with `m` valid pages is possible.
+/// Returns the value for greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for the only
+/// `m` at which the resulting share of blocks with `m` valid pages is possible.
 ///
 /// # Panics
 /// If `a` is not above 1.
@@ -81,8 +81,8 @@ pub fn fifo_hot_cold(a: f64, writes: f64, data: f64) -> f64 {
     1.0 / bisect(1e-9, 1.0, |y| group(y, writes, data) + group(y, 1.0 - writes, 1.0 - data) - 1.0)
 }
 
-/// Returns the value for the best of `d` random blocks: `1 - s_k^d = k (s_k - s_(k+1)) / (A rho)`, where
-/// `s_k` is the share of blocks with at least `k` valid pages and the sum of all `s_k` is `b rho`.
+/// Returns the value for d-choices, which takes the best of `d` random blocks: `1 - s_k^d = k (s_k - s_(k+1)) / (A
+/// rho)`, where `s_k` is the share of blocks with at least `k` valid pages and the sum of all `s_k` is `b rho`.
 pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     let rho = 1.0 / a;
     let mean = |amplification: f64| {
@@ -97,8 +97,8 @@ pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     bisect(1.0, 1.0 / (1.0 - rho) + 1.0, |x| mean(x) - f64::from(b) * rho)
 }
 
-/// Returns the share of the logical pages in use if each request is a trim of a random page in use with
-/// probability `q`, else a write: the ratio of a closed form is then `a` divided by this.
+/// Returns the share of the logical pages in use if each request is a trim of a random page in use with probability
+/// `q`, else a write: the ratio to use in a closed form is then `a` divided by this share.
 pub fn in_use(q: f64) -> f64 {
     (1.0 - 2.0 * q) / (1.0 - q)
 }

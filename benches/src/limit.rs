@@ -1,4 +1,4 @@
-//! What the machine's memory allows: the random loads and stores of case `page`, including its garbage
+//! The speed that the machine's memory allows: the random loads and stores of case `page`, including its garbage
 //! collection, without a model of time.
 //!
 //! Page map, reverse map and valid pages per block are arrays; victims are found in lists by number of valid
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 /// One page-mapped device.
 struct Device {
     pages_per_block: u32,
-    /// Page of each logical page, and the logical page of each page.
+    /// Physical page of each logical page, and logical page of each physical page.
     page_of: Vec<u32>,
     owner: Vec<u32>,
     /// Number of valid pages of each block, and its neighbours in the list of blocks with the same number.
@@ -26,7 +26,7 @@ struct Device {
     programs: u64,
 }
 
-/// One chip: its full blocks by number of valid pages, its erased ones, and where it programs next.
+/// One chip: its full blocks by number of valid pages, its erased blocks, and where it programs next.
 struct Chip {
     full: Vec<u32>,
     erased: Vec<u32>,

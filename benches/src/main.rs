@@ -1,4 +1,4 @@
-//! Requests per CPU-second of the whole process, and its peak memory.
+//! Benchmark: requests per CPU-second of the whole process, and its peak memory.
 //!
 //! `ftlab-bench CASE [REQUESTS]` runs one case; without arguments it runs every case in a process of its own.
 //! A case is 4 KiB requests, uniformly random, 70 % writes, on a 1 GiB device that was filled in order first;
@@ -32,10 +32,10 @@ struct Case {
     keys: &'static [(&'static str, &'static str)],
 }
 
-/// What every case has: closed replay on a device that was filled in order.
+/// The keys that every case sets: closed replay on a device that was filled in order.
 const COMMON: &[(&str, &str)] = &[("workload.replay", "closed"), ("device.precondition", "fill")];
 
-/// 4 GiB of flash of which the user has 1 GiB, so that no garbage is collected.
+/// Flash of 4 GiB, of which the user has 1 GiB, so that no garbage is collected.
 const ROOMY: (&str, &str) = ("flash.blocks_per_plane", "16384");
 const QUARTER: (&str, &str) = ("ftl.over_provisioning", "75%");
 
@@ -150,7 +150,8 @@ fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str
     }
 }
 
-/// Uniform random requests; they come from xorshift, so that the generator is not what is measured.
+/// Uniform random requests; they come from xorshift, so that the cost of generating them does not distort the
+/// measurement.
 struct Uniform {
     left: u64,
     state: u64,

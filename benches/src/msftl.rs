@@ -16,14 +16,14 @@ use ftlab_core::workload::{Op, Record, Source, SourceError};
 
 use super::{cpu_seconds, peak_bytes};
 
-/// Bytes of a write (section 4.2).
+/// Size of a write, bytes (section 4.2).
 const CHUNK: u64 = 16 << 10;
-/// Chunks between two mapping flushes: 9 MiB.
+/// Number of chunks between two mapping flushes; together they have 9 MiB.
 const PER_FLUSH: u64 = 576;
 const FLUSHES: u64 = 14_352;
 
-/// An FTL: its name here, its keys, the pages of mappings programmed by writes in order (in all) and by random writes
-/// (per flush), and the size of its directory in bytes.
+/// An FTL: its name in this table, its keys, the number of mapping pages that writes in order program (in all) and that
+/// random writes program (per flush), and the size of its directory in bytes.
 struct Ftl {
     name: &'static str,
     keys: &'static [(&'static str, &'static str)],
@@ -63,13 +63,13 @@ const FTLS: &[Ftl] = &[
     },
 ];
 
-/// Writes of one chunk each, as many as there are chunks in the user space.
+/// A source of writes of one chunk each, as many as there are chunks in the user space.
 struct Chunks {
     next: u64,
     chunks: u64,
-    /// State of the generator (splitmix64); `None`: writes are in order.
+    /// State of the generator (splitmix64); `None` if writes are in order.
     random: Option<u64>,
-    /// Tenths of the writes that go to the remaining tenths of the space, at its start.
+    /// This many tenths of the writes go to the beginning of the space, which is the remaining number of tenths.
     hot: u64,
 }
 

@@ -18,7 +18,7 @@ use ftlab_core::settings::Settings;
 const BLOCKS: u32 = 4096;
 const GATE_PERCENT: f64 = 0.5;
 
-/// What the host does besides uniform writes.
+/// The requests that the host sends.
 #[derive(Clone, Copy)]
 enum Load {
     Uniform,
@@ -32,7 +32,7 @@ enum Load {
 #[derive(Clone, Copy)]
 struct Cell {
     policy: &'static str,
-    /// The d of d-choices.
+    /// The number of blocks that d-choices draws.
     draws: u32,
     load: Load,
     b: u32,
@@ -164,7 +164,7 @@ impl Host {
     }
 }
 
-/// Returns the programs per host write.
+/// Returns the number of programs per host write.
 fn measure(cell: &Cell) -> f64 {
     let settings = cell.settings();
     let user = settings.user_pages();

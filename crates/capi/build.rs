@@ -1,6 +1,6 @@
 //! Names the library by the version of its binary interface.
 
-/// Raised when a change of `ftlab.h` makes it necessary to recompile programs.
+/// Version of the binary interface; raised when a change of `ftlab.h` makes it necessary to recompile programs.
 const ABI: u32 = 0;
 
 fn main() {

@@ -1,6 +1,6 @@
 /*
  * A computer around ftlab's device: one CPU, processes that compute and touch pages, and a page cache. The program
- * owns the time: its event loop asks the device when something can happen there, and moves both on to whatever comes
+ * owns the time: its event loop asks the device when something can happen there, and advances both to whatever comes
  * first. A process that misses the cache blocks until the device has completed its read; the CPU runs another.
  *
  * It prints what the size of the cache changes: one row per size. Each size has a device of its own; with `threads`

@@ -1,5 +1,5 @@
 /*
- * Replays a trace through the library: what `ftlab run` does, from C. The result goes to the output as JSON.
+ * Replays a trace through the library: what `ftlab run` does, from C. The result is printed as JSON.
  *
  *     replay CONFIG TRACE.csv AHEAD ROOM [KEY=VALUE ...]
  *
@@ -94,7 +94,7 @@ static void replay(ftlab_sim *device, const ftlab_request *requests, size_t left
         uint64_t now_ns;
         checked(ftlab_submit_many(device, requests, chunk, NULL, NULL), device);
         checked(ftlab_now_ns(device, &now_ns), device);
-        /* To just before the first of them: all requests of one time must be known before that time is reached. */
+        /* Advances to just before the first: all requests of one time must be known before that time is reached. */
         if (requests->at_ns > now_ns) {
             do {
                 more = checked(ftlab_advance(device, requests->at_ns - 1, done, room, &count), device);

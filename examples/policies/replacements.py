@@ -11,7 +11,7 @@ import ftlab
 
 
 class Lru(ftlab.Replacement):
-    """Evicts the entry with the oldest access."""
+    """Evicts the entry whose last access is the oldest."""
 
     def __init__(self) -> None:
         self.keys: OrderedDict[int, None] = OrderedDict()

@@ -12,7 +12,7 @@ from ftlab._core import Request
 
 
 class Noop(ftlab.HostScheduler):
-    """Takes requests in the order of arrival. With host.deadline = "none" it is noop."""
+    """Takes requests in the order of arrival. With host.deadline = "none" it does the same as noop."""
 
     def __init__(self) -> None:
         self.queue: deque[int] = deque()
@@ -28,7 +28,7 @@ class Noop(ftlab.HostScheduler):
 
 
 class Row(ftlab.HostScheduler):
-    """Reads before writes (Ji et al., TCAD 2018, VI-A); two reads in succession only if no write waits."""
+    """Takes reads before writes (Ji et al., TCAD 2018, VI-A); two reads in a row only if no write waits."""
 
     def __init__(self) -> None:
         self.reads: deque[int] = deque()
@@ -57,8 +57,8 @@ class Rb(ftlab.HostScheduler):
 
     def __init__(self) -> None:
         self.created = 0
-        # The batches of reads and those of writes, each by its translation page, oldest first; a flush has
-        # a batch of its own.
+        # The batches of reads and the batches of writes, each by its translation page, oldest first; a flush
+        # has a batch of its own.
         self.halves: tuple[dict[object, tuple[int, list[int]]], ...] = ({}, {})
 
     def admit(self, request: Request) -> int:

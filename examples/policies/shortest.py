@@ -1,11 +1,11 @@
-"""An idea: the request with the fewest pages first."""
+"""An idea: the request with the fewest pages goes first."""
 
 import ftlab
 from ftlab._core import Request
 
 
 class ShortestFirst(ftlab.HostScheduler):
-    """The request with the fewest pages first; of equals, the oldest."""
+    """Takes the request with the fewest pages first; among equals, the oldest."""
 
     def __init__(self) -> None:
         self.pending: dict[int, int] = {}

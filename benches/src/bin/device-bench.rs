@@ -1,8 +1,8 @@
-//! The device's schedulers on the preset vios: CPU time of 500,000 requests after the device was
-//! filled, and peak memory.
+//! Benchmark of the device's schedulers on the preset vios: CPU time of 500,000 requests after the device was filled,
+//! and peak memory.
 //!
-//! `device-bench SCHEDULER WIDEST GAP [REQUESTS [CHIPS]]` runs one case: requests of 1 to WIDEST pages at
-//! random places, 70 % writes, GAP ns apart; if GAP is 0, all wait from the start. CHIPS is the number of chips over
+//! `device-bench SCHEDULER WIDEST GAP [REQUESTS [CHIPS]]` runs one case: requests of 1 to WIDEST pages at random
+//! places, 70 % of them writes, GAP ns apart; if GAP is 0, all wait from the start. CHIPS is the number of chips over
 //! which the same flash is spread, 64 if left out. Without arguments it runs every case in a process of its own.
 
 use std::process::{Command, ExitCode};
@@ -31,7 +31,8 @@ fn peak_bytes() -> u64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
 }
 
-/// Uniform random requests; they come from xorshift, so that the generator is not what is measured.
+/// Uniform random requests; they come from xorshift, so that the cost of generating them does not distort the
+/// measurement.
 struct Uniform {
     made: u64,
     requests: u64,
@@ -39,7 +40,7 @@ struct Uniform {
     pages: u64,
     widest: u64,
     gap_ns: u64,
-    /// CPU time when the first request was asked for: by then the device is filled.
+    /// CPU time when the first request was asked for; by then, the device has been filled.
     began_s: f64,
 }
 

@@ -21,7 +21,7 @@ impl Failure {
         Failure { code: FTLAB_INVALID, text }
     }
 
-    /// Makes the failure for NULL where it is not allowed.
+    /// Makes the failure for an argument that is NULL where NULL is not allowed.
     pub fn null(argument: &str) -> Failure {
         Failure::invalid(format!("{argument} is NULL"))
     }

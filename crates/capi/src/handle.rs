@@ -16,7 +16,7 @@ use crate::{FTLAB_CHECK, ftlab_options};
 
 /// One simulated device.
 pub struct ftlab_sim {
-    /// Whether a call is using it.
+    /// Whether a call is using the object.
     busy: AtomicBool,
     object: UnsafeCell<Object>,
 }
@@ -69,7 +69,7 @@ unsafe fn overrides(options: &ftlab_options) -> Result<Vec<Override>, Failure> {
 /// # Safety
 /// As [`crate::ftlab_open`].
 unsafe fn made(config: *const c_char, options: Option<&ftlab_options>) -> Result<Object, Failure> {
-    // SAFETY: the caller's promise, for all strings here.
+    // SAFETY: as the caller promises, for all strings here.
     let config = unsafe { text_of(config, "config")? };
     let (mut set, mut load_state, mut check) = (Vec::new(), None, false);
     if let Some(options) = options {
@@ -91,7 +91,7 @@ unsafe fn made(config: *const c_char, options: Option<&ftlab_options>) -> Result
     Ok(Object::new(simulation, resolved))
 }
 
-/// Makes an object.
+/// Makes an object and stores it in `sim`; returns a code.
 ///
 /// # Safety
 /// As [`crate::ftlab_open`].
@@ -178,7 +178,7 @@ pub unsafe fn close(sim: *mut ftlab_sim) -> c_int {
     closed.unwrap_or_else(|failure: Failure| failure.code) as c_int
 }
 
-/// Returns the message of the last failed call; without an object, of the last [`open`] of this thread.
+/// Returns the message of the last failed call; without an object, that of this thread's last failed [`open`].
 pub fn last_error(sim: Option<&ftlab_sim>) -> *const c_char {
     let Some(sim) = sim else { return OPENING.with_borrow(|text| text.as_ptr()) };
     match Taken::take(sim) {

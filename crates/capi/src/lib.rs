@@ -158,7 +158,7 @@ pub unsafe extern "C" fn ftlab_open(
     options: *const ftlab_options,
     sim: *mut *mut ftlab_sim,
 ) -> c_int {
-    // SAFETY: the caller's promise, here and in all functions below.
+    // SAFETY: as the caller promises, here and in all functions below.
     unsafe { handle::open(config, options.as_ref(), sim.as_mut()) }
 }
 
@@ -295,7 +295,7 @@ unsafe fn drive(
     (completions, capacity): (*mut ftlab_completion, usize),
     count: *mut usize,
 ) -> c_int {
-    // SAFETY: the caller's promise; a slice is never larger than memory.
+    // SAFETY: as the caller promises; a slice is never larger than memory.
     let (sim, count) = unsafe { (sim.as_ref(), count.as_mut()) };
     let most = isize::MAX as usize / size_of::<ftlab_completion>();
     let buffer: &mut [MaybeUninit<ftlab_completion>] = match (completions.is_null(), capacity) {

@@ -66,8 +66,7 @@ impl Object {
         Ok(self.submitted)
     }
 
-    /// Moves time on, to `until_ns` or until every request has completed. `filled` counts the completions in
-    /// `buffer`.
+    /// Advances time to `until_ns`, or until every request has completed. `filled` counts the completions in `buffer`.
     pub fn drive(
         &mut self,
         until_ns: Option<u64>,
@@ -108,14 +107,14 @@ impl Object {
         Ok(if stopped || !kept.is_empty() { FTLAB_MORE } else { FTLAB_OK })
     }
 
-    /// Loses power.
+    /// Cuts the power, and returns the effects.
     pub fn cut(&mut self, seed: u64) -> Result<ftlab_cut_report, Failure> {
         let Cut { finished: operations, torn_programs, torn_erases, .. } = self.simulation.cut(seed)?;
         self.answered = self.submitted;
         Ok(ftlab_cut_report { operations, torn_programs, torn_erases })
     }
 
-    /// Recovers from flash alone.
+    /// Recovers the device from its flash alone, and returns the cost.
     pub fn recover(&mut self) -> Result<ftlab_recovery, Failure> {
         let Recovered { recovery, elapsed_ns } = self.simulation.recover()?;
         let Recovery { scan_reads, map_reads, gc_reads, programs, erases, .. } = recovery;
@@ -131,7 +130,7 @@ impl Object {
     }
 }
 
-/// The caller's buffer while time moves on.
+/// The caller's buffer, and what else is updated while time advances.
 struct Heard<'a> {
     buffer: &'a mut [MaybeUninit<ftlab_completion>],
     filled: &'a mut usize,
@@ -168,7 +167,7 @@ impl Observer for Heard<'_> {
 impl From<&Completion> for ftlab_completion {
     #[inline]
     fn from(of: &Completion) -> ftlab_completion {
-        // All fields are named, so that the compiler reports a missing new one.
+        // All fields are named, so that the compiler reports a new field that is missing here.
         let &Completion {
             id,
             arrival_ns,

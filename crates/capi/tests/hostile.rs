@@ -55,7 +55,7 @@ fn now_ns(sim: *mut ftlab_sim) -> u64 {
     now_ns
 }
 
-/// Moves time on; returns the code and what completed.
+/// Advances time; returns the code and what completed.
 fn advance(sim: *mut ftlab_sim, until_ns: Option<u64>, room: usize) -> (c_int, Vec<ftlab_completion>) {
     let (mut done, mut count) = (vec![ftlab_completion::default(); room], usize::MAX);
     let code = match until_ns {
@@ -269,10 +269,10 @@ impl Case {
         Ok(code)
     }
 
-    /// Moves time on; returns the code.
+    /// Advances time; returns the code.
     fn drive(&mut self, until_ns: Option<u64>, room: usize) -> Result<c_int, String> {
         let (code, done) = advance(self.sim, until_ns, room);
-        // Whether the last one completed before the power was cut, and was kept.
+        // Whether the last completion is of a request that completed before the power was cut, and was kept.
         let mut old = false;
         for done in &done {
             old = self.lost.remove(&done.id);

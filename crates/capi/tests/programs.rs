@@ -60,7 +60,7 @@ fn run(command: &mut Command) -> String {
     printed
 }
 
-/// Returns a command under valgrind, which fails it for invalid reads or frees and for leaks; `None` if
+/// Returns a command that runs a program under valgrind, and fails for invalid reads or frees and for leaks; `None` if
 /// valgrind is missing.
 fn watched(program: &Path) -> Option<Command> {
     if Command::new("valgrind").arg("--version").output().is_err() {
@@ -93,7 +93,7 @@ fn percent(text: &str) -> f64 {
     text.trim_end_matches('%').parse().unwrap()
 }
 
-/// Writes a trace in ftlab's own layout: bursts and pauses, all operations, some requests at the same time.
+/// Writes a trace in ftlab's own layout, with bursts and pauses, all operations, and some requests at the same time.
 fn write_trace(path: &Path, requests: u64, bytes: u64, seed: u64) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (mut text, mut time_ns) = (String::from("time_ns,op,offset,size\n"), 0u64);
@@ -147,7 +147,7 @@ fn simulated(preset: &str, set: &[String]) -> Value {
     let mut source = ftlab_trace::open(path, &Options::from_settings(settings)).unwrap();
     let prepared = Prepared::new(settings, &mut (), false).unwrap();
     let report = run_prepared(settings, prepared, &mut *source, &mut ()).unwrap();
-    // It is parsed again like C's result, because the parser rounds in the last place.
+    // The JSON is parsed again like C's result, because the parser rounds in the last place.
     serde_json::from_str(&ftlab_embed::Fields::json(&resolved, &report, 1.0).to_string()).unwrap()
 }
 
@@ -156,7 +156,7 @@ fn from_c_the_numbers_are_those_of_a_run() {
     let folder = folder("replay");
     let program = compile(&folder, &example("replay.c"));
     let small = ["flash.channels=2", "flash.chips_per_channel=2", "flash.blocks_per_plane=64"];
-    // The configuration, how far ahead to submit, the room for completions, and further settings.
+    // The preset, the number of requests, how far ahead to submit, the room for completions, and further settings.
     let cases: [(&str, u64, &str, &str, &[&str]); 5] = [
         ("map-plus", 100_000, "64", "64", &["flash.blocks_per_plane=128", "device.precondition=fill"]),
         ("map-plus", 100_000, "1", "1", &["flash.blocks_per_plane=128", "host.scheduler=map+"]),

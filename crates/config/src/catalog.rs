@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 /// Every key of this build, found by path and by table.
 pub(crate) struct Catalog {
-    /// In the order of the stack: root keys, then table by table.
+    /// The keys in the order of the stack: root keys, then table by table.
     pub keys: Vec<Key>,
     /// Dotted names of the tables, parents before children.
     pub tables: Vec<String>,
@@ -54,7 +54,7 @@ impl Catalog {
         Catalog { keys, tables, by_path }
     }
 
-    /// Returns the key of this path.
+    /// Returns the key with this path.
     pub fn key(&self, path: &str) -> Option<&Key> {
         self.by_path.get(path).map(|&index| &self.keys[index])
     }

@@ -12,13 +12,13 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A range of a text, bytes.
+/// A range of bytes in a text.
 pub(crate) type Span = Range<usize>;
 
 /// The content of a text.
 #[derive(Default)]
 pub(crate) struct Document {
-    /// Name of the preset it starts from.
+    /// Name of the preset from which the text starts.
     pub preset: Option<(String, Span)>,
     /// Checked values of known keys.
     pub values: BTreeMap<&'static str, (Value, Span)>,
@@ -51,7 +51,7 @@ struct Entry<'a> {
     value: &'a Spanned<DeValue<'a>>,
 }
 
-/// Returns a dotted path.
+/// Joins a prefix and a name to a dotted path.
 fn joined(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
@@ -190,7 +190,7 @@ fn syntax(source: &Text, message: &str, span: Span) -> ConfigError {
     ConfigError::in_text(source, span, &format!("not valid TOML: {message}"), &notes)
 }
 
-/// Returns the path of a key that follows `before`: it belongs to the last table header there.
+/// Returns the path of a key that follows `before`: it belongs to the last table header in that text.
 fn inside(before: &str, name: &str) -> String {
     let header = before.lines().rev().map(str::trim_start).find(|line| line.starts_with('['));
     match header.and_then(|line| line.trim_start_matches('[').split_once(']')) {

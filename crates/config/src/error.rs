@@ -19,7 +19,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Returns the first line.
+    /// Returns the first line of the message.
     pub fn headline(&self) -> &str {
         self.text.lines().next().unwrap_or_default()
     }
@@ -60,9 +60,9 @@ impl std::error::Error for ConfigError {}
 /// A named text: a configuration file, or a preset.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
-    /// Its name in messages.
+    /// Name of the text in messages.
     label: String,
-    /// Its content, without a byte order mark.
+    /// The content, without a byte order mark.
     pub text: String,
 }
 

@@ -17,7 +17,7 @@ pub enum Input {
     Preset(String),
     /// A file and its content.
     File {
-        /// Its path, as given.
+        /// The file's path, as given.
         name: String,
         /// The text.
         text: String,
@@ -37,7 +37,7 @@ impl Input {
 /// Finds the preset of this name, or reads the file; a file with the name of a preset is reached as `./name`.
 ///
 /// # Errors
-/// If there is neither, or the file cannot be read or is not text.
+/// If there is neither a preset nor a file of this name, or the file cannot be read or is not text.
 pub fn open(argument: &str) -> Result<Input, ConfigError> {
     if find(argument).is_some() {
         return Ok(Input::Preset(argument.to_owned()));
@@ -67,7 +67,7 @@ pub fn open(argument: &str) -> Result<Input, ConfigError> {
 /// is not a `what`.
 ///
 /// # Errors
-/// If it cannot be read, is larger or is not UTF-8.
+/// If the file cannot be read, is larger or is not UTF-8.
 pub fn read_text(path: &str, what: &str) -> Result<String, ConfigError> {
     let fail = |message: &str| ConfigError::plain(path, message, &[]);
     let mut bytes = Vec::new();

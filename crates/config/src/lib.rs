@@ -2,8 +2,7 @@
 //!
 //! [`resolve()`] combines defaults, a preset, a file and options and checks the whole. The outcome,
 //! [`Resolved`], holds every value, where it came from, and the typed settings that the stack reads. The keys
-//! themselves are declared by the parts that read them (`ftlab_core::config`); nothing here knows one by
-//! name.
+//! themselves are declared by the parts that read them (`ftlab_core::config`); no code here knows a key by name.
 //!
 //! ```
 //! use ftlab_config::{Base, Override, resolve};

@@ -5,7 +5,7 @@
 pub struct Preset {
     /// Name, for `ftlab run NAME` and `preset = "NAME"`.
     pub name: &'static str,
-    /// One line: what it models, and its source.
+    /// One line that says what the preset models, with its source.
     pub doc: &'static str,
     /// The file itself, with its comments.
     pub text: &'static str,

@@ -17,7 +17,7 @@ pub enum Base<'a> {
     Preset(&'a str),
     /// The text of a configuration file.
     Text {
-        /// Its name in messages, for example its path.
+        /// Name of the text in messages, for example its path.
         name: &'a str,
         /// The TOML text.
         text: &'a str,
@@ -32,7 +32,7 @@ pub struct Override {
     pub origin: String,
     /// Dotted key, or `preset`.
     pub key: String,
-    /// Its value, without the quotes that a file needs: `16KiB`, `map+`, `128`; quotes are allowed too.
+    /// The key's value, without the quotes that a file needs: `16KiB`, `map+`, `128`; quotes are allowed too.
     pub value: String,
 }
 
@@ -48,7 +48,7 @@ enum Place {
 /// A complete configuration: every key with its value and the place where the value was stated.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// The preset it started from.
+    /// The preset from which the configuration started.
     pub preset: Option<String>,
     /// Every key that has a value.
     pub values: Values,
@@ -261,8 +261,8 @@ impl Resolved {
         keys.map(|(path, value)| ((*path).to_owned(), value::to_toml(value))).collect()
     }
 
-    /// Makes an error about a key's value that was found later (for example a trace that cannot be opened),
-    /// located as [`resolve`] locates its own.
+    /// Makes an error that was found later, about a key's value (for example a trace that cannot be opened), located
+    /// as [`resolve`] locates its own errors.
     pub fn complain(&self, key: &str, message: &str) -> ConfigError {
         self.layers.complain(&self.values, key, message)
     }

@@ -70,8 +70,8 @@ fn property(key: &Key) -> Json {
     schema
 }
 
-/// Returns the schema of a quantity: a text with a unit. A schema cannot express its limits, which the reader
-/// checks.
+/// Returns the schema of a quantity: a text with a unit. A schema cannot express the limits of a quantity, which the
+/// reader checks.
 fn quantity(unit: &Unit) -> Json {
     quantity_behind("", unit)
 }

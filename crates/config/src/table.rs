@@ -17,11 +17,11 @@ const MOST_NESTING: usize = 80;
 const MOST_KEY: usize = 200;
 const MOST_TEXT: usize = 10_000;
 
-/// Reads a TOML file; tables keep the order of the text, dates become strings. In messages, `what` is what the file
+/// Reads a TOML file; tables keep the order of the text, dates become strings. In messages, `what` says what the file
 /// should be.
 ///
 /// # Errors
-/// If it cannot be read, is larger than 1 MiB, nested more than 80 deep, has a key of more than 200
+/// If the file cannot be read, is larger than 1 MiB, nested more than 80 deep, has a key of more than 200
 /// characters or a string of more than 10,000, or is not TOML; the message names the line.
 pub fn read_toml(path: &str, what: &str) -> Result<Value, ConfigError> {
     let source = Text::new(path, &read_text(path, what)?);

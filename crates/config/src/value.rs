@@ -1,4 +1,4 @@
-//! One value: from the text in a file or an option to what a key holds, and back.
+//! Converts one value between the text in a file or an option and what a key holds.
 
 use crate::error::clean;
 use crate::suggest::nearest;
@@ -26,7 +26,7 @@ pub(crate) enum Literal {
 pub(crate) struct Fault {
     /// What is wrong and what would be right, without the key's name.
     pub message: String,
-    /// Further choices.
+    /// A note with further choices.
     pub note: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Literal {
         Literal::Text(bare)
     }
 
-    /// Returns the form that a message shows.
+    /// Returns the value in the form that a message shows.
     fn shown(&self) -> String {
         match self {
             Literal::Text(text) => clean(text, 60),
@@ -152,7 +152,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
     }
 }
 
-/// Makes the fault of a value of the wrong kind.
+/// Makes the fault for a value of the wrong kind.
 fn unsuited<T>(key: &Key, literal: &Literal) -> Result<T, Fault> {
     if let Literal::Text(text) = literal {
         if let Some(word) = nearest(text, key.words.iter().copied()) {
@@ -351,7 +351,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Writes a value as in a TOML file.
+/// Writes a value as it is written in a TOML file.
 pub(crate) fn to_toml(value: &Value) -> String {
     match value {
         // Rust prints the shortest text that parses to the same float, always with a point or exponent.
@@ -363,7 +363,7 @@ pub(crate) fn to_toml(value: &Value) -> String {
     }
 }
 
-/// Returns a basic TOML string.
+/// Returns a text as a basic TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     use toml_writer::ToTomlValue;
     toml_writer::TomlStringBuilder::new(text).as_basic().to_toml_value()

@@ -1,4 +1,4 @@
-//! The resolved configuration as text: for results, and as a file that resolves to itself.
+//! The resolved configuration as text: for results, and as a file that resolves to the same values.
 
 use crate::Resolved;
 use crate::catalog::{catalog, leaf_of};

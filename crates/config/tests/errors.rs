@@ -413,7 +413,7 @@ fn inputs_that_are_no_configuration() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Padding is set, but there are no merges to pad for.
+/// The scheduler `padding` is set, but there are no merges to pad for.
 #[test]
 fn padding_needs_an_ftl_that_merges() {
     check(&[(

@@ -1,4 +1,4 @@
-//! Properties over random configurations and over random bytes.
+//! Properties that hold for random configurations and for random bytes.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};

@@ -154,7 +154,7 @@ fn an_option_may_choose_the_preset() {
     assert_eq!(preset.preset.as_deref(), Some("map-plus"));
 }
 
-/// A key that the user sets for a part that was not chosen is noted; a preset's is ignored silently.
+/// A key that the user sets for a part that was not chosen is noted; a key that a preset sets is ignored silently.
 #[test]
 fn keys_set_in_vain_are_noted() {
     let of = |options: &[(&str, &str)]| of_options(Base::Preset("map-plus"), options).notes();

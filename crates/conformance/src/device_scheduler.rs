@@ -6,7 +6,7 @@ use crate::stack::{bursts, every_request_completes_once, small};
 /// Tests a registered scheduler of the device, above every FTL.
 ///
 /// # Panics
-/// If a request does not complete exactly once, or an invariant breaks.
+/// If a request does not complete exactly once, or an invariant is broken.
 pub fn device_scheduler(name: &str) {
     for kind in all_ftls() {
         for (chips, depth, transfer_ps) in [(1, 3, 0), (4, u32::MAX, 0), (4, 12, 25_000)] {

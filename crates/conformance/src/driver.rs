@@ -16,7 +16,7 @@ pub const fn whole(first: u32, pages: u32) -> Pages {
 pub struct Driver<F> {
     /// The FTL.
     pub ftl: F,
-    /// The steps.
+    /// The steps that the FTL has emitted.
     pub work: Work,
     /// For each LPN, the version that it must resolve to; `None` once it is trimmed.
     pub versions: HashMap<u32, Option<u32>>,
@@ -32,7 +32,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
     /// Performs one request.
     pub fn operate(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
-        // If blocks are chosen by speed, some LUNs are waited for and some are not.
+        // If blocks are chosen by speed, requests wait for some LUNs and not for others.
         (0..6).filter(|lun| (first + pages) >> lun & 1 != 0).for_each(|lun| self.work.hurry(lun));
         let (request, work) = (whole(first, pages), &mut self.work);
         match op {

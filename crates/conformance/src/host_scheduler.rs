@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::registered::all_ftls;
 use crate::stack::{bursts, every_request_completes_once, small};
 
-/// Logical pages of a flash block, and of a translation page, for a scheduler that is tested alone.
+/// Number of logical pages of a flash block, and of a translation page, for a scheduler that is tested alone.
 const BLOCK: u32 = 8;
 const TRANSLATION_PAGE: u32 = 16;
 
@@ -54,7 +54,7 @@ const TRANSLATION_PAGE: u32 = 16;
 /// ```
 ///
 /// # Panics
-/// If it breaks a promise of [`sched::Scheduler`], or no scheduler has that name.
+/// If the scheduler breaks a promise of [`sched::Scheduler`], or no scheduler has that name.
 pub fn host_scheduler(name: &str) {
     for seed in 0..200 {
         let left = Run::of(name, seed);
@@ -107,7 +107,7 @@ impl Run {
             left: Vec::new(),
             seed,
         };
-        // Shallow queues and deep ones.
+        // Some queues are shallow, others deep.
         let admissions = run.random_below(7) + 2;
         for _ in 0..300 {
             match run.random_below(10) {
@@ -221,7 +221,7 @@ fn request(number: u64, op: Op, first: u32, count: u32) -> Request {
     Request::new(number, 0, op, u64::from(first) * 4096, u64::from(count) * 4096, pages)
 }
 
-/// A device that merges nothing, and no page cache.
+/// Surroundings without a page cache, above a device that merges nothing.
 #[derive(Default)]
 struct Quiet {
     padding: BTreeSet<u32>,

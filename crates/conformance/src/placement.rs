@@ -45,7 +45,7 @@ const SPACE: Space = Space { luns: 2, pages: 100 };
 /// ```
 ///
 /// # Panics
-/// If it breaks a promise of [`ftlab_core::ftl::placement::Placement`], or no placement has that name.
+/// If the placement breaks a promise of [`ftlab_core::ftl::placement::Placement`], or no placement has that name.
 pub fn placement(name: &str) {
     for seed in 0..100 {
         names_fronts_that_exist(name, seed);

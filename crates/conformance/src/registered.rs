@@ -1,4 +1,4 @@
-//! Registered parts by their properties: a new part is tested without being named.
+//! Names of registered parts, found by their properties: a new part is tested without being named.
 
 use ftlab_core::config::Choice;
 use ftlab_core::ftl::{self, gathers, gc, is_hybrid, maps_blocks, maps_on_flash, placement};
@@ -18,7 +18,7 @@ pub fn set_ftl(settings: &mut Settings, kind: &str) {
     settings.ftl.flush_bytes = (kind.starts_with("base-") || gathers(settings)).then_some(64 << 10);
 }
 
-/// Returns the registered FTLs whose default settings satisfy `is`. A new one is tested without being named.
+/// Returns the registered FTLs whose default settings satisfy `is`, so that a new FTL is tested without being named.
 pub fn ftls(is: impl Fn(&Settings) -> bool) -> Vec<&'static str> {
     names(ftl::choices()).into_iter().filter(|kind| is(&with_ftl(kind))).collect()
 }
@@ -29,37 +29,37 @@ fn with_ftl(kind: &str) -> Settings {
     settings
 }
 
-/// Returns all FTLs.
+/// Returns all registered FTLs.
 pub fn all_ftls() -> Vec<&'static str> {
     ftls(|_| true)
 }
 
-/// Returns FTLs that map pages.
+/// Returns the FTLs that map pages.
 pub fn page_mapped() -> Vec<&'static str> {
     ftls(|settings| !maps_blocks(settings))
 }
 
-/// Returns FTLs that map pages and write mappings back by eviction, if at all.
+/// Returns the FTLs that map pages and write mappings back by eviction, if at all.
 pub fn by_eviction() -> Vec<&'static str> {
     ftls(|settings| !maps_blocks(settings) && !gathers(settings))
 }
 
-/// Returns FTLs that map pages, write mappings back by eviction and have translation pages.
+/// Returns the FTLs that map pages, write mappings back by eviction and have translation pages.
 pub fn demand_cached() -> Vec<&'static str> {
     ftls(|settings| maps_on_flash(settings) && !gathers(settings))
 }
 
-/// Returns FTLs that map blocks, with log blocks or without.
+/// Returns the FTLs that map blocks, with log blocks or without.
 pub fn block_mapped() -> Vec<&'static str> {
     ftls(|settings| maps_blocks(settings))
 }
 
-/// Returns FTLs with log blocks.
+/// Returns the FTLs with log blocks.
 pub fn hybrids() -> Vec<&'static str> {
     ftls(|settings| is_hybrid(settings))
 }
 
-/// Returns FTLs that can flush their mappings by amount.
+/// Returns the FTLs that can flush their mappings by amount.
 pub fn by_amount() -> Vec<&'static str> {
     ftls(|settings| {
         let mut settings = settings.clone();
@@ -68,7 +68,7 @@ pub fn by_amount() -> Vec<&'static str> {
     })
 }
 
-/// Returns FTLs that map pages; those that can flush by amount, but need not, also appear under `base-` followed by
+/// Returns the FTLs that map pages; those that can flush by amount, but need not, also appear under `base-` followed by
 /// their name.
 pub fn page_mapped_both_ways() -> Vec<&'static str> {
     let by_amount = by_amount().into_iter().filter(|kind| !gathers(&with_ftl(kind)));
@@ -76,32 +76,32 @@ pub fn page_mapped_both_ways() -> Vec<&'static str> {
     page_mapped().into_iter().chain(base).collect()
 }
 
-/// Returns host schedulers that work on whole flash blocks, or those that do not.
+/// Returns the host schedulers that work on whole flash blocks, or those that do not.
 pub fn schedulers(by_blocks: bool) -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).blocks == by_blocks).collect()
 }
 
-/// Returns host schedulers that group requests by translation page.
+/// Returns the host schedulers that group requests by translation page.
 pub fn by_translation_page() -> Vec<&'static str> {
     names(sched::choices()).into_iter().filter(|name| sched::needs(name).translation_pages).collect()
 }
 
-/// Returns the schedulers of the device.
+/// Returns all registered schedulers of the device.
 pub fn device_schedulers() -> Vec<&'static str> {
     names(ftlab_core::device::sched::choices())
 }
 
-/// Makes this policy choose the victims among data blocks and among translation blocks.
+/// Sets the policy that chooses the victims among data blocks and among translation blocks.
 pub fn set_gc(settings: &mut Settings, gc: &str) {
     (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), gc.into());
 }
 
-/// Returns the victim policies.
+/// Returns all registered victim policies.
 pub fn victim_policies() -> Vec<&'static str> {
     names(gc::choices())
 }
 
-/// Returns the placements.
+/// Returns all registered placements.
 pub fn placements() -> Vec<&'static str> {
     names(placement::choices())
 }

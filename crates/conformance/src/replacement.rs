@@ -6,14 +6,14 @@ use ftlab_core::ftl::map::dftl::Replacement;
 use ftlab_core::util::stream;
 use rand::Rng;
 
-/// Entries of the cache.
+/// Number of entries that the cache has.
 const ENTRIES: usize = 16;
 
-/// Tests a replacement policy from another crate, as `make` makes it for a number of entries: whatever it evicts is
-/// in the cache, and a copy of it goes on in the same way.
+/// Tests a replacement policy from another crate, which `make` makes for a number of entries: every entry that it
+/// evicts is in the cache, and a copy of it goes on in the same way.
 ///
 /// # Panics
-/// If it breaks a promise of [`Replacement`].
+/// If the policy breaks a promise of [`Replacement`].
 pub fn replacement_of(make: impl Fn(Option<u32>) -> Box<dyn Replacement>) {
     for seed in 0..100 {
         let mut rng = stream(seed, "replacement");

@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::registered::set_ftl;
 
-/// Blocks that age quickly.
+/// Variation under which blocks age quickly.
 pub const AGEING: Variation = Variation {
     growth_mean: 0.01,
     growth_stddev: 0.002,
@@ -87,8 +87,8 @@ pub fn tiny(kind: &str) -> Settings {
     settings
 }
 
-/// Does the same with logical pages smaller than the NAND page, which gather in page buffers if the FTL has page
-/// buffers; pages go to the chips in turn.
+/// Makes a device as [`tiny`] does, with logical pages smaller than the NAND page, which gather in page buffers if the
+/// FTL has page buffers; pages go to the chips in turn.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
     if !maps_blocks(&settings) {
@@ -100,7 +100,7 @@ pub fn buffered(kind: &str) -> Settings {
     settings
 }
 
-/// Makes one chip of a hundred blocks, of which the user has `user` and `logs` are log blocks.
+/// Makes a device of one chip with a hundred blocks: the user has `user` of them, and `logs` are log blocks.
 pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = kind.into();
@@ -115,7 +115,7 @@ pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> 
     settings
 }
 
-/// Makes a request of whole pages of `page` bytes.
+/// Makes a request of `count` whole pages of `page` bytes.
 pub fn pages(time_ns: u64, op: Op, page: u64, lpn: u64, count: u64) -> Record {
     Record { time_ns, op, offset: lpn * page, size: count * page, line: 0, flags: 0 }
 }
@@ -135,7 +135,7 @@ pub fn bursts(seed: u64, requests: u64, lpns: u64) -> Vec<Record> {
     (0..requests).map(request).collect()
 }
 
-/// Stores every completion.
+/// An observer that stores every completion.
 #[derive(Default)]
 pub struct Log(pub Vec<Completion>);
 
@@ -145,7 +145,7 @@ impl Observer for Log {
     }
 }
 
-/// Runs in check mode and returns the completions in the order of ids.
+/// Runs a simulation in check mode; returns the report, and the completions in the order of their ids.
 pub fn checked(settings: &Settings, records: Vec<Record>) -> (Report, Vec<Completion>) {
     let mut log = Log::default();
     let report = run(settings, &mut records.into_iter(), &mut log, true).expect("every invariant holds");

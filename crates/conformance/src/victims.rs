@@ -13,16 +13,16 @@ use crate::stack::settings;
 /// The blocks of two LUNs, among which [`victims`] lets a policy choose.
 pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
 
-/// What is known about a closed block.
+/// A closed block, as the model knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Valid slots.
+    /// Number of valid slots.
     pub valid: u32,
-    /// Order of closing.
+    /// Place of the block in the order of closing.
     pub closed: u64,
-    /// Its place in the order in which blocks reached their present numbers of valid slots.
+    /// Place of the block in the order in which blocks reached their present numbers of valid slots.
     pub came: u64,
-    /// When it was last modified.
+    /// When the block was last modified.
     pub modified: u64,
 }
 
@@ -30,10 +30,10 @@ pub struct Known {
 #[derive(Default)]
 pub struct Model {
     blocks: BTreeMap<u32, Known>,
-    /// How often each block was erased.
+    /// Number of times that each block was erased.
     erases: BTreeMap<u32, u32>,
     events: u64,
-    /// For each LUN, the next block by number, if a block is closed.
+    /// For each LUN, the block whose turn it is in the order of their numbers, if any block is closed.
     due: [Option<u32>; 2],
 }
 
@@ -49,7 +49,7 @@ impl Model {
         self.blocks[&block]
     }
 
-    /// Returns how often a block was erased.
+    /// Returns the number of times that a block was erased.
     pub fn erases(&self, block: u32) -> u32 {
         self.erases.get(&block).copied().unwrap_or(0)
     }
@@ -123,16 +123,16 @@ impl Model {
 /// ```
 ///
 /// # Panics
-/// If it breaks a promise of [`ftlab_core::ftl::gc::Victims`], or no policy has that name.
+/// If the policy breaks a promise of [`ftlab_core::ftl::gc::Victims`], or no policy has that name.
 pub fn victims(name: &str) {
     victims_judged(name, &settings(), |_, _, _| ());
 }
 
-/// Does the same with the policies' keys in `settings`; `judge` also sees each victim, with what is known about the
-/// blocks.
+/// Tests a policy as [`victims`] does, with the policies' keys in `settings`; `judge` also sees each victim, with what
+/// is known about the blocks.
 ///
 /// # Panics
-/// As [`victims`].
+/// As for [`victims`].
 pub fn victims_judged(name: &str, settings: &Settings, mut judge: impl FnMut(&Model, Need, u32)) {
     let stream = || stream(settings.seed, "conformance");
     let make = || Policy::new(name, &settings.ftl.victims, SPACE, stream());
@@ -220,7 +220,7 @@ impl Run {
     }
 
     /// Continues with a loaded policy: if the blocks are closed again in the order of
-    /// [`ftlab_core::ftl::gc::Victims::each`], they are chosen in the same order.
+    /// [`ftlab_core::ftl::gc::Victims::each`], the policy chooses them in the same order.
     fn goes_on_when_loaded(&mut self, mut loaded: Policy) {
         for lun in 0..SPACE.luns {
             self.policy.each(lun, &mut |block, _| {
@@ -245,8 +245,8 @@ impl Run {
         }
     }
 
-    /// Checks that a policy finally chooses the one block whose collection gains something, while each victim without
-    /// gain is rewritten completely, into another block.
+    /// Checks that a policy finally chooses the one block whose collection gains something, while each victim whose
+    /// collection gains nothing is rewritten completely, into another block.
     fn comes_to_a_gainful_block(&mut self) {
         let blocks: Vec<u32> = self.model.of(0).map(|(block, _)| block).collect();
         blocks.into_iter().for_each(|block| self.remove(block));

@@ -1,5 +1,5 @@
-//! Adding a part takes one new file and one line: this test follows `docs/adding-a-policy.md` in a copy of
-//! the source, and runs the outcome. No list of tests names what was added.
+//! Adding a part takes one new file and one line: this test follows `docs/adding-a-policy.md` in a copy of the source,
+//! and runs the outcome. No list of tests names the added parts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -138,7 +138,8 @@ fn copy_crate(root: &Path, copied: &Path, folder: &str) {
     fs::write(copied.join(folder).join("Cargo.toml"), format!("{before}{rest}")).unwrap();
 }
 
-/// Does what the page says: its Rust code is a new file or, where the file exists, the first line of its registry.
+/// Does what the page says: each piece of Rust code in it is a new file or, where the file exists, the first line of
+/// its registry.
 fn follow(page: &str, copied: &Path) -> Vec<String> {
     let mut done = Vec::new();
     let mut rest = page;
@@ -199,7 +200,7 @@ fn one_file_and_one_line() {
         .args(["test", "--offline", "--quiet", "--package", "ftlab-conformance", "--test", "added"])
         .current_dir(&copied)
         .env("CARGO_TARGET_DIR", copied.with_file_name("added-part-target"))
-        // Speed does not matter here.
+        // The speed of the compiled copy does not matter here.
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .output()

@@ -1,4 +1,4 @@
-//! The suites can fail: here are parts that are each wrong in one place.
+//! Shows that the suites can fail, with parts that are each wrong in one place.
 
 use ftlab_conformance::{SPACE, host_scheduler, placement, victims};
 use ftlab_core::flash::Cause;
@@ -13,7 +13,7 @@ struct Fifo {
     queue: Queue,
     /// Whether a request that leaves because of its deadline stays in the queue.
     keeps: bool,
-    /// Whether every other choice is empty.
+    /// Whether every other choice is empty although requests wait.
     rests: bool,
     choices: u32,
 }
@@ -72,12 +72,13 @@ fn a_scheduler_that_rests() {
     fifo("rests", false, true);
 }
 
-/// Chooses the block with the lowest number, of all blocks or of those whose collection gains anything.
+/// A victim policy that chooses the block with the lowest number, of all blocks or of those whose collection gains
+/// anything.
 #[derive(Clone, Debug)]
 struct Lowest {
     closed: Vec<u32>,
     gainful: bool,
-    /// Whether blocks that leave are kept.
+    /// Whether the policy keeps blocks that leave.
     keeps: bool,
 }
 
@@ -132,13 +133,13 @@ fn a_block_that_stays() {
     lowest("keeps", true, true);
 }
 
-/// Sends new versions to two fronts in turn, and copies to a third.
+/// A placement that sends new versions to two fronts in turn, and copies to a third.
 #[derive(Clone, Debug)]
 struct Turns {
     writes: u64,
     /// Whether copies go to a front that does not exist.
     beyond: bool,
-    /// Whether it forgets whose turn it is when the device is saved.
+    /// Whether the placement forgets whose turn it is when the device is saved.
     forgets: bool,
     /// Number of fronts that it has for a real space, beyond those that it declares without one.
     grows: Option<u32>,
@@ -203,7 +204,7 @@ fn a_placement_that_grows() {
     turns("grows", false, false, true);
 }
 
-/// Always asks for the fastest speed, whether or not a block has it.
+/// A placement that always asks for the fastest speed, whether or not a block has it.
 #[derive(Clone, Debug)]
 struct Fastest;
 

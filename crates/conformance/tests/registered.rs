@@ -1,4 +1,4 @@
-//! Runs every suite over everything that is registered.
+//! Runs every suite on every registered part.
 
 use ftlab_conformance as conformance;
 

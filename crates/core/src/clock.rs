@@ -1,6 +1,6 @@
 //! The clock's memory: at most one due time per resource, and the earliest of them.
 
-/// No event is due.
+/// The due time of something that never happens.
 pub const NEVER: u64 = u64::MAX;
 
 /// Number of neighbours that move one by one to make room for a time; beyond that, the rest moves as a block.
@@ -23,7 +23,7 @@ impl Clock {
     /// Makes a clock for `resources` resources, none of which is due.
     pub fn new(resources: u32) -> Clock {
         let resources = resources as usize;
-        // Room for twice as many, so that the due times need to be moved to the front only now and then.
+        // There is room for twice as many, so that the due times need to be moved to the front only now and then.
         Clock { due: vec![0; (2 * resources).max(64)], first: 0, end: 0 }
     }
 

@@ -79,15 +79,15 @@ impl Pages {
 /// set only `fua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Part of a cooperative block issue: announced by COOP_Query, so nothing has to be guessed.
+    /// The request is part of a cooperative block issue: COOP_Query has announced it, so nothing has to be guessed.
     pub coop: bool,
     /// COOP_Issue for the logical block of the request's first page precedes the request.
     pub begin: bool,
     /// COOP_Complete for that logical block follows the request.
     pub end: bool,
-    /// Padding: pages are read, or written back unchanged, to make a block whole.
+    /// The request is padding: its pages are read, or written back unchanged, to make a block whole.
     pub pad: bool,
-    /// A write with this mark completes when it would survive a power cut (force unit access).
+    /// The request is a write that completes when it would survive a power cut (force unit access).
     pub fua: bool,
 }
 
@@ -99,7 +99,7 @@ impl Mark {
     }
 }
 
-/// Which logical pages a range of bytes touches.
+/// Finds the logical pages that a range of bytes touches.
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
@@ -130,7 +130,7 @@ impl Paging {
     pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
         if before | behind == 0 {
-            // Whole pages, as in most requests.
+            // The request covers whole pages, as most requests do.
             let first = if tail > head { head as u32 } else { 0 };
             return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
         }
@@ -157,21 +157,21 @@ impl Paging {
 pub struct HostSide {
     /// Translation page of the first LPN.
     pub translation_page: u32,
-    /// Whether it was classified as a hit at admission.
+    /// Whether the request was classified as a hit at admission.
     pub hit: bool,
-    /// Whether it is in the queue of a scheduler that forgets requests lazily.
+    /// Whether the request is in the queue of a scheduler that forgets requests lazily.
     pub queued: bool,
-    /// Whether it was dispatched ahead of others by choice.
+    /// Whether the request was dispatched ahead of others by choice.
     pub prioritized: bool,
-    /// Whether it was dispatched because its deadline had passed.
+    /// Whether the request was dispatched because its deadline had passed.
     pub expired: bool,
-    /// Whether it is the first of a batch: the device prefetches for it and for the requests linked behind it.
+    /// Whether the request is the first of a batch: the device prefetches for it and for the requests linked behind it.
     pub prefetch: bool,
-    /// Number of its batch in the host's scheduler, from 1; 0: none.
+    /// Number of the request's batch in the host's scheduler, from 1; 0 if it has none.
     pub batch: u64,
-    /// Where the scheduler stores that batch.
+    /// The slot in which the scheduler stores that batch.
     pub batch_slot: u32,
-    /// If the host has cut a request: the id of the whole one, stored in itself and in each of its parts; else
+    /// The id of the whole request, stored in that request and in each of its parts, if the host has cut it; else
     /// [`NONE`].
     pub whole: u32,
     /// Number of this request's parts that have not completed, if the host has cut it.
@@ -183,7 +183,7 @@ pub struct HostSide {
 pub struct DeviceSide {
     /// LUNs of the pages, once the device has the request; none for a flush.
     pub luns: Window,
-    /// Flash steps that have not finished.
+    /// Number of flash steps that have not finished.
     pub steps_left: u32,
     /// Pages read from the write buffer.
     pub buffered: u32,
@@ -192,7 +192,7 @@ pub struct DeviceSide {
 /// A request between its admission and its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Number, from 1 in trace order.
+    /// Number of the request, from 1 in trace order.
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
@@ -200,27 +200,27 @@ pub struct Request {
     pub dispatch_ns: u64,
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     /// Operation.
     pub op: Op,
     /// Logical pages (none for a flush, nor for a trim that covers no whole page).
     pub pages: Pages,
-    /// What else the host tells the device.
+    /// What the host tells the device besides the pages.
     pub mark: Mark,
-    /// Mapping-cache misses.
+    /// Number of mapping-cache misses.
     pub misses: u32,
-    /// Whether a read-only device refused it, or part of it.
+    /// Whether a read-only device refused the request, or part of it.
     pub failed: bool,
-    /// The device's own task that issued it, by number; 0: it came from the host, 255: by way of the controller
-    /// ([`crate::device::own`], [`crate::device::controller`]).
+    /// Number of the device's own task that issued the request; 0 if it came from the host, 255 if it came by way of
+    /// the controller ([`crate::device::own`], [`crate::device::controller`]).
     pub task: u8,
-    /// What it means depends on the feed of the host: for a replayed request, the number of others that became part of
-    /// it; for one from the file host, its first block I/O; for a submitted one, its last submission.
+    /// A tag whose meaning depends on the feed of the host: for a replayed request, the number of others that became
+    /// part of it; for one from the file host, its first block I/O; for a submitted one, its last submission.
     pub tag: u32,
-    /// The host's part.
+    /// What the host keeps about the request.
     pub host: HostSide,
-    /// The device's part.
+    /// What the device keeps about the request.
     pub device: DeviceSide,
     links: [[u32; 2]; 2],
 }
@@ -295,7 +295,7 @@ impl Request {
 const QUEUE: usize = 0;
 const AGE: usize = 1;
 
-/// The queue that a request is in for its scheduler.
+/// The queue in which a scheduler keeps a request.
 pub type Queue = Links<QUEUE>;
 /// A queue in order of arrival, either of all pending requests or of all requests that wait in the device.
 pub type Ages = Links<AGE>;
@@ -385,7 +385,7 @@ impl<const KIND: usize> Links<KIND> {
         Ok(count)
     }
 
-    /// Removes a request from anywhere.
+    /// Removes a request from anywhere in the queue.
     #[inline]
     pub fn unlink(&mut self, id: u32, pool: &mut Pool) {
         let [prev, next] = pool[id].links[KIND];

@@ -19,8 +19,8 @@ use ftlab_generator::Generator;
 struct Counting;
 
 thread_local! {
-    /// Counted for each thread: the test harness allocates in a thread of its own when it reports that a test takes
-    /// long.
+    /// Counted for each thread separately: the test harness allocates in a thread of its own when it reports that a
+    /// test takes long.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Random requests of one to four pages; bursts, so that queues fill and drain.
+/// A source of random requests of one to four pages, in bursts, so that queues fill and drain.
 struct Random {
     left: u64,
     state: u64,
@@ -86,7 +86,7 @@ impl Source for Random {
     }
 }
 
-/// Counts allocations up to a request in the middle of the run.
+/// An observer that counts the allocations made up to a request in the middle of the run.
 struct Middle {
     at: u64,
     seen: u64,
@@ -102,7 +102,7 @@ impl Observer for Middle {
     }
 }
 
-/// Counts again at the end of the stream, before the report is made.
+/// A source that counts again at the end of the stream, before the report is made.
 struct CountAtEnd<'a>(Random, &'a mut u64);
 
 impl Source for CountAtEnd<'_> {

@@ -1,4 +1,4 @@
-//! Which victims background collections take if most blocks gain nothing.
+//! Which victims background collections take if most blocks have nothing to gain.
 
 use ftlab_conformance as common;
 
@@ -9,7 +9,7 @@ use ftlab_core::ftl::{Ftl, check};
 use ftlab_core::request::Pages;
 use ftlab_core::settings::{GcBackground, Settings};
 
-/// One chip, whose background collections begin as early as the blocks allow.
+/// Makes a device of one chip, whose background collections begin as early as the blocks allow.
 fn device(gc: &str, seed: u64) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -25,8 +25,8 @@ fn device(gc: &str, seed: u64) -> Settings {
     (2..20).rev().map(with).find(|settings| check(settings).is_ok()).expect("some threshold fits")
 }
 
-/// A draw may miss for ever. So after as many collections in succession without gain as there are closed
-/// blocks, the best of all blocks is taken. Here only one block has a page to gain.
+/// Random draws may miss for ever. So after as many collections without gain in succession as there are closed blocks,
+/// the best of all blocks is taken. Here only one block has a page to gain.
 #[test]
 fn draws_that_gain_nothing_end() {
     let mut most = 0;

@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Gives a device enough blocks for background collection.
+/// Adds background collection to a device, and enough blocks for it.
 fn with_background(mut settings: Settings, above: u32, step_pages: u32) -> Settings {
     let normal_blocks = settings.ftl.gc_free_blocks + above;
     settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages });
@@ -74,7 +74,7 @@ fn a_burst_no_longer_waits_for_a_collection() {
         println!("{kind}: worst write {before} -> {after} ns");
         assert!(foreground.flash.erases[Cause::Gc] > 100 && background.flash.erases[Cause::Gc] > 100);
         if kind == "page" {
-            // Eight programs; with foreground collection there was at least one whole collection among them.
+            // The burst takes eight programs; with foreground collection, at least one whole collection was among them.
             assert!(before >= 350_000 + 1_500_000, "{before}");
             assert_eq!(after, 8 * 350_000);
         }
@@ -94,7 +94,7 @@ fn a_request_waits_for_one_step_at_most() {
         settings.ftl.gc_background = background(6, step_pages);
         let user = settings.user_pages();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
-        // Writes far apart, with a read in the middle of the work that they cause.
+        // Writes are far apart, with a read in the middle of the work that they cause.
         let trace: Vec<_> = (0..4000u64)
             .map(|at| {
                 let op = if at % 2 == 0 { Op::Write } else { Op::Read };
@@ -113,10 +113,10 @@ fn a_request_waits_for_one_step_at_most() {
     }
 }
 
-/// Overwritten at random, with idle times in which the chip always returns to its threshold G', the device
-/// follows the closed form with G' blocks kept: a victim is chosen when a frontier has just been opened and
-/// holds one page, so that G' b - 1 pages are unused then. In the foreground, with G blocks kept, a victim is
-/// chosen when the frontier is full, and G b pages are unused.
+/// Overwritten at random, with idle times in which the chip always returns to its threshold G', the device follows the
+/// closed form with G' blocks kept erased: a victim is chosen when a frontier has just been opened and holds one page,
+/// so that G' b - 1 pages are unused then. In the foreground, with G blocks kept erased, a victim is chosen when the
+/// frontier is full, and G b pages are unused.
 #[test]
 fn write_amplification_is_that_of_the_closed_form() {
     for (normal, step) in [(2, 1), (8, 1), (8, 16), (16, 7)] {
@@ -156,7 +156,7 @@ fn write_amplification_is_that_of_the_closed_form() {
     }
 }
 
-/// Without idle time there is no background work: the results are the same as without the key.
+/// Without idle time there is no background work: the results are the same as without `ftl.gc_background`.
 #[test]
 fn a_busy_device_collects_as_it_did() {
     let mut settings = full("page", 64);
@@ -170,7 +170,7 @@ fn a_busy_device_collects_as_it_did() {
     assert_eq!(format!("{off:?}"), format!("{:?}", report(&settings, trace)));
 }
 
-/// The timeline shows background steps as garbage collection of no request, and the run ends with the last
+/// The timeline shows background steps as garbage collection that belongs to no request, and the run ends with the last
 /// completion.
 #[test]
 fn steps_are_seen_and_end_with_the_trace() {
@@ -239,8 +239,8 @@ fn steps_do_not_starve_a_flush() {
 proptest! {
     #![proptest_config(devices::cases(96, "tests/properties.regressions"))]
 
-    /// Writes, trims, flushes and write-backs between any two steps, on a full device: the host invalidates
-    /// pages of victims, takes blocks, and collects in the foreground what was begun in the background.
+    /// Writes, trims, flushes and write-backs come between any two steps, on a full device: the host invalidates pages
+    /// of victims, takes blocks, and collects in the foreground what was begun in the background.
     #[test]
     fn every_invariant_holds_between_any_two_steps(
         settings in device(), above in 1u32..5, step in 1u32..6,
@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// The same through the whole stack; idle chips come to rest after finitely many steps.
+    /// Does the same through the whole stack; idle chips come to rest after finitely many steps.
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(), above in 1u32..4, step in 1u32..5,

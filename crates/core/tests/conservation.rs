@@ -1,6 +1,6 @@
 //! No mapping operation is charged twice or not at all: the flash operations of every request, by cause, are those that
-//! a plain recomputation demands, given what is observed (where each LPN's data is after each request, and which pages
-//! of data were programmed).
+//! a plain recomputation demands, given what is observed (where each LPN's data is after each request, and which data
+//! pages were programmed).
 
 use ftlab_conformance as common;
 
@@ -54,7 +54,7 @@ enum Step {
     Flush,
 }
 
-/// An FTL driven step by step, and where each LPN's data was observed.
+/// An FTL driven step by step, and where the data of each LPN was last observed.
 struct Device {
     ftl: Ftl,
     work: Work,
@@ -100,7 +100,7 @@ impl Device {
 
 /// Translation blocks as plain lists: the update-block scheme of the MSFTL paper.
 struct Blocks {
-    /// Owners in each slot of each block, by number of the block; the last one is open.
+    /// The owner in each slot of each block, by number of the block; the last block is open.
     blocks: BTreeMap<u64, Vec<Option<u32>>>,
     /// The newest place of each owner.
     newest: HashMap<u32, (u64, usize)>,
@@ -137,7 +137,7 @@ impl Blocks {
         self.valid.insert(block, (valid.checked_add_signed(by).unwrap(), self.now));
     }
 
-    /// Appends an owner; returns whether that fills a page.
+    /// Appends an owner to the open block; returns whether that fills a page.
     fn put(&mut self, owner: u32) -> bool {
         let slots = self.blocks.get_mut(&self.open).unwrap();
         slots.push(Some(owner));
@@ -150,7 +150,7 @@ impl Blocks {
         fills
     }
 
-    /// Skips the rest of a page; returns whether there was anything to skip.
+    /// Skips the rest of a page; returns whether there was a rest to skip.
     fn pad(&mut self) -> bool {
         let slots = self.blocks.get_mut(&self.open).unwrap();
         let part_full = !slots.len().is_multiple_of(self.per_page);
@@ -209,7 +209,7 @@ impl Blocks {
         }
     }
 
-    /// Writes units, gathered into pages.
+    /// Writes units, packed into pages.
     fn flush(&mut self, units: &BTreeSet<u32>) {
         self.write(&units.iter().copied().collect::<Vec<_>>(), units);
     }
@@ -244,11 +244,11 @@ impl Blocks {
     }
 }
 
-/// What has to be charged by an FTL that flushes its mappings after a given amount of data.
+/// A model of the operations that an FTL has to charge if it flushes its mappings after a given amount of data.
 struct ByAmount {
     entries: u32,
     slots_per_page: u32,
-    /// Number of data pages after which it flushes.
+    /// Number of data pages after which the FTL flushes its mappings.
     amount: u64,
     counts_moved: bool,
     host_flush: bool,
@@ -304,7 +304,7 @@ impl ByAmount {
         self.programmed = 0;
     }
 
-    /// Returns the operations that a step demands, given what it was observed to do.
+    /// Returns the operations that a step demands, given what was observed of the step.
     fn demand(
         &mut self,
         step: Step,
@@ -354,7 +354,7 @@ fn device(unit: u32, channels: u32, slots: u32) -> Settings {
     settings.flash.blocks_per_plane = 48 / channels;
     settings.ftl.over_provisioning_ppm = 500_000;
     settings.ftl.flush_bytes = Some(u64::from(5 * settings.flash.page_bytes));
-    // As few translation blocks as possible, so that collected blocks are not empty.
+    // There are as few translation blocks as possible, so that collected blocks are not empty.
     settings.ftl.translation_blocks = (1..48).find(|&blocks| {
         settings.ftl.translation_blocks = Some(blocks);
         ftlab_core::ftl::check(&settings).is_ok()
@@ -362,7 +362,7 @@ fn device(unit: u32, channels: u32, slots: u32) -> Settings {
     settings
 }
 
-/// Mostly writes, some of them near each other, so that blocks of both kinds are collected.
+/// Makes steps, most of them writes and some of those near each other, so that blocks of both kinds are collected.
 fn workload(lpns: u32, seed: u64) -> Vec<Step> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut steps: Vec<_> = (0..lpns).map(Step::Write).collect();
@@ -423,7 +423,7 @@ fn flushing_by_amount_charges_what_a_plain_recomputation_demands() {
     );
 }
 
-/// What dftl with one LRU list has to charge for its cache, without translation-block collection.
+/// A model of what dftl with one LRU list has to charge for its cache, without translation-block collection.
 struct ByEviction {
     entries: u32,
     capacity: usize,
@@ -432,7 +432,7 @@ struct ByEviction {
 }
 
 impl ByEviction {
-    /// Writes a translation page with everything known about it.
+    /// Writes a translation page with every mapping that is known.
     fn rewrite(&mut self, page: u32, charged: &mut Charged) {
         charged.map_reads += 1;
         charged.map_programs += 1;
@@ -501,7 +501,7 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
     }
 }
 
-/// The same with one bounded LRU list, on a device where no data moves: otherwise the order of moves would
+/// The same comparison for one bounded LRU list, on a device where no data moves: otherwise the order of moves would
 /// decide what stays cached.
 #[test]
 fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {

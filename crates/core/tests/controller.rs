@@ -1,4 +1,4 @@
-//! Controller and link: the way of a command in numbers worked out by hand, and the laws of what bounds a device.
+//! Controller and link: how long commands take, worked out by hand, and laws for what limits a device's throughput.
 //!
 //! Reads take 35 us, programs 350 us, pages are 4 KiB; a link of 4.096 GB/s carries a page in 1 us.
 
@@ -23,7 +23,7 @@ const UNIT: u64 = 200;
 const LATENCY: u64 = 7_000;
 const ANSWER: u64 = 500;
 
-/// Makes a device of four chips with a link, one core, and a latency of each operation.
+/// Makes a device of four chips with a link, one core, and a latency for each operation.
 fn device() -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -59,7 +59,7 @@ fn a_command_alone_takes_the_sum_of_its_stages() {
     let four = COMMAND + 4 * UNIT + 4 * PAGE;
     assert_eq!(latencies(&settings, vec![at(0, Op::Read, 0, 4)]), [four + READ + LATENCY]);
     assert_eq!(latencies(&settings, vec![at(0, Op::Write, 0, 4)]), [four + PROGRAM + 2 * LATENCY]);
-    // Neither carries data: a flush touches no page, a trim two.
+    // Neither request carries data: a flush touches no page, a trim two.
     assert_eq!(latencies(&settings, vec![at(0, Op::Flush, 0, 0)]), [COMMAND + 3 * LATENCY]);
     assert_eq!(latencies(&settings, vec![at(0, Op::Trim, 0, 2)]), [COMMAND + 2 * UNIT + 3 * LATENCY]);
 }
@@ -73,20 +73,20 @@ fn the_link_carries_commands_and_answers_too() {
     assert_eq!(latencies(&settings, vec![at(0, Op::Write, 0, 1)]), [alone + PROGRAM + 2 * LATENCY]);
 }
 
-/// Two reads of different chips at once: the core works on one after the other, all else is side by side.
+/// Two reads of different chips come at once: the core works on one after the other, all else runs in parallel.
 #[test]
 fn commands_wait_for_a_core() {
     let mut settings = device();
     let both = vec![at(0, Op::Read, 0, 1), at(0, Op::Read, 1, 1)];
     let alone = COMMAND + UNIT + READ + PAGE + LATENCY;
     assert_eq!(latencies(&settings, both.clone()), [alone, alone + COMMAND + UNIT]);
-    // Two cores work on both; then the pages leave one after the other.
+    // Two cores work on both commands; then the pages leave one after the other.
     settings.device.controller.cores = 2;
     assert_eq!(latencies(&settings, both), [alone, alone + PAGE]);
 }
 
-/// Without a core's time, a read of four pages leaves from 35 us to 39 us; the write came in from 35.5 us, and the
-/// flash takes 350 us.
+/// If cores take no time, a read of four pages leaves from 35 us to 39 us; the write's data came in from 35.5 us on,
+/// and the flash takes 350 us.
 #[test]
 fn directions_of_a_link_are_apart_unless_it_is_half_duplex() {
     let mut settings = device();
@@ -110,7 +110,7 @@ fn a_command_holds_its_place_until_it_is_answered() {
     assert_eq!(both[1].complete_ns, 2 * alone);
 }
 
-/// A link without end, cores without work and no latency need no controller.
+/// A link of unlimited bandwidth, cores without work and no latency need no controller.
 #[test]
 fn without_a_time_there_is_no_controller() {
     let mut off = device();
@@ -121,11 +121,11 @@ fn without_a_time_there_is_no_controller() {
     let trace: Vec<Record> = (0..400)
         .map(|n| at(n * 9_000, if n % 3 == 0 { Op::Write } else { Op::Read }, n * 7 % 64, 1 + n % 3))
         .collect();
-    // Nothing here waits for the one latency that there is.
+    // No command here waits for the only latency that is set.
     assert_eq!(rows(&off, trace.clone()), rows(&nearly, trace));
 }
 
-/// Keeps completions and, if that is wanted, what link and cores do.
+/// An observer that keeps completions and, if wanted, the services of link and cores.
 #[derive(Default)]
 struct Kept {
     wanted: bool,
@@ -153,7 +153,7 @@ fn watched(settings: &Settings, trace: &[Record], wanted: bool) -> (Report, Kept
     (report, kept)
 }
 
-/// Checks what a server did: no two things at once, and its sum.
+/// Checks that a server never does two things at once; returns the sum of its times.
 fn busy_ns(kept: &Kept, server: u32) -> u64 {
     let mut spans: Vec<_> = kept.handled.iter().filter(|one| one.server == server).collect();
     spans.sort_by_key(|one| one.begin_ns);
@@ -161,7 +161,7 @@ fn busy_ns(kept: &Kept, server: u32) -> u64 {
     spans.iter().map(|one| one.end_ns - one.begin_ns).sum()
 }
 
-/// Each command has its services in their order, within its time in the device; watching changes nothing.
+/// Each command receives its services in order, within its time in the device; watching changes nothing.
 #[test]
 fn a_timeline_shows_what_link_and_cores_do() {
     let ops = [Op::Read, Op::Write, Op::Read, Op::Trim, Op::Flush];
@@ -205,7 +205,7 @@ fn a_timeline_shows_what_link_and_cores_do() {
     }
 }
 
-/// A command at a core when the power goes never completes; the device then serves others as before.
+/// A command that is at a core when the power is cut never completes; afterwards, the device serves others as before.
 #[test]
 fn a_cut_drops_what_is_in_the_controller() {
     let mut settings = tiny("page");
@@ -236,7 +236,7 @@ fn a_cut_drops_what_is_in_the_controller() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A closed loop gives no more than cores / command_time, nor link / size, nor the flash.
+    /// A closed loop is served no faster than cores / command_time, than link / size, or than the flash.
     #[test]
     fn nothing_exceeds_cores_link_and_flash(
         depth in 1u32..64, cores in 1u32..4, command in 0u64..20_000, link in 50_000_000u64..5_000_000_000,

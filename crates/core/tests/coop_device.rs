@@ -1,5 +1,5 @@
-//! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries go through the view, and the begin and
-//! end of a block issue travel with the requests.
+//! The device's side of the cooperation (Shim et al., TC 2014, Table 1): queries go through the device's view, and the
+//! begin and end of a block issue travel with the requests.
 
 use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]
@@ -22,7 +22,7 @@ const BEGIN: Mark = Mark { begin: true, ..COOP };
 const END: Mark = Mark { end: true, ..COOP };
 const WHOLE: Mark = Mark { begin: true, end: true, ..COOP };
 
-/// A device to which the test hands requests itself.
+/// A device to which the test itself hands requests.
 struct Stack {
     driver: Driver,
     device: Device,
@@ -89,8 +89,8 @@ fn figure_4() -> Stack {
     stack
 }
 
-/// Pages at 240 us, copies at 285 us, erasures at 500 us: what Fig. 4 costs without and with a cooperative
-/// switch merge, and when the pages of the issue are done.
+/// The cost of Fig. 4 without and with a cooperative switch merge, and when the pages of the issue are done, for writes
+/// of 240 us a page, copies of 285 us and erasures of 500 us.
 #[test]
 fn figure_4_in_time() {
     let mut without = figure_4();
@@ -99,7 +99,7 @@ fn figure_4_in_time() {
     assert_eq!(with.query(1, 3), [0]);
     assert_eq!(with.write(1, 3, WHOLE), 3 * 240_000 + 285_000 + 3 * 500_000);
     assert_eq!(with.driver.merges()[4], (1, 1));
-    // The same in three requests, with a request for another block in between.
+    // Makes the same issue in three requests, with a request for another block in between.
     let mut apart = figure_4();
     assert_eq!(apart.write(1, 1, BEGIN), 285_000 + 240_000);
     assert_eq!(apart.write(6, 1, COOP), 240_000);
@@ -165,8 +165,8 @@ fn padding_is_charged_to_its_merge() {
     }
 }
 
-/// Marks without any order, many requests in the device, several chips, every device scheduler, all FTLs:
-/// whatever the host announces, no page is lost.
+/// Random marks, many requests in the device, several chips, every device scheduler, all FTLs: whatever the host
+/// announces, no page is lost.
 #[test]
 fn no_mark_loses_data() {
     for kind in common::hybrids() {

@@ -22,7 +22,7 @@ use ftlab_crash::{CrashError, Cuts, Options, Requests, Summary, crash};
 use losses::cuts;
 use proptest::prelude::*;
 
-/// Does the same as [`cuts`], with FUA on some writes.
+/// Runs the same campaign as [`cuts`], with FUA on some writes.
 fn cuts_with_fua(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Summary, CrashError> {
     let options = Options { cuts: Cuts::Random { count, mean: 60 }, seed, flaw };
     let requests = || Requests::new(settings, seed).with_fua(seed);
@@ -70,8 +70,8 @@ fn garbage_collected_in_the_background() {
     }
 }
 
-/// Commands and answers that are at link and cores when the power goes: their requests are not acknowledged, and
-/// what was acknowledged is there.
+/// Commands and answers are at the link and the cores when the power is cut: their requests are not acknowledged, and
+/// everything that was acknowledged is there.
 #[test]
 fn commands_on_their_way() {
     for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
@@ -107,7 +107,7 @@ fn free_blocks_of_the_withheld_space_alone() {
     }
 }
 
-/// Dies and planes that overlap, suspend and overtake each other, with pages that go to whatever is idle.
+/// Dies and planes overlap, suspend and overtake each other, and pages go to whatever is idle.
 #[test]
 fn dies_side_by_side_and_dynamic_allocation() {
     let all = Parallel {
@@ -214,11 +214,11 @@ fn preset(kind: &str) -> Settings {
     settings
 }
 
-/// Faults that cuts have found, each with the seed that showed it.
+/// Faults that earlier campaigns found, each with the seed that showed it.
 #[test]
 fn found_before() {
-    // Page: a trim page written by a collection that was undone was the only thing that kept trimmed pages of
-    // other chips from coming back: it was relied on before its collection had ended.
+    // Page: only a trim page kept trimmed pages of other chips from coming back; a collection that was undone had
+    // written it, so it had been relied on before its collection had ended.
     cuts(&tiny("page"), 1114, 1, Flaw::None).unwrap();
     // Dftl, deep queue: a page stayed trimmed only because of an older version of a unit whose rewriting was
     // torn, and recovery freed the block of that version.
@@ -227,7 +227,7 @@ fn found_before() {
     deep.device.queue_depth = 16;
     deep.ftl.wear_leveling = Some(StaticLeveling { threshold: 2 });
     cuts(&deep, 700, 2, Flaw::None).unwrap();
-    // Page, no slack: a collection wrote the trim page on a chip that had room only for its data.
+    // Page, without slack: a collection wrote the trim page on a chip that had room only for the collection's data.
     let mut tight = settings();
     tight.ftl.kind = "page".into();
     tight.flash.chips_per_channel = 2;
@@ -269,7 +269,7 @@ fn life() -> impl Strategy<Value = Option<(u32, u32)>> {
 proptest! {
     #![proptest_config(devices::cases(std::env::var("FTLAB_CASES").map_or(48, |cases| cases.parse().expect("a number")), "tests/crash.regressions"))]
 
-    /// Any geometry down to the smallest accepted one, any policy, blocks of different speed, wear levelling,
+    /// Tests any geometry down to the smallest accepted one, any policy, blocks of different speed, wear levelling, and
     /// queues of any depth.
     #[test]
     fn any_device(mut settings in device(), depth in 1u32..20, seed in 0u64..1 << 32, above in 0u32..4, life in life()) {
@@ -317,7 +317,7 @@ fn a_short_workload_is_cut_again_and_again() {
     assert!(refused.to_string().contains("writes nothing"), "{refused}");
 }
 
-/// New versions of even pages, new versions of odd pages, and copies go to separate blocks.
+/// A placement that puts new versions of even pages, new versions of odd pages, and copies into separate blocks.
 #[derive(Clone, Debug)]
 struct Apart;
 

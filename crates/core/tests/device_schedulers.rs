@@ -41,8 +41,7 @@ fn figure_3_batches_and_channel_batches() {
         assert_eq!(ids("vios"), [(1, 1), (1, 1), (1, 2), (2, 1), (2, 1), (1, 2)]);
         assert_eq!(ids("piq"), [(1, 0), (1, 0), (1, 0), (2, 0), (2, 0), (1, 0)]);
         assert_eq!(ids("noop"), [(0, 0); 6]);
-        // The second channel batch is now {0, 1, 2, 3}, so a request for chip 3 fits only the first, {0, 1,
-        // 2}.
+        // The second channel batch is now {0, 1, 2, 3}, so a request for chip 3 fits only the first one, {0, 1, 2}.
         let mut longer = trace();
         longer.push(pages(0, op, 4096, 3, 1));
         let (_, done) = checked(&device("vios", 4, 2), longer);
@@ -109,7 +108,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         let done = checked(&settings, vec![write(0), write(1), write(2)]).1;
         assert_eq!(done.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), times, "{placement}");
     }
-    // A write that is alone takes the next block in order, or the slowest.
+    // A write that waits alone takes the next block in order, or the slowest.
     for (unhurried, ns) in [(Unhurried::InOrder, 180_000), (Unhurried::Slowest, 210_000)] {
         let (_, done) = checked(&with_unhurried(figure_4("vios"), unhurried), vec![write(0)]);
         assert_eq!(done[0].complete_ns, ns, "{unhurried:?}");
@@ -121,7 +120,7 @@ fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
     settings
 }
 
-/// Blocks of two pages; programs take 180, 210 and 150 us in blocks 1 to 3, and a time in between in blocks 4 and 5.
+/// Blocks have two pages; programs take 180, 210 and 150 us in blocks 1 to 3, and times in between in blocks 4 and 5.
 #[test]
 fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
@@ -235,7 +234,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
     };
     let mut rows = vec![(0, 0, 0); trace.len()];
     let mut free_at = vec![0u64; chips as usize];
-    // Pages with data, and whether one was trimmed since the last flush.
+    // Pages with data, and whether a page was trimmed since the last flush.
     let (mut data, mut trimmed) = (BTreeSet::new(), false);
     // Completion times of the requests in service.
     let mut serving: Vec<u64> = Vec::new();
@@ -269,7 +268,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                         data.extend(record.offset / 4096..(record.offset + record.size).div_ceil(4096))
                     }
                     Op::Trim => (first..end).for_each(|page| trimmed |= data.remove(&page)),
-                    // A flush makes trims durable with one page, the one after the user's.
+                    // A flush makes trims durable by programming one page, the one after the user's last.
                     Op::Flush if std::mem::take(&mut trimmed) && settings.ftl.power_safe => {
                         last = now + settings.flash.program_ns;
                         free_at[(settings.user_pages() % chips) as usize] = last;
@@ -346,7 +345,7 @@ fn batches_and_times_agree_with_the_set_based_oracle() {
     }
 }
 
-/// One channel, one chip, queue depth 1: every scheduler behaves like the serial device, to the nanosecond.
+/// With one channel, one chip and queue depth 1, every scheduler behaves like the serial device, to the nanosecond.
 #[test]
 fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(8);
@@ -380,29 +379,29 @@ fn three_schedulers_differ_on_what_may_pass_the_oldest() {
     let write = |us, first, count| (us, Op::Write, first, count);
     let trace = [write(0, 0, 1), write(10, 0, 2), write(20, 1, 1), write(30, 0, 1), write(40, 2, 1)];
     let times = |scheduler| completions(scheduler, &trace);
-    // All issue in order: the second at 200, the others at 400.
+    // All requests issue in order: the second at 200 us, the others at 400 us.
     assert_eq!(times("noop"), [200, 400, 600, 600, 600]);
-    // The third and the fifth issue on arrival, so the second issues at 220, and the fourth behind it.
+    // The third and the fifth request issue on arrival, so the second issues at 220 us, and the fourth behind it.
     assert_eq!(times("noop-busy"), [200, 420, 220, 620, 240]);
-    // The fourth takes chip 0 at 200, while the second still waits for chip 1.
+    // The fourth request takes chip 0 at 200 us, while the second still waits for chip 1.
     assert_eq!(times("piq"), [200, 600, 220, 400, 240]);
 }
 
-/// At an instant the oldest goes first, then arrivals in their order; nothing overtakes a flush.
+/// At each instant the oldest request goes first, then arrivals in their order; nothing overtakes a flush.
 #[test]
 fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() {
     let write = |us, first, count| (us, Op::Write, first, count);
-    // The third arrives at the moment when the second can finally issue.
+    // The third request arrives at the moment when the second can finally issue.
     let together = [write(0, 0, 1), write(10, 0, 1), write(200, 0, 1)];
     assert_eq!(completions("noop-busy", &together), [200, 400, 600]);
     let at_once = [write(0, 0, 1), write(0, 0, 1), write(0, 1, 2), write(0, 2, 1), write(0, 0, 1)];
     assert_eq!(completions("noop-busy", &at_once), [200, 400, 200, 400, 600]);
-    // The flush waits for both writes before it, and chip 1's write for the flush.
+    // The flush waits for both writes before it, and the write to chip 1 waits for the flush.
     let flush = [write(0, 0, 1), write(10, 0, 1), (20, Op::Flush, 0, 0), write(30, 1, 1), write(410, 2, 1)];
     assert_eq!(completions("noop-busy", &flush), [200, 400, 400, 600, 610]);
 }
 
-/// A stream of reads keeps one chip busy: the write behind them goes after `max_passed` issues.
+/// A stream of reads keeps one chip busy: the write behind them issues after at most `max_passed` reads.
 #[test]
 fn writes_starve_no_longer_than_the_bound() {
     let mut settings = device("piq", 1, 1);
@@ -413,7 +412,7 @@ fn writes_starve_no_longer_than_the_bound() {
     let done = checked(&settings, trace.clone()).1;
     let of = |first: u64| done.iter().find(|row| row.op == Op::Write && row.offset == first * 4096).unwrap();
     let reads_before = |at: u64| done.iter().filter(|row| row.op == Op::Read && row.complete_ns < at).count();
-    // Reads arrive first at time 0; the writes are the oldest in turn.
+    // At time 0 a read goes first; then one write after the other is the oldest request.
     let (first, second) = (of(0).complete_ns, of(1).complete_ns);
     assert!(reads_before(first) <= 20, "{}", reads_before(first));
     assert!(reads_before(second) - reads_before(first) <= 20);
@@ -465,7 +464,8 @@ fn wear_feeds_back_during_a_run() {
     }
 }
 
-/// Contradictions of the device's scheduler and of the variation are the user's errors.
+/// Contradictions of the device's scheduler with other settings, and of the variation, are reported as the user's
+/// errors.
 #[test]
 fn impossible_settings_are_refused() {
     let defaults: Values = ftlab_core::config::section::defaults::<Settings>();

@@ -52,16 +52,16 @@ fn chips_work_side_by_side() {
     let two = device(2, 1, 0);
     assert_eq!(completions(&two, vec![read(0), read(1)]), [READ, READ]);
     assert_eq!(completions(&two, vec![write(0), write(1), read(2)]), [PROGRAM, PROGRAM, PROGRAM + READ]);
-    // One request over both chips ends with its slower part.
+    // One request over both chips ends when its slower part does.
     assert_eq!(completions(&two, vec![pages(0, Op::Write, 4096, 0, 3)]), [2 * PROGRAM]);
 }
 
 #[test]
 fn chips_of_one_channel_share_its_bus() {
     let shared = device(1, 2, 10_000);
-    // Both sense at once, then the data leave one after the other.
+    // Both chips sense at once, then the data leave one after the other.
     assert_eq!(completions(&shared, vec![read(0), read(1)]), [READ + BUS, READ + 2 * BUS]);
-    // Data go in one after the other, then both program.
+    // The data go in one after the other, then both chips program.
     assert_eq!(completions(&shared, vec![write(0), write(1)]), [BUS + PROGRAM, 2 * BUS + PROGRAM]);
     let apart = device(2, 1, 10_000);
     assert_eq!(completions(&apart, vec![read(0), read(1)]), [READ + BUS, READ + BUS]);
@@ -75,7 +75,7 @@ fn a_gap_on_the_bus_is_used_by_whoever_asks_first() {
     assert_eq!(done, [2 * BUS, BUS + PROGRAM]);
 }
 
-/// Two chips, under `direct` and dynamic allocation.
+/// Two chips are served under `direct` and dynamic allocation.
 #[test]
 fn pages_of_a_request_are_bound_one_by_one() {
     let mut two = device(2, 1, 0);
@@ -86,14 +86,14 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let trace = vec![pages(0, Op::Write, 4096, 0, 3), pages(100_000, Op::Read, 4096, 0, 3)];
     let bound = PROGRAM + READ;
     assert_eq!(completions(&two, trace), [bound + PROGRAM, bound + PROGRAM + READ]);
-    // A trim and a read of waiting pages: the trim removes only the first write.
+    // A trim and a read concern waiting pages: the trim removes only the first write.
     let trace = vec![
         pages(0, Op::Write, 4096, 0, 4),
         pages(1_000, Op::Trim, 4096, 1, 3),
         pages(2_000, Op::Write, 4096, 3, 1),
         pages(3_000, Op::Read, 4096, 2, 2),
     ];
-    // At 350 us LPN 2 and 3 go to chips 0 and 1 and are trimmed; LPN 2 is read after its program, where it
+    // At 350 us LPN 2 and 3 go to chips 0 and 1 and are trimmed; LPN 2 is read after its program, on the chip where it
     // would have been. The second write of LPN 3 is bound at 700 us, to chip 1, and read there.
     let trimmed = 2 * PROGRAM;
     assert_eq!(completions(&two, trace), [trimmed, PROGRAM, trimmed + PROGRAM, trimmed + PROGRAM + READ]);
@@ -102,7 +102,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
     let part = Record { size: 512, ..pages(PROGRAM, Op::Write, 4096, 2, 1) };
     let trace = vec![write(2), write(0), part];
     assert_eq!(completions(&two, trace), [PROGRAM, PROGRAM, PROGRAM + READ + PROGRAM]);
-    // Four logical pages to a NAND page: the first needs a free chip, the others, which fill its buffer, do not.
+    // A NAND page has four logical pages: the first needs a free chip, the others, which fill its buffer, do not.
     let mut four = two.clone();
     four.flash.page_bytes = 16_384;
     let both = vec![pages(0, Op::Write, 4096, 0, 8)];
@@ -114,7 +114,7 @@ fn pages_of_a_request_are_bound_one_by_one() {
 
 #[test]
 fn the_oldest_request_blocks_those_behind_it() {
-    // Requests for chips {0}, {0}, {1}: the third could run at once, but the second is older.
+    // Requests need chips {0}, {0}, {1}: the third could run at once, but the second is older.
     let two = device(2, 1, 0);
     assert_eq!(completions(&two, vec![read(0), read(2), read(1)]), [READ, 2 * READ, 2 * READ]);
 }
@@ -146,8 +146,8 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     let trace = vec![write(0), write(9), write(5), read(9), write(7), read(9), write(1), flush, flush];
     let (report, rows) = checked(&settings, trace);
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
-    // Three writes and a read from the buffer cost nothing, the fourth write programs the page; a further
-    // write waits in the buffer until the flush pads its page; the second flush has nothing to do.
+    // Three writes and a read from the buffer cost nothing, and the fourth write programs the page; a further write
+    // waits in the buffer until the flush pads its page; the second flush has nothing to do.
     let first = PROGRAM;
     let last = first + READ + PROGRAM;
     assert_eq!(done, [0, 0, 0, 0, first, first + READ, first + READ, last, last]);
@@ -155,8 +155,8 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     assert_eq!(report.waf.total, Some(8.0 / 5.0));
 }
 
-/// A write with FUA completes when its page is programmed, padded if necessary. One that fills the page waits
-/// for nothing more, and if logical pages are as large as NAND pages it is like any write.
+/// A write with FUA completes when its page is programmed, padded if necessary. A write that fills the page waits for
+/// nothing more, and if logical pages are as large as NAND pages, a write with FUA is like any other.
 #[test]
 fn fua_does_not_wait_in_the_page_buffer() {
     let fua = |lpn| Record { flags: Record::FUA, ..write(lpn) };
@@ -166,11 +166,11 @@ fn fua_does_not_wait_in_the_page_buffer() {
     let trace = vec![write(0), fua(9), write(5), write(6), write(7), fua(9), read(9)];
     let (report, rows) = checked(&settings, trace);
     let done: Vec<u64> = rows.iter().map(|c| c.complete_ns).collect();
-    // Two slots and padding; then four writes that fill a page, the last with FUA.
+    // Two slots and padding are programmed; then come four writes that fill a page, the last of them with FUA.
     assert_eq!(done, [0, PROGRAM, PROGRAM, PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (1, 1));
-    // A write with FUA remains separate: if the two were merged, the second write would also be programmed, at the
-    // same time.
+    // A write with FUA remains separate: if it were merged with the write before it, both would complete at the same
+    // time.
     settings.device.queue_depth = 1;
     settings.host.merge_limit = Some(1 << 20);
     let merged = completions(&settings, vec![write(0), write(1), write(2), fua(3), write(4)]);
@@ -179,14 +179,14 @@ fn fua_does_not_wait_in_the_page_buffer() {
     assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (0, 2));
 }
 
-/// A read-modify-write of a part of a page reads the page first, if it holds data.
+/// A read-modify-write of a part of a page reads the page first, if the page holds data.
 #[test]
 fn partial_writes_read_first_if_asked_to() {
     let mut settings = device(1, 1, 0);
     let part = Record { time_ns: 0, op: Op::Write, offset: 512, size: 4096, line: 0, flags: 0 };
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
     settings.ftl.partial_write = PartialWrite::Rmw;
-    // Regression: it once read pages that had never been written.
+    // Regression: the device once read pages that had never been written.
     assert_eq!(completions(&settings, vec![part]), [2 * PROGRAM]);
     assert_eq!(completions(&settings, vec![write(0), part]), [PROGRAM, PROGRAM + READ + 2 * PROGRAM]);
     assert_eq!(completions(&settings, vec![write(3)]), [PROGRAM]);
@@ -213,8 +213,8 @@ fn cached_on_chips(kind: &str, channels: u32) -> Settings {
     settings
 }
 
-/// Regression: with no bus time the first data read was merged into the prefetch, and the second
-/// page, on another chip, waited for both.
+/// Regression: without bus time, the first data read was merged into the prefetch, and the second page, on another
+/// chip, waited for both.
 #[test]
 fn pages_of_a_batch_start_when_their_mapping_has_arrived() {
     let mut settings = cached_on_chips("dftl", 2);

@@ -32,7 +32,7 @@ fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
     steps.iter().map(record).collect()
 }
 
-/// Returns a device whose chips are one die of one plane, without options.
+/// Returns a device in which each chip is one die of one plane, without options.
 fn plain(mut settings: Settings) -> Settings {
     settings.flash.blocks_per_plane *= settings.flash.dies_per_chip * settings.flash.planes_per_die;
     settings.flash.dies_per_chip = 1;
@@ -84,20 +84,20 @@ proptest! {
         patient.flash.parallel.suspend = Suspend::Erase;
         patient.flash.parallel.suspend_ns = u64::MAX;
         let (mut expected, rows) = checked(&one, trace(&one, &steps));
-        // Under noop and noop-busy a request goes ahead to a chip that it could interrupt.
+        // Under noop and noop-busy a request goes ahead to a chip whose operation it could interrupt.
         let count = if one.device.scheduler.starts_with("noop") { 1 } else { 2 };
         for settings in [other, patient].iter().take(count) {
             let (report, other_rows) = checked(settings, trace(settings, &steps));
             prop_assert_eq!(&rows, &other_rows);
-            // Dies are reported separately where they have options.
+            // Dies are reported separately if they have options.
             prop_assert_eq!(&report.utilization.die_busy_ns, &report.utilization.chip_busy_ns);
             expected.utilization = report.utilization.clone();
             prop_assert_eq!(format!("{:?}", report), format!("{:?}", expected));
         }
     }
 
-    /// One channel, one chip, queue depth 1, no bus time and no variation: this is the serial device, whatever the
-    /// options. A request's flash operations follow one another without a gap.
+    /// With one channel, one chip, queue depth 1, no bus time and no variation, this is the serial device, whatever the
+    /// options: the flash operations of a request follow one another without a gap.
     #[test]
     fn nothing_overlaps_at_queue_depth_1_on_one_die(
         settings in device(),
@@ -152,7 +152,7 @@ proptest! {
         for busy_ns in used.chip_busy_ns.iter().chain(&used.die_busy_ns).chain(&used.channel_busy_ns) {
             prop_assert!(*busy_ns <= report.elapsed_ns);
         }
-        // Each flash operation takes its time somewhere: no die is busy for less than its share.
+        // Each flash operation takes its time somewhere: no die is busy for less than its share of that time.
         if options.multi_plane == MultiPlane::Off && !options.cache_read && !options.cache_program {
             let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
             let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)
@@ -178,9 +178,9 @@ fn filled(blocks_per_plane: u32, withheld_ppm: u64) -> Settings {
 }
 
 /// While nothing is erased, blocks that hold nothing change nothing: a device of the same capacity with twice as many
-/// blocks behaves the same, to the nanosecond. With the same share withheld it does not: planes of one die go
-/// together where their next pages are level, and which planes are level depends on how many data and translation
-/// pages were laid before.
+/// blocks behaves the same, to the nanosecond. With the same share withheld, it does not: planes of one die work
+/// together where their next pages are level, and which planes are level depends on how many data and translation pages
+/// were laid before.
 #[test]
 fn only_the_capacity_tells_256_blocks_a_plane_from_512() {
     let all = [filled(256, 100_000), filled(512, 550_000), filled(512, 100_000)];

@@ -24,7 +24,7 @@ const ERASE: u64 = 1_500_000;
 const BUS: u64 = 40_960;
 const US: u64 = 1_000;
 
-/// One chip with this many dies and planes, without bus time.
+/// Makes a device of one chip with this many dies and planes, without bus time.
 fn chip(dies: u32, planes: u32, parallel: Parallel) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -72,7 +72,7 @@ const fn at(time_ns: u64, (_, op, lpn): Ask) -> Ask {
     (time_ns, op, lpn)
 }
 
-/// A device without a host.
+/// A bench that drives a device without a host.
 struct Bench {
     device: Device,
     ftl: Ftl,
@@ -146,7 +146,7 @@ fn two_dies_serve_one_operation_at_a_time_unless_interleaved() {
     let both = chip(2, 1, interleaved());
     ready(&both, &[read(0), read(1), read(2)], &[READ, READ, 2 * READ]);
     ready(&both, &[write(0), write(1), read(3)], &[PROGRAM, PROGRAM, PROGRAM + READ]);
-    // One die behaves as before.
+    // With one die, the device behaves as before.
     ready(&chip(1, 1, interleaved()), &[read(0), read(1)], &[READ, 2 * READ]);
 }
 
@@ -155,9 +155,9 @@ fn interleaved_dies_share_their_channels_bus() {
     let both = with_bus(&chip(2, 1, interleaved()));
     ready(&both, &[read(0), read(1)], &[READ + BUS, READ + 2 * BUS]);
     ready(&both, &[write(0), write(1)], &[BUS + PROGRAM, 2 * BUS + PROGRAM]);
-    // The read's data wait for the write's, which are going in.
+    // The read's data wait for the write's data, which are going in.
     ready(&both, &[read(0), write(1)], &[2 * BUS, BUS + PROGRAM]);
-    // The same with the dies of two chips on one channel: four dies, one bus.
+    // The same holds for the dies of two chips on one channel: four dies, one bus.
     let mut four = with_bus(&chip(2, 1, interleaved()));
     four.flash.chips_per_channel = 2;
     let asks = [read(0), read(1), read(2), read(3)];
@@ -173,7 +173,7 @@ fn interleaved_dies_share_their_channels_bus() {
 fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let mut settings = settings.clone();
     let units = settings.flash.luns();
-    // Four blocks for each LUN.
+    // Each LUN has four blocks.
     let planes =
         settings.flash.dies_per_chip * settings.flash.planes_per_die / settings.flash.luns_per_chip();
     settings.flash.blocks_per_plane = 4 / planes;
@@ -182,7 +182,7 @@ fn collecting(settings: &Settings) -> (Settings, Vec<Ask>, u64) {
     let order = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 4];
     let asks: Vec<Ask> =
         order.iter().flat_map(|&page| (0..units).map(move |unit| write(page * units + unit))).collect();
-    // Long after everything has ended.
+    // The start is long after everything has ended.
     (settings, asks, 100_000_000)
 }
 
@@ -218,7 +218,7 @@ fn ready_after(settings: &Settings, asks: &[Ask], expected: &[u64]) {
     }
 }
 
-/// Copies, the erasure, then the write itself.
+/// The time of the copies, of the erasure, and of the write itself.
 const COLLECTION: u64 = READ + PROGRAM + ERASE + PROGRAM;
 
 #[test]
@@ -226,7 +226,7 @@ fn one_die_reads_while_the_other_erases() {
     let both = chip(2, 1, interleaved());
     // LPN 1 is on the other die.
     ready_after(&both, &[write(0), at(400 * US, read(1))], &[COLLECTION, 400 * US + READ]);
-    // Without interleaving the two dies are one LUN, and the read waits for the chip.
+    // Without interleaving, the two dies are one LUN, and the read waits for the whole chip.
     let serial = chip(2, 1, PLAIN());
     ready_after(&serial, &[write(0), at(400 * US, read(5))], &[COLLECTION, COLLECTION + READ]);
 }
@@ -247,7 +247,7 @@ fn the_data_of_a_multi_plane_operation_go_one_after_the_other() {
     let free = with_bus(&chip(1, 2, planes(MultiPlane::Free)));
     ready(&free, &[write(0), write(1)], &[2 * BUS + PROGRAM, 2 * BUS + PROGRAM]);
     ready(&free, &[read(0), read(1)], &[READ + BUS, READ + 2 * BUS]);
-    // A third read begins when all data are out.
+    // A third read begins when the data of both reads are out.
     ready(&free, &[read(0), read(1), read(2)], &[READ + BUS, READ + 2 * BUS, 2 * READ + 3 * BUS]);
 }
 
@@ -258,7 +258,7 @@ fn the_same_offset_is_asked_for_unless_planes_are_free() {
     let same = chip(1, 2, planes(MultiPlane::SameOffset));
     ready(&same, &asks, &[PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
     ready(&chip(1, 2, planes(MultiPlane::Free)), &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
-    // From the start, both planes are at the same page; reads go together too.
+    // At the start, both planes are at the same page; reads go together too.
     ready(&same, &[write(0), write(1)], &[PROGRAM, PROGRAM]);
     let level = [write(0), write(1), at(PROGRAM, read(0)), at(PROGRAM, read(1))];
     ready(&same, &level, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
@@ -294,12 +294,12 @@ fn data_of_the_next_program_go_in_while_the_cells_program() {
     ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);
     let plain = with_bus(&chip(1, 1, PLAIN()));
     ready(&plain, &asks, &[BUS + PROGRAM, 2 * (BUS + PROGRAM), 3 * (BUS + PROGRAM)]);
-    // On a slow bus the cells wait for the data: 409.6 us a page.
+    // On a slow bus (409.6 us a page), the cells wait for the data.
     let mut slow = cached.clone();
     slow.flash.transfer_ps = 100_000;
     let bus = 10 * BUS;
     ready(&slow, &asks, &[bus + PROGRAM, 2 * bus + PROGRAM, 3 * bus + PROGRAM]);
-    // Two dies: their data take turns on the bus, their cells overlap.
+    // With two dies, the data take turns on the bus, and the cells overlap.
     let two = with_bus(&chip(2, 1, Parallel { interleave: true, cache_program: true, ..PLAIN() }));
     let asks = [write(0), write(1), write(2), write(3)];
     let (first, second) = (BUS + PROGRAM, 2 * BUS + PROGRAM);
@@ -310,7 +310,7 @@ fn data_of_the_next_program_go_in_while_the_cells_program() {
 fn the_next_page_is_sensed_while_data_go_out() {
     let cached = with_bus(&chip(1, 1, Parallel { cache_read: true, ..PLAIN() }));
     let asks = [read(0), read(1), read(2)];
-    // Sensing (35 us) is shorter than a transfer (40.96 us): the bus is the bottleneck.
+    // Sensing (35 us) takes less time than a transfer (40.96 us): the bus is the bottleneck.
     ready(&cached, &asks, &[READ + BUS, READ + 2 * BUS, READ + 3 * BUS]);
     // With transfers of 10.24 us, the cells are the bottleneck.
     let mut fast = cached.clone();
@@ -329,14 +329,14 @@ fn a_read_interrupts_a_program_at_its_cost() {
     let interrupted = 20 * US + READ + 20 * US;
     let asks = [write(0), at(100 * US, read(1))];
     ready(&on, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
-    // The same under noop.
+    // The same happens under noop.
     let mut noop = on.clone();
     noop.device.scheduler = "noop".into();
     ready(&noop, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
     for suspend in [Suspend::Off, Suspend::Erase] {
         ready(&chip(1, 1, suspending(suspend)), &asks, &[PROGRAM, PROGRAM + READ]);
     }
-    // The same if suspending and resuming take no time.
+    // The same happens if suspending and resuming take no time.
     let free = Parallel { suspend_ns: 0, resume_ns: 0, ..suspending(Suspend::ProgramErase) };
     ready(&chip(1, 1, free), &asks, &[PROGRAM + READ, 100 * US + READ]);
 }
@@ -359,7 +359,7 @@ fn reads_that_have_come_share_a_suspension_and_later_ones_interrupt_anew() {
 #[test]
 fn what_ends_soon_or_is_the_reads_own_block_is_not_interrupted() {
     let on = chip(1, 1, suspending(Suspend::ProgramErase));
-    // 20 us before the end the suspension would take just as long; a nanosecond earlier it is worthwhile.
+    // 20 us before the program's end, suspending it would take just as long; a nanosecond earlier it is worthwhile.
     ready(&on, &[write(0), at(330 * US, read(1))], &[PROGRAM, PROGRAM + READ]);
     let early = 330 * US - 1;
     ready(&on, &[write(0), at(early, read(1))], &[PROGRAM + 40 * US + READ, early + 20 * US + READ]);
@@ -369,7 +369,7 @@ fn what_ends_soon_or_is_the_reads_own_block_is_not_interrupted() {
 #[test]
 fn an_erasure_is_interrupted_too() {
     for suspend in [Suspend::Erase, Suspend::ProgramErase] {
-        // The erasure runs from 385 us on; the read comes at 500 us. LPN 5 is in another block.
+        // The erasure runs from 385 us on; the read comes at 500 us and is of LPN 5, in another block.
         let asks = [write(0), at(500 * US, read(5))];
         let on = chip(1, 1, suspending(suspend));
         ready_after(&on, &asks, &[COLLECTION + 40 * US + READ, 500 * US + 20 * US + READ]);
@@ -391,8 +391,8 @@ fn reads_pass_what_waits_at_a_die() {
     ready(&in_order, &asks, &[PROGRAM, 2 * PROGRAM, 2 * PROGRAM + READ]);
     let passing = chip(1, 1, Parallel { out_of_order: true, ..PLAIN() });
     ready(&passing, &asks, &[PROGRAM, 2 * PROGRAM + READ, PROGRAM + READ]);
-    // A read of a page whose program has ended, or of one that holds older data, waits for nothing else in the block
-    // (once it waited for all programs of the block).
+    // A read of a page whose program has ended, or of a page that holds older data, waits for nothing else in the block
+    // (it once waited for all programs of the block).
     let written = [write(0), write(1), write(2), at(US, read(0))];
     ready(&passing, &written, &[PROGRAM, 2 * PROGRAM + READ, 3 * PROGRAM + READ, PROGRAM + READ]);
     // A read overtakes neither the operation in service nor the program of its own page.
@@ -403,7 +403,7 @@ fn reads_pass_what_waits_at_a_die() {
     let asks = [write(0), write(1), at(US, read(2)), at(US, read(3))];
     let passed = PROGRAM + READ;
     ready(&one, &asks, &[PROGRAM, passed + PROGRAM, passed, passed + PROGRAM + READ]);
-    // Two dies: each keeps its own order.
+    // With two dies, each die keeps its own order.
     let two = chip(2, 1, Parallel { interleave: true, out_of_order: true, ..PLAIN() });
     let asks = [write(0), write(1), write(2), write(3), at(US, read(4))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM + READ, 2 * PROGRAM, PROGRAM + READ]);
@@ -419,12 +419,12 @@ fn a_command_takes_the_bus_before_the_cells() {
     planes.flash.command_ns = 2 * US;
     ready(&planes, &[write(0), write(1)], &[2 * (2 * US + BUS) + PROGRAM; 2]);
     ready(&planes, &[read(0), read(1)], &[2 * 2 * US + READ + BUS, 2 * 2 * US + READ + 2 * BUS]);
-    // With two chips on a channel, the second command waits for the first.
+    // With two chips on a channel, the second command waits until the first has been sent.
     let mut two = chip(1, 1, PLAIN());
     two.flash.command_ns = 2 * US;
     two.flash.chips_per_channel = 2;
     ready(&two, &[read(0), read(1)], &[2 * US + READ, 4 * US + READ]);
-    // A collection has four commands.
+    // A collection sends four commands.
     let mut one = chip(1, 1, PLAIN());
     one.flash.command_ns = 2 * US;
     ready_after(&one, &[write(0)], &[COLLECTION + 4 * 2 * US]);
@@ -444,7 +444,8 @@ fn commands_have_their_own_times() {
     ready_after(&one, &[write(0)], &[COLLECTION + 5 * US]);
 }
 
-/// Three chips on a channel: the first sends its data out, the second waits to send, then the third gets a request.
+/// Of three chips on a channel, the first sends its data out and the second waits to send; then the third gets a
+/// request.
 #[test]
 fn commands_of_reads_go_before_transfers_where_asked() {
     for options in [PLAIN(), Parallel { cache_read: true, ..PLAIN() }] {
@@ -474,7 +475,8 @@ fn static_allocation_follows_its_order() {
         settings
     };
     let asks = [read(0), read(1)];
-    // Two channels, with two chips on each and two dies in each chip. The last order leaves both pages on one die.
+    // There are two channels, with two chips on each and two dies in each chip. The last order puts both pages on one
+    // die.
     let full = Parallel { interleave: true, ..PLAIN() };
     ready(&device("cwdp", full), &asks, &[READ + BUS, READ + BUS]);
     ready(&device("wcdp", full), &asks, &[READ + BUS, READ + 2 * BUS]);
@@ -482,7 +484,7 @@ fn static_allocation_follows_its_order() {
     ready(&device("pcwd", full), &asks, &[READ + BUS, 2 * (READ + BUS)]);
     let planes = Parallel { multi_plane: MultiPlane::Free, ..full };
     ready(&device("pcwd", planes), &asks, &[READ + BUS, READ + 2 * BUS]);
-    // Dies do not work on their own: both pages go to one chip.
+    // If dies do not work on their own, both pages go to one chip.
     ready(&device("dcwp", PLAIN()), &asks, &[READ + BUS, 2 * (READ + BUS)]);
     ready(&device("cdwp", PLAIN()), &asks, &[READ + BUS, READ + BUS]);
 }
@@ -494,20 +496,20 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
     for scheduler in ["direct", "noop"] {
         two.device.scheduler = scheduler.into();
         two.ftl.allocation = Allocation::CHANNEL_FIRST;
-        // LPN 0 and 2 belong on chip 0.
+        // By static allocation, LPN 0 and 2 belong on chip 0.
         ready(&two, &[write(0), write(2)], &[PROGRAM, 2 * PROGRAM]);
         two.ftl.allocation = Allocation::Dynamic;
         ready(&two, &[write(0), write(2)], &[PROGRAM, PROGRAM]);
         let asks = [write(0), write(2), at(PROGRAM, read(0)), at(PROGRAM, read(2))];
         ready(&two, &asks, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
-        // Chip 0 serves a read (of LPN 4, never written): the write goes to chip 1, and the next one waits.
+        // Chip 0 serves a read (of LPN 4, which was never written): the write goes to chip 1, and the next write waits.
         let asks = [read(4), write(0), write(2)];
-        // Chip 0 becomes idle first, or is next in turn: it writes once it has read.
+        // Whether chip 0 becomes idle first or is next in turn, it writes once it has read.
         ready(&two, &asks, &[READ, PROGRAM, READ + PROGRAM]);
     }
 }
 
-/// Makes two chips under dynamic allocation, without bus time.
+/// Makes a device of two chips under dynamic allocation, without bus time.
 fn two_dynamic() -> Settings {
     let mut two = chip(1, 1, PLAIN());
     two.flash.channels = 2;
@@ -522,13 +524,13 @@ const fn trim(lpn: u32) -> Ask {
 #[test]
 fn under_direct_a_write_waits_until_a_die_is_free() {
     let two = two_dynamic();
-    // LPN 0 and 1 take both chips until 350 us, LPN 2 and 3 wait. The read of LPN 0 waits at chip 0, so that at
-    // 350 us only chip 1 is free: LPN 2 goes there, and LPN 3 to chip 0 after the read.
+    // LPN 0 and 1 take both chips until 350 us, and LPN 2 and 3 wait. The read of LPN 0 waits at chip 0, so that at 350
+    // us only chip 1 is free: LPN 2 goes there, and LPN 3 to chip 0 after the read.
     let asks = [write(0), write(1), write(2), write(3), at(100 * US, read(0))];
     let after = PROGRAM + READ;
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, after + PROGRAM, after]);
     // If both writes had waited at their chips since their arrival, they would end at 700 us and the read at 735 us.
-    // In order of arrival: LPN 2 goes before LPN 4, which comes at the instant at which the chips become free.
+    // In order of arrival, LPN 2 goes before LPN 4, which comes at the instant at which the chips become free.
     let asks = [write(0), write(1), write(2), at(PROGRAM, write(4)), at(PROGRAM, write(6))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
 }
@@ -539,8 +541,8 @@ fn a_read_waits_for_the_unbound_write_of_its_page() {
         let mut two = two_dynamic();
         two.flash.parallel.out_of_order = out_of_order;
         let busy = [write(0), write(1)];
-        // LPN 2 waits until 350 us and goes to chip 0, followed by its read; LPN 9, which nobody wrote, is on chip 1
-        // and is read once that chip is idle.
+        // LPN 2 waits until 350 us and goes to chip 0, followed by its read; LPN 9, which was never written, is on chip
+        // 1 and is read once that chip is idle.
         let asks = [busy[0], busy[1], write(2), at(100 * US, read(2)), at(200 * US, read(9))];
         let last = 2 * PROGRAM + READ;
         ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, last, PROGRAM + READ]);
@@ -562,7 +564,7 @@ fn trims_and_flushes_wait_for_unbound_writes() {
     // on chip 0. The read behind it finds no data: it goes where LPN 2 would be, to chip 0.
     let asks = [write(0), write(1), write(2), at(100 * US, trim(2)), at(200 * US, read(2))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, PROGRAM, 2 * PROGRAM + READ]);
-    // The flush ends with the last write before it; what came after it begins then.
+    // The flush ends with the last write before it; requests that came after it begin then.
     let flush = (100 * US, Op::Flush, 0);
     let asks = [write(0), write(1), write(2), flush, at(100 * US, write(3))];
     ready(&two, &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM, 3 * PROGRAM]);
@@ -575,7 +577,7 @@ fn free_planes_of_a_die_are_bound_together() {
         settings.ftl.allocation = Allocation::Dynamic;
         settings
     };
-    // Both planes are free at 0 and at 350 us: two pages go at once each time.
+    // Both planes are free at 0 and at 350 us: each time, two pages go together.
     let asks = [write(0), write(1), write(2), write(3)];
     ready(&dynamic(planes(MultiPlane::Free)), &asks, &[PROGRAM, PROGRAM, 2 * PROGRAM, 2 * PROGRAM]);
     // A plane whose die is busy is not free: LPN 1 comes too late to go with LPN 0.
@@ -585,8 +587,8 @@ fn free_planes_of_a_die_are_bound_together() {
     let cached = with_bus(&dynamic(Parallel { cache_program: true, ..PLAIN() }));
     let asks = [write(0), write(1), write(2)];
     ready(&cached, &asks, &[BUS + PROGRAM, BUS + 2 * PROGRAM, BUS + 3 * PROGRAM]);
-    // Without a bus there is no data to take meanwhile: LPN 1 waits for its die, behind a read that is
-    // already there.
+    // Without a bus there is no data to take in meanwhile: LPN 1 waits for its die, behind a read that is already
+    // there.
     let mut bare = chip(1, 1, Parallel { cache_program: true, ..PLAIN() });
     bare.ftl.allocation = Allocation::Dynamic;
     let asks = [write(0), at(US, write(1)), at(2 * US, read(0))];
@@ -598,11 +600,11 @@ fn results_name_what_was_busy() {
     let mut both = with_bus(&chip(2, 1, interleaved()));
     both.flash.channels = 2;
     let page = |lpn: u64, op| Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0 };
-    // Chips 0 and 1 on their channels, two dies each: LPN 2 is on die 1 of chip 0.
+    // Chips 0 and 1 are on channels 0 and 1, with two dies each: LPN 2 is on die 1 of chip 0.
     let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
     let used = &report.utilization;
     assert_eq!(used.die_busy_ns, [READ + BUS, BUS + PROGRAM, 0, 0]);
-    // The read's data wait for those of the write (from 0 on); both dies work until 2 * BUS.
+    // The read's data wait for the write's data (which go in from 0 on); both dies work until 2 * BUS.
     assert_eq!(used.chip_busy_ns, [BUS + PROGRAM, 0]);
     assert_eq!(used.channel_busy_ns, [2 * BUS, 0]);
     let bottleneck = used.bottleneck.as_ref().expect("something was busy");

@@ -12,7 +12,7 @@ use ftlab_core::workload::{Op, Record};
 
 const PAGE: u64 = 4096;
 
-/// Makes two chips, which hold 150 user pages.
+/// Makes a device of two chips, which hold 150 user pages.
 fn device(kind: &str, power_safe: bool) -> Settings {
     let mut settings = settings();
     set_ftl(&mut settings, kind);
@@ -51,8 +51,8 @@ fn spaced(ops: &[(Op, u64, u64)]) -> Vec<Record> {
     ops.iter().enumerate().map(record).collect()
 }
 
-/// A flush with trims before it programs one page and takes as long as that; any other flush, and every flush
-/// without the key, costs nothing.
+/// A flush with trims before it programs one page and takes as long as that program; any other flush, and every flush
+/// without `ftl.power_safe`, costs nothing.
 #[test]
 fn a_flush_makes_the_trims_before_it_durable() {
     let ops = [
@@ -87,7 +87,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
     }
 }
 
-/// Without a flush, only garbage collection has to record trims; without trims, nothing has to.
+/// Without a flush, only garbage collection has to record trims; without trims, there is nothing to record.
 #[test]
 fn a_long_run_with_trims() {
     for kind in page_mapped_both_ways() {

@@ -1,9 +1,9 @@
-//! A campaign: saved states with changed bytes and a corrected checksum of the section. A state that loads
-//! also runs, with the same result in check mode and without; all others are refused with a message of one line. None
-//! panics, and none hangs.
+//! A campaign with forged states: some bytes of a saved state are changed, and the section's checksum is corrected. A
+//! state that loads also runs, with the same result in check mode and without; all others are refused with a message of
+//! one line. No case panics, and none hangs.
 //!
-//! The number of a case is its seed; eight cases forge the state of one device, and the registered FTLs take
-//! turns. `make soak` has the long form. Faults that the campaign found have tests of their own.
+//! The number of a case is its seed; eight cases forge the state of one device, and the registered FTLs take turns.
+//! `make soak` runs the long form. Faults that the campaign found have tests of their own.
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;
@@ -33,7 +33,7 @@ use twox_hash::XxHash3_64;
 
 /// Number of cases for each device.
 const CASES: u64 = 8;
-/// Length of magic and format.
+/// Length of the magic and the format number, bytes.
 const HEAD: usize = 12;
 /// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(60);
@@ -108,7 +108,7 @@ fn prepared(number: u64) -> (Settings, Vec<u8>) {
     }
 }
 
-/// Returns where the sections of a state end: before each checksum.
+/// Returns where the sections of a state end, each before its checksum.
 fn ends(state: &[u8]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut first = HEAD;
@@ -160,7 +160,7 @@ fn swap(bytes: &mut [u8], one: usize, other: usize) {
     }
 }
 
-/// Returns the state with one section changed and sealed again.
+/// Returns the state with one section changed and its checksum corrected.
 fn forged(state: &[u8], draw: &mut Draw) -> Vec<u8> {
     let ends = ends(state);
     let which = draw.random_range(0..ends.len());
@@ -178,7 +178,7 @@ fn load(settings: &Settings, mut state: &[u8], check: bool) -> Result<Prepared, 
     Prepared::load(settings, &Identity::new(), &mut state, check)
 }
 
-/// Requests of all kinds, most of them short.
+/// Makes requests of all kinds, most of them short.
 fn requests(settings: &Settings, draw: &mut Draw) -> Vec<Record> {
     let user = settings.user_bytes();
     let mut time_ns = 0;
@@ -192,7 +192,7 @@ fn requests(settings: &Settings, draw: &mut Draw) -> Vec<Record> {
     (0..200).map(&mut request).collect()
 }
 
-/// Loads the state and runs from it; returns what was wrong, or whether it was loaded.
+/// Loads the state and runs from it; returns whether the state was loaded, or what was wrong.
 fn judge(settings: &Settings, state: &[u8], records: &[Record]) -> Result<bool, String> {
     let one = |check| {
         let prepared = match load(settings, state, check) {
@@ -259,8 +259,8 @@ fn steady(kind: &str) -> (Settings, Vec<u8>) {
     (settings, state)
 }
 
-/// Changes the value that a section holds; returns the message with which the state is then refused, or
-/// nothing if it is loaded.
+/// Changes the value that a section holds; returns the message with which the state is then refused, or nothing if the
+/// state is loaded.
 fn revised<T: Serialize + DeserializeOwned>(
     kind: &str,
     section: usize,
@@ -283,8 +283,7 @@ fn assert_refused(refused: Option<String>, because: &str) {
     assert!(refused.starts_with("damaged: ") && refused.contains(because), "{refused}");
 }
 
-/// Number of the pool's section; then follow the log and the map of the user data, and what depends on the
-/// FTL.
+/// Number of the section of the pool; the log and the map of the user data follow, and then what depends on the FTL.
 const POOL: usize = 1;
 const DATA: usize = 2;
 const MAP: usize = 3;
@@ -293,14 +292,14 @@ type Pool = (Vec<u32>, Vec<u32>, Vec<u32>, Option<u32>, Vec<u32>);
 type Data = (u64, u32, u32, Vec<u32>, Vec<[u32; 2]>, Vec<(u32, u64)>, Vec<u32>, Option<[u64; 4]>);
 type Hybrid = (Vec<(u32, u32)>, Vec<(u32, u32, u32, bool)>);
 
-/// Lists of blocks were once linked, and a block could point at itself.
+/// Regression: lists of blocks were once linked, and a block could point at itself.
 #[test]
 fn a_block_that_comes_twice_is_refused() {
     let twice = "is not there, or in two places";
     assert_refused(revised("bast", POOL, |pool: &mut Pool| pool.1.push(pool.1[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.5.push(data.5[0])), twice);
     assert_refused(revised("page", DATA, |data: &mut Data| data.3[0] = 1 << 31), twice);
-    // Where all erased blocks are free, none is closed without having been written.
+    // Where all erased blocks are free, no block is closed without having been written.
     let unwritten = "is closed without ever having been written";
     assert_refused(revised("page", DATA, |data: &mut Data| data.6.push(data.5[0].0)), unwritten);
     assert_refused(revised("fast", DATA, |(_, logs): &mut Hybrid| logs.push(logs[0])), twice);
@@ -320,7 +319,7 @@ fn a_count_that_would_overflow_is_refused() {
     assert_refused(revised("tpftl", CACHE + 1, |rest: &mut (u64, i32, bool)| rest.0 = 0), "touched after");
 }
 
-/// Regression: with data on a chip that cannot collect that much, collection went on for ever, or gained nothing.
+/// Regression: with data on a chip that cannot collect that much, collection went on for ever or gained nothing.
 #[test]
 fn data_in_another_place_than_its_own_is_refused() {
     let words = |section: &[u8]| -> Vec<u32> {
@@ -339,7 +338,7 @@ fn data_in_another_place_than_its_own_is_refused() {
     };
     assert_refused(refused(&|map| map[0] = map[1]), "which is not its own");
     assert_refused(refused(&|map| map.swap(0, 1)), "not on its LUN");
-    // Four slots per block, 16 blocks per chip.
+    // There are four slots per block and 16 blocks per chip.
     let data: Data = postcard::from_bytes(&state[ends[DATA - 1] + 8..ends[DATA]]).unwrap();
     let erased = data.3.iter().find(|&&block| block / 16 == map[0] / 64).unwrap() * 4;
     assert_refused(refused(&|map| map[0] = erased), "nothing was programmed");
@@ -370,7 +369,7 @@ fn a_log_block_that_is_not_what_it_says_is_refused() {
     assert_refused(revised("fast", DATA, |(_, logs): &mut Hybrid| logs[0].2 = 0), "cannot be");
 }
 
-/// Found by case 276: the block set aside was taken for the full one.
+/// Regression, found by case 276: the block set aside was taken for the full one.
 #[test]
 fn a_block_set_aside_alone_is_written_on() {
     let aside = |data: &mut Data| data.4.iter_mut().for_each(|open| open.swap(0, 1));

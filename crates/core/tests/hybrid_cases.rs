@@ -1,7 +1,7 @@
 //! Exact cases of BAST, FAST and the cooperative switch merge, state by state.
 //!
-//! Sources: Shim et al., TC 2014 (Fig. 4, sections 2.2 and 5.4, Algorithms 1, 3 and 4), and what a
-//! merge costs by definition.
+//! Sources: Shim et al., TC 2014 (Fig. 4, sections 2.2 and 5.4, Algorithms 1, 3 and 4), and the cost of a merge by
+//! definition.
 
 use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]
@@ -15,14 +15,14 @@ use hybrids::Driver;
 
 const NONE: (u64, u64) = (0, 0);
 
-/// Makes BAST or FAST on four-page blocks, with twenty user blocks laid out and `logs` log blocks.
+/// Makes BAST or FAST with four-page blocks, twenty user blocks laid out and `logs` log blocks.
 fn laid(kind: &str, logs: u32) -> Driver {
     let mut driver = Driver::new(&device(kind, 4, 20, logs));
     driver.prefill(0..80);
     driver
 }
 
-/// Makes the state before Fig. 4: Log Block 0 full, Log Block 1 with two free pages, and all valid log pages belong
+/// Makes the state before Fig. 4: Log Block 0 is full, Log Block 1 has two free pages, and all valid log pages belong
 /// to block 0. (There is also an SW log block, which is not in the figure.)
 fn figure_4() -> Driver {
     let mut driver = laid("fast", 3);
@@ -42,7 +42,7 @@ fn figure_4_without_cooperative_merges() {
     driver.write(3, 1);
     assert_eq!(driver.merges(), [(1, 4), NONE, NONE, NONE, NONE], "a full merge of four copies");
     assert_eq!(driver.erases() - erases, 2, "the old data block and the victim");
-    // Page 3 is in a new log block: three free pages there, none elsewhere.
+    // Page 3 is in a new log block, which has three free pages; no other log block has any.
     assert_eq!(driver.query(4, 2), []);
     driver.write(5, 1);
     driver.write(6, 1);
@@ -57,8 +57,8 @@ fn figure_4_without_cooperative_merges() {
 #[test]
 fn figure_4_with_cooperative_merges() {
     let mut driver = figure_4();
-    // The threshold is two of four pages: a block issue of three pages is merged; one of two pages would be merged
-    // because there are no more free pages than that.
+    // The threshold is two of four pages: a block issue of three pages is merged; so would be one of two pages, because
+    // there are no more free pages than that.
     assert_eq!(driver.query(1, 3), [0]);
     assert_eq!(driver.query(1, 2), [0]);
     assert_eq!(driver.query(1, 1), []);
@@ -73,7 +73,7 @@ fn figure_4_with_cooperative_merges() {
     driver.complete(0);
     assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (1, 1)]);
     assert_eq!(driver.erases() - erases, 3, "Data Block 0, Log Block 0, Log Block 1");
-    // Two empty log blocks: eight pages go in before anything is reclaimed.
+    // There are two empty log blocks: eight pages go in before anything is reclaimed.
     for lpn in [5, 6, 5, 6, 5, 6, 5, 6] {
         driver.write_coop(lpn, 1);
     }
@@ -83,8 +83,8 @@ fn figure_4_with_cooperative_merges() {
     driver.verify_times();
 }
 
-/// Reference figures: a switch merge copies nothing and erases once; a partial merge copies b - n pages and erases
-/// once; a full merge copies at most b pages and erases twice.
+/// Reference figures: a switch merge copies nothing and erases one block; a partial merge copies b - n pages and erases
+/// one block; a full merge copies at most b pages and erases two.
 #[test]
 fn what_merges_cost_in_bast() {
     let mut driver = laid("bast", 1);
@@ -108,7 +108,7 @@ fn what_merges_cost_in_bast() {
     driver.verify_times();
 }
 
-/// A victim of FAST with k blocks costs at most k b copies and k + 1 erases.
+/// Reclaiming a victim of FAST that holds pages of k blocks costs at most k b copies and k + 1 erases.
 #[test]
 fn what_merges_cost_in_fast() {
     for k in 1..=4 {
@@ -141,18 +141,18 @@ fn what_fast_takes_for_sequential() {
     driver.write(1, 2);
     driver.write(2, 2);
     assert_eq!(driver.merges(), [NONE, NONE, (1, 0), NONE, NONE], "SW: 0 and 1, then 2 and 3");
-    // Page 1 has been rewritten meanwhile and is stale in the new data block; page 2 in the log is older.
+    // Page 1 has been rewritten meanwhile and is stale in the new data block; page 2 in the log block is older.
     let mut driver = laid("fast", 3);
     driver.write(0, 2);
     driver.write(0, 2);
     assert_eq!(driver.merges(), [NONE, (1, 2), NONE, NONE, NONE], "offset 0 of the same block too");
-    // One request over three blocks: its parts are requests of their own.
+    // One request covers three blocks: its parts are requests of their own.
     let mut driver = laid("fast", 3);
     driver.write(2, 8);
     assert_eq!(driver.merges(), [NONE, NONE, (1, 0), NONE, NONE]);
     driver.write(10, 2);
     assert_eq!(driver.merges()[2], (2, 0), "the third part began a SW log block that this fills");
-    // Under cooperation nothing is guessed.
+    // Under cooperation, the FTL does not guess what is sequential.
     let mut driver = laid("fast", 3);
     driver.write_coop(0, 2);
     driver.write_coop(2, 2);
@@ -160,8 +160,8 @@ fn what_fast_takes_for_sequential() {
     assert_eq!(driver.merges(), [NONE; 5]);
 }
 
-/// A victim's block that owns the SW log block is merged with it: partially, or fully if one of the log block's pages
-/// has been superseded.
+/// A block of the victim that owns the SW log block is merged with it: partially, or fully if one of the pages in that
+/// log block has been superseded.
 #[test]
 fn a_victim_that_owns_the_sequential_block() {
     let mut driver = laid("fast", 2);
@@ -181,8 +181,8 @@ fn a_victim_that_owns_the_sequential_block() {
     driver.verify_times();
 }
 
-/// "A block that holds data, overwritten once in order: exactly one merge, without copies, a switch merge
-/// everywhere but a CSM under coop on FAST." The first write of a block goes to log blocks too.
+/// "A block that holds data, overwritten once in order: exactly one merge, without copies, a switch merge everywhere
+/// but a CSM under coop on FAST." The first write of a block goes to log blocks too.
 #[test]
 fn a_block_overwritten_in_order() {
     for kind in common::hybrids() {
@@ -231,7 +231,7 @@ fn random_writes_over_one_block_under_coop() {
     }
 }
 
-/// Algorithm 3, line by line.
+/// Tests Algorithm 3 line by line.
 #[test]
 fn query_of_bast() {
     let mut driver = laid("bast", 2);
@@ -251,7 +251,7 @@ fn query_of_bast() {
     assert_eq!(driver.query(8, 1), [], "a victim without valid pages needs no merge");
 }
 
-/// Algorithm 4, line by line.
+/// Tests Algorithm 4 line by line.
 #[test]
 fn query_of_fast() {
     let mut driver = laid("fast", 3);
@@ -271,8 +271,7 @@ fn query_of_fast() {
     assert_eq!(driver.query(77, 2), []);
 }
 
-/// Block issues for the victim's blocks leave nothing to merge when the victim is reclaimed, and give back its log
-/// block.
+/// Block issues for the victim's blocks leave nothing to merge when the victim is reclaimed, and free its log block.
 #[test]
 fn cooperative_merges_clear_a_victim() {
     let mut driver = laid("fast", 2);
@@ -292,7 +291,7 @@ fn cooperative_merges_clear_a_victim() {
     assert_eq!((driver.merges()[0], driver.erases()), (NONE, 4));
 }
 
-/// Edge cases of Algorithm 1: what ends an issue early, and what changes nothing.
+/// Edge cases of Algorithm 1: events that end an issue early, and those that change nothing.
 #[test]
 fn edges_of_a_cooperative_merge() {
     for kind in common::hybrids() {
@@ -330,7 +329,7 @@ fn edges_of_a_cooperative_merge() {
     }
 }
 
-/// A log block that is needed while the cooperative merge of its block is in progress.
+/// A log block is needed while the cooperative merge of its block is in progress.
 #[test]
 fn a_merge_of_the_block_under_way_is_its_completion() {
     let mut driver = laid("bast", 1);
@@ -350,7 +349,7 @@ fn a_merge_of_the_block_under_way_is_its_completion() {
     driver.write_coop(0, 1);
     driver.write_coop(5, 1);
     assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (1, 3)]);
-    // The same for the SW log block.
+    // The same holds for the SW log block.
     let mut driver = laid("fast", 2);
     driver.write(0, 2);
     driver.issue(0);

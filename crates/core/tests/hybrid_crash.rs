@@ -1,4 +1,4 @@
-//! Power cuts of hybrid FTLs: what was made durable is still there, whatever merge is cut.
+//! Power cuts of hybrid FTLs: everything that was made durable is still there, whatever merge is cut.
 
 use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]
@@ -29,7 +29,7 @@ fn cuts_within_an_instant() {
     common::hybrids().into_iter().for_each(losses::operations_without_time);
 }
 
-/// Planes of dies that overlap, suspend and overtake each other.
+/// Planes and dies overlap, suspend and overtake each other.
 #[test]
 fn dies_side_by_side() {
     for kind in common::hybrids() {
@@ -69,8 +69,8 @@ fn every_scheduler_by_flash_blocks() {
     }
 }
 
-/// Regression: a device that had been used before time 0 was written to its media block by block, in the order of their
-/// numbers. Recovery relies on the order of programs, so it found the log blocks of FAST in the wrong order.
+/// Regression: a device that had been used before time 0 was written to its media block by block, in the order of the
+/// blocks' numbers. Recovery relies on the order of programs, so it found the log blocks of FAST in the wrong order.
 #[test]
 fn what_was_used_before_is_there() {
     for kind in common::hybrids() {
@@ -103,8 +103,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any geometry down to the smallest accepted number of blocks and log blocks, any scheduler of host and
-    /// device, blocks of different speed, used before or not.
+    /// Tests any geometry down to the smallest accepted number of blocks and log blocks, any scheduler of host and
+    /// device, and blocks of different speed, used before or not.
     #[test]
     fn any_device(
         mut settings in device(),

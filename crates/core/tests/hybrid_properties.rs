@@ -1,6 +1,6 @@
-//! Random workloads on random small hybrid FTLs: every invariant after every operation, compared with a plain
-//! map; merges, copies and erases compared with a second model (`common/reference.rs`); saved states; and the
-//! whole stack.
+//! Random workloads on random small hybrid FTLs: every invariant holds after every operation, compared with a plain
+//! map; merges, copies and erases are compared with a second model (`common/reference.rs`); saved states and the whole
+//! stack are tested too.
 
 use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]
@@ -31,14 +31,14 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// The implementation and the model together.
+/// The implementation and the model, which receive the same requests.
 struct Pair {
     driver: Driver,
     model: Model,
     block_pages: u32,
     /// How often each page was written or trimmed, and whether it has data.
     versions: HashMap<u32, (u32, bool)>,
-    /// Whether the FTL is compared with the model. (Pages of trims are padding that is charged to no merge.)
+    /// Whether the FTL is compared with the model. (Trim pages are padding that is charged to no merge.)
     modelled: bool,
 }
 
@@ -97,7 +97,7 @@ impl Pair {
                 self.model.complete(block);
             }
             3..6 => {
-                // A block issue as Algorithm 2 makes it; other merge blocks get one page each.
+                // A block issue, as Algorithm 2 makes it; each other merge block gets one page.
                 let pages = pages.min(self.block_pages - first % self.block_pages);
                 for merged in self.driver.query(first, pages) {
                     let own = merged == block;
@@ -147,8 +147,7 @@ proptest! {
         }
     }
 
-    /// With durable trims, which the model does not have: every page has its newest version, and no
-    /// allocation fails.
+    /// With durable trims, which the model does not have, every page has its newest version, and no allocation fails.
     #[test]
     fn durable_trims_leave_what_is_there_alone(
         settings in device(), filled: bool,
@@ -163,7 +162,7 @@ proptest! {
         }
     }
 
-    /// Full to the last page and overwritten ten times: no allocation ever fails.
+    /// A device that is full to the last page is overwritten ten times: no allocation ever fails.
     #[test]
     fn a_full_device_runs_on_for_ten_overwrites(settings in device(), seed: u64, skewed: bool) {
         let mut pair = Pair::new(&settings, true);
@@ -180,8 +179,8 @@ proptest! {
         pair.compare(0, 1);
     }
 
-    /// Through the whole stack in check mode, from every state at time 0, which is also saved and loaded: the
-    /// bytes are the same again, and so is the run.
+    /// Runs the whole stack in check mode, from every state at time 0. The state is also saved and loaded: it then has
+    /// the same bytes again, and the run is the same.
     #[test]
     fn the_whole_stack_and_saved_states(
         settings in device(),
@@ -235,8 +234,8 @@ proptest! {
     }
 }
 
-/// Blocks wear out: spare ones replace them, then the device turns read-only, keeps what it has
-/// acknowledged, and refuses the rest. Everything is verified after every request.
+/// Blocks wear out and spare blocks replace them; then the device turns read-only, keeps the data that it has
+/// acknowledged, and refuses further writes. Everything is verified after every request.
 #[test]
 fn a_worn_out_device_turns_read_only() {
     for kind in common::hybrids() {
@@ -255,7 +254,7 @@ fn a_worn_out_device_turns_read_only() {
         let number = |path: &str| report.pointer(path).and_then(serde_json::Value::as_u64);
         let erases = number("/flash/erases/merge").unwrap();
         assert!(erases > 100, "{kind}: {erases} erases before it turned read-only");
-        // The block without a successor serves the merges in progress.
+        // The block without a successor serves the merges that are in progress.
         assert!(number("/wear/max").unwrap() <= 7, "{kind}: {}", report["wear"]);
         let health = &report["health"];
         assert_eq!(number("/health/blocks/spare_left"), Some(0), "{kind}: {health}");
@@ -278,7 +277,7 @@ fn a_different_model_disagrees() {
     assert!(caught.is_err());
 }
 
-/// The same configuration gives the same bytes.
+/// The same configuration produces the same bytes.
 #[test]
 fn two_runs_are_equal() {
     for kind in common::hybrids() {

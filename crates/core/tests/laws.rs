@@ -12,8 +12,7 @@ use ftlab_core::workload::{Op, Record};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Little's law, exactly: the integral over time of the number of requests in the system is the sum of
-/// latencies.
+/// Little's law, exactly: the integral over time of the number of requests in the system is the sum of their latencies.
 #[test]
 fn littles_law() {
     let mut settings = small("dftl", 1);
@@ -75,7 +74,7 @@ fn a_larger_lru_cache_never_hits_less_under_noop() {
     assert!(previous > 10_000, "the largest cache must hit often for this test to mean anything");
 }
 
-/// Throughput is no higher than the busiest resource allows: cells of the chips, bytes of the buses.
+/// Throughput is no higher than the busiest resource allows, be it the cells of a chip or a bus.
 #[test]
 fn throughput_stays_below_the_bottleneck() {
     for (chips, transfer_ps) in [(1, 0), (4, 0), (4, 25_000), (8, 100_000)] {
@@ -108,7 +107,7 @@ fn a_flush_in_a_batch_prefetches_nothing() {
     }
 }
 
-/// Regression: an entry merged into a second-level page several times was counted each time, and the ratio
+/// Regression: an entry that was merged into a second-level page several times was counted each time, and the ratio
 /// came to 11.7.
 #[test]
 fn no_more_entries_are_updated_than_are_programmed() {
@@ -122,7 +121,7 @@ fn no_more_entries_are_updated_than_are_programmed() {
     assert_eq!(report.mapping.updated_ratio, Some(2.0 / 512.0));
 }
 
-/// Regression: with many erases behind every block the spread was lost in rounding.
+/// Regression: if every block had been erased many times before, the spread was lost in rounding.
 #[test]
 fn the_spread_of_wear_does_not_depend_on_the_cycles_before() {
     let spread = |pe_cycles| {
@@ -147,7 +146,7 @@ fn arrivals_beyond_the_clock_are_refused() {
     }
 }
 
-/// Filled to its user capacity and overwritten ten times, with every invariant verified completely after
+/// A device is filled to its user capacity and overwritten ten times, with every invariant verified completely after
 /// every request (the device is below check mode's limit for that).
 #[test]
 fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
@@ -174,8 +173,8 @@ fn ten_overwrites_of_a_full_device_with_everything_verified_each_time() {
     }
 }
 
-/// The first level of cdftl is in order of recency: the fifth most recent entry leaves a level of four
-/// entries, each of a different translation page, one of which is in the second level.
+/// The first level of cdftl is ordered by recency: the fifth most recent entry leaves a level of four entries, each of
+/// a different translation page, one of which is in the second level.
 #[test]
 fn cdftl_gives_up_what_was_used_longest_ago() {
     let mut settings = settings();

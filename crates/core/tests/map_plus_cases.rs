@@ -26,7 +26,7 @@ fn order(done: &[Completion]) -> Vec<u64> {
     by_dispatch.into_iter().map(|(_, _, id)| id).collect()
 }
 
-/// Fig. 7 and Table II: five reads at time 0, requests 1 and 3 in one translation page.
+/// Fig. 7 and Table II: five reads arrive at time 0, and requests 1 and 3 share a translation page.
 fn figure_7(scheduler: &str) -> Vec<Completion> {
     let settings = with_scheduler(settings(), scheduler);
     let read = |lpn, count| pages(0, Op::Read, 4096, lpn, count);
@@ -50,7 +50,7 @@ fn figure_7_map_plus_takes_the_denser_batch_first() {
     assert_eq!(latencies(&done).iter().sum::<u64>(), 28 * unit);
 }
 
-/// Fig. 5 and Table I: 100 entries per translation page, six mappings cached at the start by six reads long
+/// Fig. 5 and Table I: a translation page has 100 entries, and six mappings are cached at the start by six reads long
 /// before. Returns ids 1 to 12 in order of dispatch, and how many of those twelve were prioritized.
 fn figure_5(scheduler: &str) -> (Vec<u64>, usize) {
     let mut settings = with_scheduler(settings(), scheduler);
@@ -78,7 +78,7 @@ fn table_1_orders_and_prioritized_requests() {
     assert_eq!(figure_5("map"), (vec![5, 8, 9, 10, 11, 12, 1, 4, 2, 3, 6, 7], 9));
 }
 
-/// Fig. 6: reads take 10 us; an opening miss at time 0 is on request 2's page; requests 1 and 2 both arrive at 10 us.
+/// Fig. 6: reads take 10 us; a first miss, at time 0, is on request 2's page; requests 1 and 2 both arrive at 10 us.
 fn figure_6(scheduler: &str) -> Vec<u64> {
     let mut settings = with_scheduler(settings(), scheduler);
     settings.flash.read_ns = 10_000;
@@ -125,7 +125,7 @@ fn late(late: Late) -> Vec<Completion> {
 fn a_late_request_takes_its_batch_along() {
     let us = |done: &[Completion]| done.iter().map(|c| c.dispatch_ns / 1000).collect::<Vec<_>>();
     let batch = late(Late::Batch);
-    // One read of its translation page serves both; then read 3 is late, too.
+    // One read of the translation page serves both requests; then read 3 is late, too.
     assert_eq!(us(&batch), [0, 70, 175, 140]);
     assert_eq!(batch.iter().map(|c| c.expired).collect::<Vec<_>>(), [false, true, true, false]);
     assert_eq!(batch.iter().map(|c| c.prioritized).collect::<Vec<_>>(), [false, false, false, true]);
@@ -134,7 +134,7 @@ fn a_late_request_takes_its_batch_along() {
     assert_eq!(alone.iter().map(|c| c.prioritized).filter(|&is| is).count(), 0);
 }
 
-/// Runs with `ftl.load` at each of its values.
+/// Runs the trace with `ftl.load` at each of its values.
 fn loads(settings: &Settings, trace: &[Record]) -> [(Report, Vec<Completion>); 2] {
     [Load::Entry, Load::Request].map(|load| {
         let mut settings = settings.clone();
@@ -149,7 +149,7 @@ fn mapping((report, _): &(Report, Vec<Completion>)) -> (u64, u64, u64, Option<f6
     (mapping.translation_reads, mapping.misses, mapping.prefetches, mapping.hit_ratio)
 }
 
-/// Four pages across the border of two translation pages (512 entries), then three of them and one more.
+/// Reads four pages across the border of two translation pages (512 entries), then three of them and one more.
 #[test]
 fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     let trace = [pages(0, Op::Read, 4096, 510, 4), pages(10_000_000, Op::Read, 4096, 511, 4)];
@@ -158,8 +158,7 @@ fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     assert_eq!(mapping(&entry), (5, 5, 0, Some(3.0 / 8.0)));
     assert_eq!(latencies(&request.1), [210_000, 175_000], "2 + 4 reads, 1 + 4 reads");
     assert_eq!(mapping(&request), (3, 3, 0, Some(5.0 / 8.0)));
-    // A batch brings in what its translation page has; the rest misses, and what a miss brings in depends on
-    // the key.
+    // A batch loads what its translation page has; the rest misses, and what a miss loads depends on the key.
     let [entry, request] = loads(&with_scheduler(settings(), "rb"), &trace[..1]);
     assert_eq!(latencies(&entry.1), [245_000], "1 for the batch, 2 on demand, 4 of data");
     assert_eq!(mapping(&entry), (3, 2, 1, Some(1.0 / 4.0)));
@@ -167,8 +166,8 @@ fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     assert_eq!(mapping(&request), (2, 1, 1, Some(2.0 / 4.0)));
 }
 
-/// Six pages through a cache of four entries, one of them dirty: a miss loads no more than the next four mappings, so
-/// the fifth page misses again.
+/// Six pages are read through a cache of four entries, one of them dirty: a miss loads no more than the next four
+/// mappings, so the fifth page misses again.
 #[test]
 fn a_request_larger_than_the_cache_keeps_its_next_mappings() {
     let mut settings = settings();
@@ -179,13 +178,13 @@ fn a_request_larger_than_the_cache_keeps_its_next_mappings() {
     assert_eq!(latencies(&request.1), [385_000, 385_000 + 8 * 35_000]);
     assert_eq!((mapping(&entry), mapping(&request)), ((8, 7, 0, Some(0.0)), (4, 3, 0, Some(4.0 / 7.0))));
     assert_eq!(request.0.mapping.translation_programs, 1);
-    // A cache of one entry has no room for a second.
+    // A cache of one entry has no room for a second one.
     settings.ftl.mapping_cache_bytes = Some(8);
     let [entry, request] = loads(&settings, &trace);
     assert_eq!(request.1, entry.1);
 }
 
-/// The caches that other FTLs share with DFTL: after eight writes they hold the last four.
+/// Tests the caches that other FTLs share with DFTL: after eight writes they hold the last four mappings.
 #[test]
 fn gathered_units_are_loaded_as_the_key_says() {
     for kind in ["dftl", "minipage", "msftl"] {
@@ -200,8 +199,8 @@ fn gathered_units_are_loaded_as_the_key_says() {
     }
 }
 
-/// Requests of one page have nothing else to load. A batch of one request brings in just what the request's own miss
-/// does: with nothing to reorder, plain DFTL takes as long as it does under rb.
+/// Requests of one page have nothing else to load. A batch of one request loads just what the request's own miss does:
+/// with nothing to reorder, plain DFTL takes as long as it does under rb.
 #[test]
 fn the_load_of_a_request_is_that_of_a_batch_of_one() {
     let mut state = 7u64;

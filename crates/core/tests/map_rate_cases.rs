@@ -28,7 +28,8 @@ fn dispatched_us(done: &[Completion]) -> Vec<u64> {
     done.iter().map(|c| c.dispatch_ns / US).collect()
 }
 
-/// Returns when each of six requests goes, us after they came together at 10 ms; a read takes 35 us, a program 350 us.
+/// Returns when each of six requests is dispatched, in us after all arrived at 10 ms; a read takes 35 us, a program 350
+/// us.
 fn six(name: &str) -> Vec<u64> {
     let at = 10_000;
     let trace = vec![
@@ -45,16 +46,17 @@ fn six(name: &str) -> Vec<u64> {
 
 #[test]
 fn map_rate_takes_what_ends_most_requests_per_time() {
-    // 1/35, 2/105, 1/175, 1/350, 1/385 requests per us.
+    // The rates are 1/35, 2/105, 1/175, 1/350 and 1/385 requests per us.
     assert_eq!(six("map-rate"), [665, 140, 0, 35, 105, 315]);
-    // Hits first, then reads: the hit of 350 us goes before both batches of reads.
+    // Hits go first, and reads before writes: the hit that takes 350 us goes before both batches of reads.
     assert_eq!(six("map+"), [665, 490, 0, 385, 455, 35]);
 }
 
 #[test]
 fn equal_waits_leave_map_ratio_the_order_by_requests_and_age() {
-    // Nobody has waited: two requests have ratio 2, all others 1, of which the oldest goes first. From then on waits
-    // count: after 105 us the hit of 35 us has ratio 4, the batch of 175 us 1.6, writes less.
+    // At first no request has waited: a batch of two requests has ratio 2, all others have 1, and of those the oldest
+    // goes first. From then on waits count: after 105 us the hit of 35 us has ratio 4, the batch of 175 us has 1.6, and
+    // the writes have less.
     assert_eq!(six("map-ratio"), [665, 140, 105, 0, 70, 315]);
 }
 
@@ -63,7 +65,7 @@ fn a_small_request_goes_first_in_its_batch_and_brings_in_its_mappings() {
     let trace = vec![read(0, 0, 4), read(0, 8, 1), read(0, 12, 2)];
     for name in ["map-rate", "map-ratio"] {
         let done = checked(&with(name), trace.clone()).1;
-        // 35 us for the translation page with the first, which has one page.
+        // The first request to go, which has one page, also takes the 35 us for the translation page.
         assert_eq!(dispatched_us(&done), [140, 0, 70], "{name}");
         assert_eq!(done.iter().map(|c| c.prioritized).collect::<Vec<_>>(), [true, false, true]);
         assert_eq!(done.iter().map(|c| c.mapping_misses).sum::<u32>(), 0);
@@ -73,7 +75,7 @@ fn a_small_request_goes_first_in_its_batch_and_brings_in_its_mappings() {
 #[test]
 fn under_map_ratio_a_wait_outweighs_a_small_cost() {
     let trace = vec![read(0, 0, 1), write(5, 600, 1), read(65, 1200, 1)];
-    // At 70 us the write has waited 65 of its 385 us, the read 5 of its 70.
+    // At 70 us the write has waited 65 us and costs 385 us; the read has waited 5 us and costs 70 us.
     assert_eq!(dispatched_us(&checked(&with("map-ratio"), trace.clone()).1), [0, 70, 455]);
     assert_eq!(dispatched_us(&checked(&with("map-rate"), trace).1), [0, 140, 70]);
 }
@@ -92,18 +94,19 @@ fn a_flush_goes_after_the_writes_it_waits_for() {
 fn a_late_request_takes_its_batch_along_under_map_rate() {
     let mut settings = with("map-rate");
     settings.host.deadline_ns = Some(300 * US);
-    // Hits of LPN 0 never cease, at 1/35; reads 2 and 3 share a translation page, 2/350 requests per us.
+    // Hits of LPN 0 never cease, at a rate of 1/35 requests per us; reads 2 and 3 share a translation page, at 2/350.
     let mut trace = vec![read(0, 0, 1), read(10, 700, 8), read(20, 600, 1)];
     trace.extend((2..20).map(|number| read(35 * number, 0, 1)));
     let done = checked(&settings, trace).1;
-    // At 315 us read 2 has waited 305: its batch goes, the small request first, which is not late itself.
+    // At 315 us read 2 has waited 305 us: its batch goes, the small request first, although that one is not late
+    // itself.
     assert_eq!(dispatched_us(&done)[1..3], [385, 315]);
     assert_eq!([done[1].expired, done[2].expired], [true, false]);
     assert_eq!(done[1].batch, done[2].batch);
 }
 
-/// Reads without hits whose batches have eight pages each, in requests of equal size: the read of the translation
-/// page does not change the order, and small requests are not behind large ones.
+/// Reads without hits come in batches of eight pages each, in requests of equal size: the read of the translation page
+/// does not change the order, and small requests are not behind large ones.
 #[test]
 fn map_rate_is_map_plus_without_a_deadline_where_costs_are_equal() {
     let mut trace = Vec::new();
@@ -122,11 +125,11 @@ fn map_rate_is_map_plus_without_a_deadline_where_costs_are_equal() {
     assert_eq!(run("map-rate"), run("map+"));
 }
 
-/// Whatever is waited for ends, without a deadline, though new requests never cease.
+/// Every wait ends, even without a deadline and though new requests never cease.
 #[test]
 fn nothing_starves_under_map_ratio() {
     let mut trace = vec![read(0, 0, 1), write(1, 5000, 64)];
-    // A hit of 35 us every 35 us: the device is never idle.
+    // A hit that takes 35 us comes every 35 us: the device is never idle.
     trace.extend((1..4000).map(|number| read(35 * number, 0, 1)));
     let wait_us = |name: &str| {
         let done = checked(&with(name), trace.clone()).1;
@@ -134,7 +137,7 @@ fn nothing_starves_under_map_ratio() {
         (write.dispatch_ns - write.arrival_ns) / US
     };
     assert!(wait_us("map-rate") > 100_000, "it waits for the hits to end");
-    // Each hit has waited as long as it takes: the write goes once that is so of its 22,435 us.
+    // Each hit has waited for as long as it takes; the write goes once it has waited for the 22,435 us that it takes.
     assert!((22_435..22_505).contains(&wait_us("map-ratio")), "{}", wait_us("map-ratio"));
 }
 

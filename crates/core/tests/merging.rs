@@ -1,5 +1,5 @@
-//! Merging of pending requests under every scheduler: the pending request grows, and whatever a
-//! scheduler counts grows with it.
+//! Merging of pending requests under every scheduler: when a pending request grows, whatever a scheduler counts grows
+//! with it.
 
 use ftlab_conformance as common;
 
@@ -43,8 +43,8 @@ fn a_grown_request_leaves_its_batch_whole() {
     assert_eq!(dispatched_ns(&settings, apart, 100), 3_115_000);
 }
 
-/// Regression: when a request, by merging at its front, came to begin before its batch's translation page, the
-/// prefetch started at an entry before the page's first.
+/// Regression: when a request grew at its front, so that it began before its batch's translation page, the prefetch
+/// started at an entry before the page's first.
 #[test]
 fn a_batch_is_prefetched_that_begins_before_its_page() {
     for scheduler in common::by_translation_page() {
@@ -64,8 +64,8 @@ fn a_batch_is_prefetched_that_begins_before_its_page() {
     }
 }
 
-/// Requests that do not touch each other, each to be cut into pieces that arrive at one time. The fourth number is
-/// that of the piece that arrives first; the others follow from there, on either side.
+/// Draws requests that do not touch each other, each to be cut into pieces that arrive at the same time. The fourth
+/// number says which piece arrives first; the others follow from there, on either side.
 fn load() -> impl Strategy<Value = Vec<(Op, u64, u64, u64, u64)>> {
     let op = prop_oneof![Just(Op::Read), Just(Op::Write)];
     prop::collection::vec((op, 0u64..4, 1u64..8, 0u64..8, 0u64..300_000), 1..80)
@@ -78,14 +78,14 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// What merges on arrival is served as if it had been one request, if its class does not depend on what
-    /// joined it: all misses, within one translation page.
+    /// Requests that merge on arrival are served as if they had been one request, if the request's class does not
+    /// depend on what joined it: all of them are misses within one translation page.
     #[test]
     fn merged_on_arrival_or_beforehand(load in load(), deadline in prop::option::of(1_000_000u64..4_000_000)) {
         let (mut apart, mut merged, mut time_ns) = (Vec::new(), Vec::new(), 0);
         for (at, &(op, page, count, first, gap)) in load.iter().enumerate() {
             time_ns += gap;
-            // Each request has its own place, apart from the others, in one translation page of 512 entries.
+            // Each request has a place of its own, apart from the others, in one translation page of 512 entries.
             let lpn = page * 2048 + at as u64 * 16 + 4;
             merged.push(pages(time_ns, op, PAGE, lpn, count));
             let first = first % count;
@@ -106,7 +106,7 @@ proptest! {
         }
     }
 
-    /// Any load, under every scheduler, on a device in check mode: what schedulers count stays correct.
+    /// Draws any load, under every scheduler, on a device in check mode: what schedulers count stays correct.
     #[test]
     fn schedulers_count_what_grows(
         requests in prop::collection::vec((0u8..24, 0u64..96, 1u64..40, 0u64..400_000), 1..250),
@@ -124,7 +124,8 @@ proptest! {
                 22 => Op::Trim,
                 _ => Op::Flush,
             };
-            // Around the border of two translation pages, and of two blocks, in sectors.
+            // Requests are near the border between two translation pages, which is also one between two blocks, in
+            // sectors.
             let offset = 512 * PAGE - 48 * 2048 + at * 2048;
             let (offset, size) = if op == Op::Flush { (0, 0) } else { (offset, size * 512) };
             Record { time_ns, op, offset, size, line: 0, flags: 0 }

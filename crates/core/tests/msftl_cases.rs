@@ -19,8 +19,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const KIB: u32 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Returns the paper's device (section 4.1) with this many blocks on each of its four chips; `unit` 0:
-/// Base-DFTL.
+/// Returns the paper's device (section 4.1) with this many blocks on each of its four chips; `unit` is the size of a
+/// translation unit, or 0 for Base-DFTL.
 fn paper(unit: u32, blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = match unit {
@@ -48,7 +48,7 @@ fn paper(unit: u32, blocks: u32) -> Settings {
     settings
 }
 
-/// The FTLs of the paper: Base-DFTL, mini-page, MSFTL-2KiB, MSFTL-1KiB.
+/// The unit sizes of the paper's FTLs: Base-DFTL, mini-page, MSFTL-2KiB, MSFTL-1KiB.
 const UNITS: [u32; 4] = [0, 4 * KIB, 2 * KIB, KIB];
 
 fn space(settings: &Settings) -> UnitSpace {
@@ -85,8 +85,7 @@ fn written(settings: &Settings, random: bool) -> (Vec<u64>, Report) {
     (order, report)
 }
 
-/// "Flushes of 2304 mappings, 1.5 PMTs touched per flush on average"; all smaller units of a flush
-/// fit one page.
+/// "Flushes of 2304 mappings, 1.5 PMTs touched per flush on average"; all smaller units of a flush fit into one page.
 #[test]
 fn sequential_writes_program_one_and_a_half_pages_a_flush_in_pages_and_one_in_smaller_units() {
     for unit in UNITS {
@@ -101,7 +100,7 @@ fn sequential_writes_program_one_and_a_half_pages_a_flush_in_pages_and_one_in_sm
     }
 }
 
-/// Each flush programs its distinct units, in whole pages; the mean is the expected one for uniform chunks.
+/// Each flush programs its distinct units, in whole pages; their mean number is the expected one for uniform chunks.
 #[test]
 fn random_writes_program_the_units_of_each_flush() {
     for unit in UNITS {
@@ -118,7 +117,7 @@ fn random_writes_program_the_units_of_each_flush() {
         assert_eq!(report.mapping.translation_programs, programs, "unit {unit}");
         let expected_units = f64::from(space.units) * (1.0 - (1.0 - 1.0 / f64::from(space.units)).powi(576));
         let per_flush = report.mapping.translation_programs as f64 / report.mapping.flushes as f64;
-        // On average a part of the last page stays empty.
+        // On average, a part of the last page stays empty.
         let per_page = f64::from(space.per_page);
         let expected = (expected_units + (per_page - 1.0) / 2.0) / per_page;
         assert!((per_flush / expected - 1.0).abs() < 0.01, "unit {unit}: {per_flush} a flush, {expected}");
@@ -134,7 +133,8 @@ fn random_writes_program_the_units_of_each_flush() {
     }
 }
 
-/// One chip, NAND pages of 4 KiB with four units of 128 entries each, flushed after four pages.
+/// Makes a device of one chip with NAND pages of 4 KiB, each with four units of 128 entries; mappings are flushed after
+/// four pages.
 fn small() -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "msftl".into();
@@ -149,9 +149,9 @@ fn write(time_ns: u64, lpn: u64) -> Record {
 
 const FLUSH: Record = Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 };
 
-/// Four writes to two units: the fourth carries the flush, which programs one page and reads no source. Four more
-/// writes, to one of those units, another unit of the same page and two new ones: the flush reads one source and
-/// programs one page.
+/// Four writes to two units: the fourth carries the flush, which programs one page and reads no source page. Four more
+/// writes go to one of those units, another unit of the same page and two new units: the flush reads one source page
+/// and programs one page.
 #[test]
 fn a_flush_reads_each_page_once_and_gathers_units() {
     let first = [0, 1, 128, 129].map(|lpn| write(0, lpn));
@@ -177,8 +177,8 @@ fn a_flush_reads_each_page_once_and_gathers_units() {
     assert_eq!(report.mapping.updated_ratio, Some(136.0 / (5.0 * 128.0)));
 }
 
-/// A read whose entry is not cached fetches its unit, and only that unit goes over the bus; one whose unit was never
-/// written misses and fetches nothing; writes, and reads of what they wrote, hit.
+/// A read whose entry is not cached fetches its unit, and only that unit goes over the bus; a read whose unit was never
+/// written misses and fetches nothing; writes, and reads of the pages that they wrote, hit.
 #[test]
 fn reads_fetch_units_and_writes_nothing() {
     let mut settings = small();
@@ -209,7 +209,7 @@ fn reads_fetch_units_and_writes_nothing() {
     assert_eq!(report.mapping.translation_reads, 2);
 }
 
-/// A flush by the host is a mapping flush, or only pads data; after a mapping flush, the count to the next one begins
+/// A flush by the host flushes the mappings, or only pads data; after a mapping flush, the count to the next one begins
 /// at 0.
 #[test]
 fn a_flush_of_the_host() {
@@ -220,7 +220,7 @@ fn a_flush_of_the_host() {
         records.push(FLUSH);
         let (report, _) = checked(&settings, records.clone());
         assert_eq!((report.mapping.flushes, report.mapping.translation_programs), (flushes, flushes));
-        // After that flush, three more writes are too few for the next one; a fourth is enough.
+        // After that flush, three more writes are too few for the next flush; a fourth is enough.
         records.extend([3, 4, 5, 6].map(|lpn| write(0, lpn)));
         let (report, _) = checked(&settings, records.clone());
         assert_eq!(report.mapping.flushes, after_six, "{mappings}");
@@ -270,7 +270,7 @@ fn moved_data_counts_unless_told_otherwise() {
     assert_eq!(found, user);
     assert!(all > user * 3 / 2, "enough was moved for this to mean something");
     let (found, user, all) = flushes(true);
-    // What a collection programs beyond the amount does not carry over.
+    // Pages that a collection programs beyond the amount do not count towards the next flush.
     assert!(found > user * 5 / 4 && found <= all, "{user} < {found} <= {all}");
 }
 
@@ -286,7 +286,7 @@ fn aware_schedulers_take_writes_for_hits() {
     assert!(done[2].dispatch_ns < done[1].dispatch_ns && done[3].dispatch_ns < done[1].dispatch_ns);
 }
 
-/// One block is open at a time, and the next one is on another chip.
+/// One translation block is open at a time, and the next one is on another chip.
 #[test]
 fn translation_blocks_go_round_the_chips() {
     let mut settings = small();
@@ -302,8 +302,8 @@ fn translation_blocks_go_round_the_chips() {
     assert_eq!(report.mapping.translation_programs, 32);
     let busy = &report.utilization.chip_busy_ns;
     let (program, read) = (350_000, 35_000);
-    // Chip 0 has the reserve block; the open ones begin on chip 1. The first flush has no source; the first
-    // one of each later block reads its source on the chip before.
+    // Chip 0 has the reserve block; the open blocks begin on chip 1. The first flush has no source page; the first
+    // flush into each later block reads its source page on the chip before.
     assert_eq!(busy[1], 8 * program + 8 * read);
     assert_eq!(busy[2], 8 * program + 8 * read);
     assert_eq!(busy[0], (32 + 8) * program + 7 * read);

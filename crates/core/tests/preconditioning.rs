@@ -39,7 +39,7 @@ fn how() -> impl Strategy<Value = Precondition> {
         })
 }
 
-/// Makes reads, writes and trims of one page each, in succession.
+/// Makes reads, writes and trims of one page each, one after the other.
 fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
     let page = u64::from(settings.ftl.logical_page_bytes);
     let op = |step| match step % 8 {
@@ -58,7 +58,7 @@ fn workload(settings: &Settings, steps: &[(u8, u32)]) -> Vec<Record> {
     steps.iter().enumerate().map(record).collect()
 }
 
-/// Runs in check mode from a prepared device; returns everything it reports.
+/// Runs in check mode from a prepared device; returns the report.
 fn report(settings: &Settings, prepared: Prepared, trace: Vec<Record>) -> Report {
     run_prepared(settings, prepared, &mut trace.into_iter(), &mut ()).expect("every invariant holds")
 }
@@ -77,8 +77,8 @@ fn rest(report: &Report) -> String {
 proptest! {
     #![proptest_config(devices::cases(128, "tests/properties.regressions"))]
 
-    /// Every kind leaves a sound device (`Prepared::new` verifies it completely in check mode) on which a run
-    /// keeps every invariant, starts its counters at 0 and counts the erases as wear.
+    /// Every kind of preconditioning leaves a sound device (`Prepared::new` verifies it completely in check mode) on
+    /// which a run keeps every invariant, starts its counters at 0 and counts the earlier erases as wear.
     #[test]
     fn every_kind_leaves_a_sound_device(
         settings in device(), how in how(), seed: u64,
@@ -106,7 +106,7 @@ proptest! {
         report(&settings, ready, workload(&settings, &steps));
     }
 
-    /// `mapped` with the whole share, in order, equals `fill`.
+    /// Precondition `mapped` with a share of 100 %, in order, equals `fill`.
     #[test]
     fn mapped_whole_and_in_order_is_fill(
         settings in device(), steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 1..150),
@@ -156,8 +156,7 @@ fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
     workload(settings, &steps)
 }
 
-/// Steady means that the same writes, if continued, see the same write amplification; a filled device is far
-/// from it.
+/// Steady means that the same writes, if continued, have the same write amplification; a filled device is far from it.
 #[test]
 fn a_steady_device_stays_as_it_is() {
     for kind in common::by_eviction() {
@@ -181,7 +180,7 @@ fn a_steady_device_stays_as_it_is() {
     }
 }
 
-/// Every collected block of a sequential overwrite is empty.
+/// Every block that a sequential overwrite collects is empty.
 #[test]
 fn a_sequential_pattern_amplifies_nothing() {
     let mut settings = steady("page", 1, 5);
@@ -211,7 +210,7 @@ fn the_seed_decides_what_is_written() {
     assert_ne!(wear(1), wear(2));
 }
 
-/// A random share is spread evenly over the capacity, and not in runs.
+/// A random share of the pages is spread evenly over the capacity, and not in runs.
 #[test]
 fn a_random_share_is_uniform() {
     let mut settings = small("page");
@@ -230,15 +229,15 @@ fn a_random_share_is_uniform() {
         let expected = f64::from(pages) / 4.0 / 32.0;
         let chi: f64 = counts.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
         assert!(chi < 70.0, "seed {seed}: {chi}, {counts:?}");
-        // Neighbours have data as often as any two pages.
+        // Neighbouring pages both have data as often as any two pages do.
         let both = laid.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64;
         let share = both / laid.len() as f64;
         assert!((share - 0.25).abs() < 0.08, "seed {seed}: {share}");
     }
 }
 
-/// SHARE times as many draws with replacement as there are pages leave 1 - e^-SHARE of the pages with data; a page
-/// drawn twice leaves an invalid one behind.
+/// SHARE times as many draws with replacement as there are pages leave 1 - e^-SHARE of the pages with data; a page that
+/// is drawn twice leaves an invalid page behind.
 #[test]
 fn random_writes_leave_the_shares_of_draws_with_replacement() {
     for kind in common::page_mapped_both_ways() {
@@ -250,7 +249,7 @@ fn random_writes_leave_the_shares_of_draws_with_replacement() {
             let pages = settings.user_pages() as u32;
             let mapped =
                 100.0 * (0..pages).filter(|&lpn| ready.has_data(lpn)).count() as f64 / f64::from(pages);
-            // Six standard deviations of the occupancy of 3,276 pages.
+            // The bound is six standard deviations of the occupancy of 3,276 pages.
             assert!((mapped - percent).abs() < 3.0, "{kind}: {mapped} %");
             let done = ready.preconditioning();
             assert_eq!(done.pages_written, u64::from(pages) * share_ppm / 1_000_000);
@@ -259,7 +258,7 @@ fn random_writes_leave_the_shares_of_draws_with_replacement() {
     }
 }
 
-/// Larger requests write neighbouring pages, starting at a multiple of their size; the last may be cut short.
+/// Larger requests write neighbouring pages, starting at a multiple of their size; the last request may be cut short.
 #[test]
 fn random_writes_are_of_the_size_that_is_asked_for() {
     let mut settings = small("page");
@@ -272,15 +271,15 @@ fn random_writes_are_of_the_size_that_is_asked_for() {
     assert_eq!(ready.preconditioning().pages_written, laid.len() as u64);
 }
 
-/// If free blocks are only those of the withheld space, they are the first to be written, whatever else is
-/// erased; after that each block needs a victim, and victims that were never written need no copy.
+/// If the free blocks are only those of the withheld space, they are the first to be written, whatever else is erased;
+/// after that each block needs a victim, and victims that were never written need no copy.
 #[test]
 fn withheld_blocks_are_the_free_ones() {
     let mut settings = small("page");
     settings.flash.channels = 1;
     settings.flash.chips_per_channel = 1;
     settings.flash.blocks_per_plane = 100;
-    // 80 blocks are the user's, 19 are free, one is the reserve.
+    // Of the blocks, 80 are the user's, 19 are free, and one is the reserve.
     settings.ftl.free_blocks = FreeBlocks::Withheld;
     let erased = |settings: &Settings, pages: u32| {
         let trace = workload(settings, &(0..pages).map(|at| (4, at)).collect::<Vec<_>>());
@@ -292,8 +291,8 @@ fn withheld_blocks_are_the_free_ones() {
     assert_eq!(erased(&settings, 40 * 16), (21, 0));
     settings.ftl.free_blocks = FreeBlocks::Erased;
     assert_eq!(erased(&settings, 80 * 16), (0, 0));
-    // A quarter of the user's blocks is written. With `kept` the free blocks are still there; with `used` 19
-    // of 20 are not.
+    // A quarter of the user's blocks is written. With `kept` the free blocks are still erased; with `used` 19 of 20 are
+    // not.
     settings.ftl.free_blocks = FreeBlocks::Withheld;
     settings.device.precondition.kind = PreconditionKind::Random(250_000);
     settings.device.precondition.withheld = Withheld::Kept;
@@ -305,7 +304,7 @@ fn withheld_blocks_are_the_free_ones() {
     assert_eq!(erased(&settings, 16), (1, 0));
 }
 
-/// Stops preconditioning at the first call.
+/// An observer that stops preconditioning at the first call.
 struct Stop(u64);
 
 impl Observer for Stop {

@@ -41,13 +41,13 @@ proptest! {
         }
     }
 
-    /// Filled to the user capacity and overwritten ten times: garbage collection never deadlocks.
+    /// A device is filled to its user capacity and overwritten ten times: garbage collection never deadlocks.
     #[test]
     fn a_full_device_runs_on_for_ten_overwrites(settings in device(), seed: u64, skewed: bool) {
         driver(&settings).overwrite(seed, skewed);
     }
 
-    /// The same through the whole stack, in check mode, with every scheduler and awareness.
+    /// Runs such loads through the whole stack, in check mode, with every scheduler and awareness.
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(),

@@ -1,5 +1,5 @@
-//! What recovery makes of flash laid out by hand: which blocks are written next, in which order the erased
-//! ones are used, and what is read.
+//! What recovery makes of flash laid out by hand: which blocks are written next, in which order the erased blocks are
+//! used, and what is read.
 
 use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]
@@ -56,8 +56,8 @@ fn programmed(tape: &Tape) -> Vec<u32> {
     tape.take_changes().into_iter().filter_map(page).collect()
 }
 
-/// Erased blocks are used in the order of their erasure, as before the cut; what recovery itself erases, here
-/// a torn block, comes last. The first is kept for collections.
+/// Erased blocks are used in the order of their erasure, as before the cut; a block that recovery itself erases, here a
+/// torn block, comes last. The first erased block is kept for collections.
 #[test]
 fn erased_blocks_are_used_in_the_order_of_their_erasure() {
     let settings = page_mapped(9, 1);
@@ -69,7 +69,7 @@ fn erased_blocks_are_used_in_the_order_of_their_erasure() {
     let (mut ftl, recovery, mut work) = recover(&settings, &media, &tape);
     assert_eq!((recovery.erases, recovery.torn_pages), (1, 1));
     assert_eq!(tape.take_changes(), [Change::Erase { block: 3 }]);
-    // Eight blocks of data on a device of nine.
+    // The data fill eight of the device's nine blocks.
     let lpns = ftl.logical_pages();
     (0..32).for_each(|at| write(&mut ftl, at % lpns, 1, &mut work));
     let mut blocks: Vec<u32> = programmed(&tape).into_iter().map(|page| page / 4).collect();
@@ -89,8 +89,8 @@ fn writes_begin_on_the_first_chip() {
     assert_eq!(chips, [0, 1, 2, 0]);
 }
 
-/// Recovery reads every translation page once to compare it, and rewrites the stale ones from what it has
-/// read: no page is read twice.
+/// Recovery reads every translation page once to compare it, and rewrites the stale pages from what it has read: no
+/// page is read twice.
 #[test]
 fn stale_translation_units_are_not_read_twice() {
     for kind in common::by_amount() {
@@ -115,13 +115,13 @@ fn stale_translation_units_are_not_read_twice() {
     }
 }
 
-/// The last logical block has three pages instead of six. None of its data survives its trims, so its block
-/// is erased, even though the owners that follow its pages, the trims of block 0, have older versions.
+/// The last logical block has three pages instead of six. None of its data survives its trims, so its physical block is
+/// erased, even though the owners that follow its pages, the trims of block 0, have older versions.
 #[test]
 fn trims_of_the_last_logical_block_are_about_its_pages() {
     let mut settings = common::hybrid_device("bast", 6, 20, 3);
     settings.ftl.power_safe = true;
-    // 117 pages: 19 blocks of 6 and one of 3; they are followed by the owners of trims.
+    // There are 117 pages, 19 blocks of 6 and one of 3; they are followed by the owners of trims.
     settings.ftl.over_provisioning_ppm = 805_000;
     let trims = |block: u32| 117 + block;
     let (mut media, tape) = (media(&settings), Tape::new(9));
@@ -139,7 +139,7 @@ fn trims_of_the_last_logical_block_are_about_its_pages() {
     assert_eq!((driver.lpns(), driver.version(3)), (117, None));
 }
 
-/// A log block in order remains in order after the cut: what it lacks is copied behind its last page.
+/// A log block that is in order remains so after the cut: pages that it lacks are copied behind its last page.
 #[test]
 fn a_log_block_in_order_stays_so() {
     let mut settings = common::hybrid_device("bast", 6, 20, 3);
@@ -157,7 +157,7 @@ fn a_log_block_in_order_stays_so() {
     assert_eq!((full, partial), ((0, 0), (1, 5)));
 }
 
-/// What was written before time 0 is on the media page by page, and later writes have higher numbers.
+/// Data written before time 0 is on the media page by page, and later writes have higher numbers.
 #[test]
 fn what_was_laid_is_engraved() {
     for kind in common::hybrids() {

@@ -40,7 +40,7 @@ fn histograms_hold_every_request_and_are_there_when_asked() {
     }
 }
 
-/// Makes more writes than the flash holds, in any order, so that garbage is collected.
+/// Makes more writes than the flash holds, in random order, so that garbage is collected.
 fn overwrites(settings: &Settings) -> Vec<Record> {
     let pages_ = settings.user_pages();
     let mut at = 1u64;
@@ -101,12 +101,12 @@ fn series_add_up_to_the_totals() {
     assert!((map.mean[0].iter().sum::<f64>() / 40.0 - report.wear.mean).abs() < 1e-9 && report.wear.max > 0);
 }
 
-/// Runs without checks.
+/// Runs a trace without checks.
 fn measured(settings: &Settings, trace: Vec<Record>) -> Report {
     run(settings, &mut trace.into_iter(), &mut (), false).expect("the trace has no faults")
 }
 
-/// A cache of single entries under LRU, of any size, has the number of misses that the curve of any run predicts.
+/// The curve of any run predicts the misses of a cache of single entries under LRU, of any size.
 #[test]
 fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     let mut settings = settings();
@@ -135,7 +135,7 @@ fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     assert!(measured(&settings, trace).miss_curve.is_none(), "the whole map in RAM has no cache");
 }
 
-/// The busiest part of the device is named: a slow bus rather than the chips behind it.
+/// The report names the busiest part of the device: a slow bus rather than the chips behind it.
 #[test]
 fn the_bottleneck_is_named() {
     for (transfer_ps, name) in [(0, "chip"), (500_000, "channel 0")] {

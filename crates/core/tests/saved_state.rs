@@ -87,8 +87,8 @@ proptest! {
     }
 }
 
-/// Every policy continues from a state as it would have otherwise, including its random draws; so does wear
-/// levelling, with what it has set aside.
+/// From a saved state, every policy continues as it would have otherwise, including its random draws; so does wear
+/// levelling, with the block that it has set aside.
 #[test]
 fn every_policy_goes_on_where_it_was() {
     let steps: Vec<_> =
@@ -136,7 +136,7 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
     (settings, bytes)
 }
 
-/// If any byte of a state is changed, or the state is cut at any length, there is an error with a message.
+/// If any byte of a state is changed, or the state is cut off at any length, loading it is an error with a message.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
     for kind in common::all_ftls() {
@@ -222,7 +222,7 @@ fn many_differences_are_counted() {
     assert!(error.ends_with("  and 14 more keys"), "{error}");
 }
 
-/// Reads one byte at a time: nothing depends on how the system delivers the file.
+/// A reader that returns one byte at a time: nothing depends on how the system delivers the file.
 struct Slow<'a>(&'a [u8]);
 
 impl Read for Slow<'_> {
@@ -259,14 +259,14 @@ const POLICIES: [(&str, u64); 7] = [
     ("windowed-greedy", 15500958033855533541),
 ];
 
-/// The bytes of the format. If this fails because the state of an FTL is stored differently, raise `FORMAT` in
+/// Checks the bytes of the format. If this fails because the state of an FTL is stored differently, raise `FORMAT` in
 /// `sim/state.rs`, so that older files are refused; otherwise preconditioning itself has changed. In both cases record
 /// the new sums here.
 #[test]
 fn golden() {
     let sum = |settings: &Settings| {
         let prepared = Prepared::new(settings, &mut (), false).unwrap();
-        // FNV-1a.
+        // The sum is FNV-1a.
         saved(settings, &prepared).iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })

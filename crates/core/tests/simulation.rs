@@ -1,4 +1,4 @@
-//! The simulation as an object: however its driver divides time, the same happens.
+//! The simulation as an object: the outcome is the same however its driver divides time.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -25,7 +25,7 @@ use proptest::prelude::*;
 
 const PAGE: u64 = 512;
 
-/// Stores every completion and every answer.
+/// An observer that stores every completion and every answer.
 #[derive(Default)]
 struct Both {
     rows: Vec<Completion>,
@@ -123,7 +123,7 @@ fn drive(settings: &Settings, records: &[Record], steps: Steps) -> (String, Both
     }
     simulation.run_until_idle(&mut both).unwrap();
     let end_ns = both.answers.iter().map(|done| done.complete_ns).max().unwrap_or(0);
-    // Padding is the host's own, and may outlast the last request.
+    // Padding is the host's own work, and may outlast the last request.
     if !matches!(steps, Steps::Late(_)) && settings.host.scheduler != "padding" {
         assert_eq!(simulation.now_ns(), end_ns, "it stops at the last completion");
     }
@@ -189,7 +189,7 @@ fn same_for_every_partition(settings: &Settings, records: &[Record], step: u64) 
         run_prepared(settings, prepared(settings), &mut Vec::from(records).into_iter(), &mut log).unwrap();
     let mut partitions = vec![Steps::AtOnce, Steps::UpToEach, Steps::Even(step), Steps::Room(step % 5 + 1)];
     if !settings.ftl.background_flush && settings.ftl.gc_background.is_none() {
-        // Work of the device's own goes on while no other request is known.
+        // Work of the device's own goes on even while no further request is known.
         partitions.push(Steps::Late(step));
     }
     for steps in partitions {
@@ -339,8 +339,8 @@ fn a_cut_keeps_what_was_flushed() {
         simulation.advance(now_ns + 3_000_000, &mut both).unwrap();
         let answered = both.answers.len();
         assert!(answered < 251, "some are under way");
-        // Regression: after the recovery nothing could be submitted that was to arrive before a request that had been
-        // lost.
+        // Regression: after the recovery, no request could be submitted that was to arrive before a request that had
+        // been lost.
         let later = pages(now_ns + 3_600_000_000_000, Op::Read, 4096, 0, 1);
         simulation.submit(later).unwrap();
         let cut = simulation.cut(7).unwrap();
@@ -356,7 +356,7 @@ fn a_cut_keeps_what_was_flushed() {
         assert_eq!(simulation.submit(pages(now_ns, Op::Read, 4096, 0, 200)), Ok(253), "{kind}");
         simulation.run_until_idle(&mut both).unwrap();
         assert_eq!(both.answers.len(), answered + 1, "what was outstanding never completes");
-        // Once more, from the present state.
+        // Cuts and recovers once more, from the present state.
         simulation.cut(8).unwrap();
         simulation.recover().unwrap();
     }
@@ -378,7 +378,7 @@ fn blocks_hold_what_was_written_and_not_overwritten() {
     assert_eq!(valid.iter().max(), Some(&4), "one block is open for the host");
 }
 
-/// Makes random overwrites, in bursts, of a device that has almost no spare room.
+/// Makes random overwrites, in bursts, for a device that has almost no spare room.
 fn overwrites(settings: &Settings, requests: u64) -> Vec<Record> {
     let user = settings.user_pages();
     let lpn = |at: u64| at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
@@ -434,7 +434,7 @@ impl Observer for Cells {
     }
 }
 
-/// Where pages go to any chip, the new version of a page may be under way on another chip. The block with the old
+/// Where pages may go to any chip, the new version of a page may be under way on another chip. The block with the old
 /// version is not erased before that program has ended; otherwise a power cut could take both versions.
 #[test]
 fn a_block_outlasts_the_programs_that_take_its_place() {

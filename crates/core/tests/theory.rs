@@ -1,5 +1,5 @@
-//! Write amplification of every victim policy against its closed form, within 1 % on small
-//! devices; `ftlab-bench theory` does the same on 4096 blocks, within 0.5 %.
+//! Compares the write amplification of every victim policy with its closed form: within 1 % on small devices;
+//! `ftlab-bench theory` does the same on 4096 blocks, within 0.5 %.
 
 #[path = "../../../benches/src/closed_forms.rs"]
 mod closed_forms;
@@ -13,11 +13,11 @@ use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The ratios of physical to logical pages that the closed forms are tabulated for.
+/// The ratios of physical to logical pages at which the closed forms are tested.
 const RATIOS: [f64; 3] = [1.07, 1.15, 1.28];
 
-/// Returns a page-mapped device of one chip with this many blocks of `b` pages: `ratio` times the user's
-/// pages, after the reserve and half a block are subtracted.
+/// Returns a page-mapped device of one chip with this many blocks of `b` pages: after the reserve and half a block are
+/// subtracted, it has `ratio` times the user's pages.
 fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
@@ -30,7 +30,7 @@ fn device(policy: &str, blocks: u32, b: u32, ratio: f64, reserve: u32) -> Settin
     settings
 }
 
-/// Returns the value of a closed form, a function of the ratio, for the chips of a device.
+/// Returns the value of a closed form, given as a function of the ratio, for the chips of a device.
 fn expected(settings: &Settings, form: impl Fn(f64) -> f64) -> f64 {
     let flash = &settings.flash;
     let user = settings.user_pages() as f64 / f64::from(flash.chips());
@@ -38,14 +38,14 @@ fn expected(settings: &Settings, form: impl Fn(f64) -> f64) -> f64 {
     closed_forms::shared_frontier(blocks, reserve, flash.pages_per_block, user, form)
 }
 
-/// What a host does next.
+/// The next request of a host.
 enum Next {
     Write(u32),
     Trim(u32),
 }
 
-/// Returns programs per host write to the filled device. The measurement covers 8 times as many writes as the user has
-/// pages, after 12 times as many to warm up.
+/// Returns the number of programs per host write to the filled device. The measurement covers 8 times as many writes as
+/// the user has pages, after 12 times as many to warm up.
 fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPlus) -> Next) -> f64 {
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
@@ -157,7 +157,7 @@ fn cost_benefit_lies_between_greedy_and_fifo_under_uniform_writes() {
     assert!(greedy < cost_benefit && cost_benefit < fifo * 1.02, "{greedy} {cost_benefit} {fifo}");
 }
 
-/// Subtracting half a block for the frontier, as is usual, is accurate within 2 % from 512 blocks on.
+/// Subtracting half a block for the frontier, as is usual, is accurate to within 2 % for 512 blocks or more.
 #[test]
 fn half_a_frontier_is_near_enough() {
     let half = |settings: &Settings| {
@@ -171,7 +171,7 @@ fn half_a_frontier_is_near_enough() {
     }
 }
 
-/// Erased blocks that are kept are subtracted, and separate chips are separate devices.
+/// Erased blocks that are kept in reserve are subtracted, and separate chips are separate devices.
 #[test]
 fn reserve_and_chips_are_accounted_for() {
     for (reserve, chips) in [(8, 1), (16, 1), (1, 2)] {
@@ -194,7 +194,7 @@ fn trims_make_room() {
         for policy in ["greedy", "fifo"] {
             let settings = device(policy, 256, 64, 1.07, 1);
             let user = settings.user_pages() as u32;
-            // Pages in use first, then the others.
+            // Pages in use come first, then the others.
             let mut pages: Vec<u32> = (0..user).collect();
             let mut place: Vec<u32> = (0..user).collect();
             let mut used = user;
@@ -227,7 +227,7 @@ fn trims_make_room() {
     }
 }
 
-/// Hot and cold data are mixed in the blocks of a FIFO.
+/// A FIFO mixes hot and cold data in its blocks.
 #[test]
 fn hot_and_cold() {
     for (writes, data) in [(0.8, 0.2), (0.9, 0.1)] {

@@ -1,5 +1,5 @@
-//! Rules of the source, kept by a test: which module may use which, which files may name each other in a circle, how
-//! long files and functions may get, and how comments and messages are written.
+//! Rules for the source, enforced by tests: which module may use which, which files may name each other in a circle,
+//! how long files and functions may get, and how comments and messages are written.
 
 mod house;
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use house::House;
 
-/// What each module may use in addition to itself: modules above it in this list, so that no two use each
+/// What each module may use in addition to itself: only modules above it in this list, so that no two modules use each
 /// other.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("util", &[]),
@@ -32,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The circles of files that exist: the first file of each, and how many files it has. The list may only shrink.
+/// The circles of files that exist: the first file of each, and the number of its files. The list may only shrink.
 const CIRCLES: &[(&str, usize)] = &[
     ("capi/src/handle.rs", 2),
     ("config/src/document.rs", 4),
@@ -122,7 +122,7 @@ fn no_new_circle_of_files() {
     assert_eq!(found, known, "CIRCLES in tidy.rs may only shrink:\n{drawn}");
 }
 
-/// An earlier search, line by line, saw neither what is imported in a group nor circles within a folder.
+/// Regression: an earlier search, line by line, saw neither the names imported in a group nor circles within a folder.
 #[test]
 fn groups_and_folders_are_seen() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("house");
@@ -169,7 +169,7 @@ fn files_and_functions_can_be_read_at_one_sitting() {
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
-/// Phrases that a native reader stumbles over, and what to write instead.
+/// Phrases that a native reader stumbles over, and the words to write instead.
 const TICS: &[(&[&str], &str)] = &[
     (&[" so many ", "(so many "], "the number, or \"this many\""),
     (
@@ -186,14 +186,14 @@ const TICS: &[(&[&str], &str)] = &[
     (&[" known of ", " knows of ", " says of ", " said of "], "known about, says about"),
 ];
 
-/// What may follow "is no", as in "is no longer"; anything else is "is not a".
+/// Words that may follow "is no", as in "is no longer"; before any other word, "is not a" is right.
 const AFTER_NO: &[&str] =
     &["better", "earlier", "farther", "higher", "larger", "later", "less", "longer", "more", "smaller"];
 
-/// How the first line of a function that returns something must not begin.
+/// Words that must not begin the first line of a function that returns something.
 const NOUNS: &[&str] = &["A ", "All ", "An ", "How ", "Its ", "The ", "This ", "What "];
 
-/// Returns all text that people read and this test judges: sources, scripts, headers and presets.
+/// Returns all text that people read and these tests judge: sources, scripts, headers and presets.
 fn prose() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut found = vec![root.join("Makefile"), root.join(".ci/run")];
@@ -249,7 +249,7 @@ fn item_of(lines: &[&str], at: usize, is_python: bool) -> String {
     lines[head.unwrap_or(at)..at].join(" ").replace("def ", "fn ").replace("-> None:", "")
 }
 
-/// A field or type returns nothing; a function that returns something says so, or says what it does.
+/// A field or type returns nothing; the first line of a function that returns something says so, or says what it does.
 #[test]
 fn first_lines_say_what_is_returned() {
     let mut odd = Vec::new();

@@ -1,4 +1,4 @@
-//! What is reported for timelines: all of it, without overlaps, and without an effect on the run.
+//! What is reported for timelines: it is complete, has no overlaps, and has no effect on the run.
 
 use ftlab_conformance as common;
 
@@ -12,7 +12,7 @@ use ftlab_core::settings::{GcBackground, Precondition, Replay, Settings};
 use ftlab_core::sim::{Activity, Completion, Observer, Prepared, Tracks, run};
 use ftlab_core::workload::{Op, Record};
 
-/// Stores completions, and activity if that is wanted.
+/// An observer that stores completions and, if wanted, activity.
 #[derive(Default)]
 struct Kept {
     wanted: bool,
@@ -73,7 +73,7 @@ fn observed(settings: &Settings, wanted: bool) -> (Report, Kept) {
     (report, kept)
 }
 
-/// Returns small devices with everything that makes steps: collection, mapping misses, prefetches, buses.
+/// Returns small devices with every source of steps: collection, mapping misses, prefetches, buses.
 fn devices() -> Vec<(String, Settings)> {
     let mut all = Vec::new();
     for (channels, chips, transfer_ps) in [(1, 1, 0), (1, 1, 2_500), (2, 2, 0), (2, 2, 2_500), (3, 1, 10_000)]
@@ -100,7 +100,7 @@ fn devices() -> Vec<(String, Settings)> {
             one.host.scheduler = scheduler.into();
             one.host.queue_depth = 16;
             one.device.queue_depth = depth;
-            // Sometimes behind a link and a core that hold commands back.
+            // Some of these devices are behind a link and a core that hold commands back.
             if (channels, transfer_ps) == (2, 2_500) {
                 let controller = &mut one.device.controller;
                 (controller.link, controller.command_ns) = (40_000_000, 30_000);
@@ -145,7 +145,7 @@ fn devices() -> Vec<(String, Settings)> {
     all
 }
 
-/// Steps on one chip that need no bus are merged if nobody watches; times must not show it.
+/// Steps on one chip that need no bus are merged if nobody watches; times must not reveal this.
 #[test]
 fn watching_changes_nothing() {
     for (name, settings) in devices() {
@@ -203,7 +203,7 @@ fn nothing_overlaps_and_all_is_within_its_request() {
         let (_, kept) = observed(&settings, true);
         let channels = settings.flash.channels;
         let tracks = Tracks::new(&settings);
-        // For each LUN, when its cells are free and, if transfers are drawn separately, when its transfers have ended.
+        // For each LUN, when its cells become free and, if transfers are drawn separately, when its transfers end.
         let mut free_at = vec![[0; 2]; settings.flash.luns() as usize];
         let mut bus_free = vec![0; channels as usize];
         let done: std::collections::HashMap<u64, &Completion> =
@@ -261,8 +261,7 @@ fn restless() -> Vec<(String, Settings)> {
     all
 }
 
-/// Returns reports made while time passes, with the time of each, and everything that was reported by the
-/// end.
+/// Returns the reports made while time passes, with the time of each, and everything that was reported by the end.
 fn looked_at(settings: &Settings, wanted: bool) -> (Vec<(u64, Report)>, Kept) {
     let mut kept = Kept { wanted, ..Kept::default() };
     let prepared = Prepared::new(settings, &mut kept, true).expect("it can be prepared");
@@ -288,7 +287,7 @@ fn looked_at(settings: &Settings, wanted: bool) -> (Vec<(u64, Report)>, Kept) {
     (reports, kept)
 }
 
-/// Returns the time at work between two moments; overlapping activity counts once.
+/// Returns the time at work between two moments; activities that overlap count once.
 fn at_work(kept: &Kept, [from_ns, to_ns]: [u64; 2], of: impl Fn(&Activity) -> bool) -> u64 {
     let mut spans: Vec<_> =
         kept.activities.iter().filter(|a| of(a)).map(|a| (a.begin_ns, a.end_ns)).collect();
@@ -302,10 +301,10 @@ fn at_work(kept: &Kept, [from_ns, to_ns]: [u64; 2], of: impl Fn(&Activity) -> bo
     sum
 }
 
-/// Regressions: a folded step was counted in full when it began, any other when it ended, so that a timeline
-/// changed busy times; with work in the background they exceeded the run; padding after the last completion
-/// counted as part of the run. Everything counts from the first arrival to the last completion (while
-/// requests are under way, to now), as far as it has come by then.
+/// Regressions: a folded step was counted in full when it began, any other step when it ended, so that a timeline
+/// changed busy times; with work in the background, busy times exceeded the run; padding after the last completion
+/// counted as part of the run. All work counts from the first arrival to the last completion (while requests are under
+/// way, to now), as far as it has got by then.
 #[test]
 fn busy_times_are_those_of_the_run_and_no_timeline_changes_them() {
     let mut padded = 0;
@@ -337,7 +336,7 @@ fn busy_times_are_those_of_the_run_and_no_timeline_changes_them() {
             assert_eq!(used.die_busy_ns.len(), units);
             let shares = used.chip.iter().chain(&used.die).chain(&used.channel);
             assert!(shares.into_iter().all(|&share| share <= 1.0), "{name}: {used:?}");
-            // Folded steps of requests under way say nothing about the bus.
+            // While requests are under way, their folded steps do not reveal when they use the bus.
             let mut expected = report.clone();
             if !at_rest {
                 expected.utilization.channel_busy_ns.clone_from(&blind.utilization.channel_busy_ns);

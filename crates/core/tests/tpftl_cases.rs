@@ -14,7 +14,7 @@ use ftlab_core::settings::Settings;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Entries of a translation page in these cases.
+/// Number of entries of a translation page in these cases.
 const PAGE: u32 = 8;
 
 /// Returns a device with pages of 512 B and a cache of this many bytes.
@@ -47,7 +47,7 @@ impl Device {
         Device { ftl, work, slots: vec![u32::MAX; settings.user_pages() as usize] }
     }
 
-    /// Reads or writes; returns mapping reads, mapping programs and misses.
+    /// Reads or writes pages; returns the numbers of mapping reads, mapping programs and misses.
     fn take(&mut self, write: bool, first: u32, pages: u32) -> (usize, usize, u32) {
         let request = Pages { first, pages, head_partial: false, tail_partial: false };
         self.work.clear();
@@ -91,7 +91,7 @@ impl Device {
     }
 }
 
-/// Two nodes and three entries.
+/// Bytes for two nodes and three entries.
 const TWO_AND_THREE: Option<u64> = Some(2 * 8 + 3 * 6);
 
 #[test]
@@ -108,7 +108,7 @@ fn the_cache_is_counted_in_bytes_of_nodes_and_entries() {
     four.read(0, 4);
     assert_eq!((four.ftl.cache_capacity(), four.cached()), (Some(4), vec![0, 1, 2, 3]));
     four.read(8, 1);
-    // 14 B are needed, so three entries leave.
+    // Node 1 needs 14 B, so three entries leave.
     assert_eq!(four.cached(), [3, 8]);
 }
 
@@ -122,7 +122,7 @@ fn a_dirty_victim_has_all_dirty_entries_of_its_node_written_and_leaves_alone() {
     assert_eq!(device.read(9, 1), (2, 1, 1));
     assert_eq!(device.cached(), [1, 8, 9]);
     assert_eq!(device.ftl.map_stats().entries_updated, 2);
-    // LPN 1 was cleaned with it, so it leaves at no cost, and its node with it.
+    // LPN 1 was cleaned together with LPN 0, so it leaves at no cost, and its node with it.
     assert_eq!(device.read(16, 1), (1, 0, 1));
     assert_eq!(device.cached(), [8, 9, 16]);
 }
@@ -143,10 +143,11 @@ fn the_coldest_node_is_that_of_the_least_mean_recency() {
     for lpn in [0, 1, 8, 9, 10, 2] {
         device.read(lpn, 1);
     }
-    // Node 0 was touched at 1, 2 and 6, node 1 at 3, 4 and 5: the means are 3 and 4, though node 0 is the most recent.
+    // Node 0 was touched at times 1, 2 and 6, node 1 at 3, 4 and 5: the means are 3 and 4, though node 0 is the most
+    // recent.
     device.read(11, 1);
     assert_eq!(device.cached(), [1, 2, 8, 9, 10, 11]);
-    // Now node 0 has 2 and 6 (mean 4), node 1 has 3, 4, 5 and 7 (mean 4.75): node 0 loses an entry again.
+    // Now node 0 has times 2 and 6 (mean 4), node 1 has 3, 4, 5 and 7 (mean 4.75): node 0 loses an entry again.
     device.read(12, 1);
     assert_eq!(device.cached(), [2, 8, 9, 10, 11, 12]);
 }
@@ -156,7 +157,7 @@ fn a_miss_brings_in_the_rest_of_the_request_up_to_the_end_of_the_page() {
     let mut device = Device::new(&small(None));
     assert_eq!(device.read(6, 3), (2, 0, 2), "6 and 7 with one read, 8 with another");
     assert_eq!(device.cached(), [6, 7, 8]);
-    // 10 is cached; the miss of 9 brings 11 along.
+    // LPN 10 is cached; the miss of LPN 9 loads LPN 11 as well.
     device.read(10, 1);
     assert_eq!(device.read(9, 3), (1, 0, 1));
     assert_eq!(device.take(true, 16, 3), (1, 0, 1), "writes alike");
@@ -169,7 +170,8 @@ fn a_prefetch_takes_its_room_from_one_node() {
     device.read(0, 1);
     device.read(8, 1);
     device.read(9, 1);
-    // Node 0 leaves: 14 B for node 2 and LPN 16 alone. LPN 17 misses: node 1 leaves, 17 to 19 come in.
+    // Node 0 leaves, which makes 14 B free for node 2 with LPN 16 alone. LPN 17 misses: node 1 leaves, and LPNs 17 to
+    // 19 are loaded.
     assert_eq!(device.read(16, 4), (2, 0, 2));
     assert_eq!(device.cached(), [16, 17, 18, 19]);
 }
@@ -208,10 +210,10 @@ fn selective_prefetching_goes_on_when_nodes_leave() {
     assert_eq!(device.read(82, 1), (1, 0, 1));
 }
 
-/// A translation page, and its entries, least recent first: LPN, when touched, whether dirty.
+/// A translation page and its entries, least recent first: the LPN, when it was touched, and whether it is dirty.
 type ModelNode = (u32, Vec<(u32, u64, bool)>);
 
-/// The cache as plain lists; its coldest node and its victims are found by scanning everything.
+/// A model of the cache as plain lists; its coldest node and its victims are found by scanning everything.
 #[derive(Default)]
 struct Model {
     bytes: usize,
@@ -258,7 +260,7 @@ impl Model {
     fn make_room(&mut self, page: u32, wanted: usize) {
         let mean = |node: &ModelNode| {
             let sum: u64 = node.1.iter().map(|entry| entry.1).sum();
-            // Exact: 840 is a multiple of all lengths up to 8.
+            // The mean is exact, since 840 is a multiple of all lengths up to 8.
             (sum * 840 / node.1.len() as u64, node.0)
         };
         let Some(coldest) = self.nodes.iter().min_by_key(|node| mean(node)).map(|node| node.0) else {
@@ -316,8 +318,8 @@ impl Model {
     }
 }
 
-/// Requests that read several pages, or write one page and make garbage collection move data: mapping operations and
-/// cache contents are compared after each request.
+/// Requests read several pages, or write one page and make garbage collection move data: mapping operations and cache
+/// contents are compared after each request.
 #[test]
 fn every_request_does_what_a_plain_recomputation_demands() {
     let mut moves = 0;
@@ -332,7 +334,7 @@ fn every_request_does_what_a_plain_recomputation_demands() {
         for step in 0..6000 {
             let write = random.random_bool(0.5);
             let pages = if write { 1 } else { random.random_range(1..12) };
-            // Half of the requests continue where the last one ended.
+            // Half of the requests begin where the last one ended.
             let at = if random.random_bool(0.5) { next } else { random.random_range(0..lpns) };
             let first = at.min(lpns - pages);
             next = (first + pages) % lpns;

@@ -10,7 +10,7 @@ fn fewest(candidates: impl Iterator<Item = (u32, Known)>) -> Option<u32> {
         .map(|(block, _)| block)
 }
 
-/// Returns twice the cost-benefit value of a block; a block without valid slots is worth most.
+/// Returns twice the cost-benefit value of a block; a block without valid slots has the greatest value.
 fn worth(block: u32, known: Known, now: u64) -> f64 {
     if known.valid == 0 {
         return f64::INFINITY;
@@ -19,7 +19,7 @@ fn worth(block: u32, known: Known, now: u64) -> f64 {
     (1.0 - u) / u * (now - known.modified) as f64
 }
 
-/// Runs the suite on a policy with this window; `judge` checks its choices.
+/// Runs the suite on a policy with this window; `judge` checks the policy's choices.
 fn scan(name: &str, window: u32, judge: impl FnMut(&Model, Need, u32)) {
     let mut settings = settings();
     settings.ftl.victims.windowed_greedy.window = window;
@@ -47,7 +47,7 @@ fn fifo_takes_the_oldest() {
 fn windowed_greedy_takes_the_fewest_of_the_oldest() {
     for window in 1..14 {
         let judge = |model: &Model, need: Need, chosen| {
-            // Among equals the order of insertion decides, which the model does not keep.
+            // Among equal blocks the order of insertion decides, which the model does not keep.
             let inside = model.oldest(need.lun, window as usize);
             let least = inside.iter().map(|(block, known)| SPACE.loss(*block, known.valid)).min();
             assert!(inside.iter().any(|(block, _)| *block == chosen));
@@ -96,7 +96,7 @@ fn draws_are_fair_and_seeded() {
     let drawn = draw(1);
     for block in 0..12 {
         let count = drawn.iter().filter(|&&other| other == block).count();
-        // Five standard deviations of a binomial of 12,000 and 1/12.
+        // The bounds are five standard deviations of a binomial distribution of 12,000 draws with probability 1/12.
         assert!((850..1150).contains(&count), "block {block} was drawn {count} times");
     }
     assert_eq!(drawn, draw(1));

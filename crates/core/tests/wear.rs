@@ -1,4 +1,4 @@
-//! Static wear levelling bounds the spread of erase counts, charges what it moves, and is off by default.
+//! Static wear levelling bounds the spread of erase counts, charges the data that it moves, and is off by default.
 
 use ftlab_conformance as common;
 
@@ -12,7 +12,7 @@ use ftlab_core::workload::Op;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Runs a full device; 95 % of the writes, or all of them if `frozen`, go to a twentieth of it.
+/// Runs a full device; 95 % of the writes, or all of them if `frozen`, go to a twentieth of its pages.
 fn hot_and_cold(settings: &Settings, writes: u64, frozen: bool, check: bool) -> Report {
     let user = settings.user_pages();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -80,7 +80,7 @@ fn it_bounds_the_spread_and_is_charged() {
     }
 }
 
-/// The few blocks of the translation pages are erased most (a small cache), or never (a large one).
+/// The few blocks of the translation pages are erased most often (with a small cache), or never (with a large one).
 #[test]
 fn it_levels_translation_blocks_with_the_data() {
     for (cache, reserve) in [(Some(1 << 10), 1), (None, 1), (Some(1 << 10), 3)] {
@@ -94,15 +94,15 @@ fn it_levels_translation_blocks_with_the_data() {
             let what = format!("{kind}, cache {cache:?}, {reserve} reserved");
             println!("{what}: spread {} -> {}", spread(&without), spread(&with));
             assert!(spread(&without) > 100, "{what}: {:?}", without.wear);
-            // A host write may erase several translation blocks but moves only one; translation pages that
-            // are never written leave a block open, which is moved late.
+            // A host write may erase several translation blocks but moves only one; if translation pages are never
+            // written, a block stays open and is moved late.
             let bound = if cache.is_none() { 3 * 32 } else { 32 + 2 * SLACK };
             assert!(spread(&with) <= bound, "{what}: {:?}", with.wear);
         }
     }
 }
 
-/// Check mode through many moves, on several chips and with slots smaller than pages.
+/// Runs many moves in check mode, on several chips and with slots smaller than pages.
 #[test]
 fn it_keeps_every_invariant() {
     for (kind, logical, chips) in

@@ -1,5 +1,5 @@
-//! Wear-out: blocks past their limit are retired, spare blocks replace them, and a device without spare
-//! blocks turns read-only: nothing is lost, and nothing is promised that is not kept.
+//! Wear-out: blocks past their limit are retired, spare blocks replace them, and a device without spare blocks turns
+//! read-only. No data is lost, and nothing is promised that is not kept.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]
@@ -60,7 +60,7 @@ fn a_device_ages_to_read_only() {
         let mut spans = Vec::new();
         for spare in [0, 4] {
             let mut settings = ageing(kind, 30, spare);
-            // The same user capacity, and as many blocks in service.
+            // The user capacity is the same, and as many blocks are in service.
             let (user, blocks_in_all) = (settings.user_pages(), u64::from(64 + spare));
             settings.flash.blocks_per_plane = 64 + spare;
             settings.ftl.over_provisioning_ppm = 1_000_000 - (user * 1_000_000).div_ceil(blocks_in_all * 16);
@@ -75,12 +75,12 @@ fn a_device_ages_to_read_only() {
             let failed = rows.iter().filter(|row| row.failed).count() as u64;
             assert_eq!((health.failed.writes, health.failed.trims), (failed, 0));
             for row in &rows {
-                // Every write after that moment fails at once, every read is served.
+                // Every write after that moment fails at once, and every read is served.
                 let refused = row.op == Op::Write && row.dispatch_ns > since;
                 assert_eq!(row.failed, refused, "{kind}: {row:?}, read-only since {since}");
                 assert!(!row.failed || row.complete_ns == row.dispatch_ns);
             }
-            // What was served is measured, what was requested is counted.
+            // Requests that were served are measured; all that were requested are counted.
             assert_eq!(report.trace.writes, 60_000);
             assert_eq!(report.latency.write.count, 60_000 - failed);
             assert_eq!(report.latency.read.count, report.trace.reads);
@@ -101,7 +101,8 @@ fn a_device_ages_to_read_only() {
     }
 }
 
-/// Only with enough blocks in reserve is every block used to its limit; levelling brings the device nearer to that.
+/// Only with enough blocks in reserve is every block used to its limit; levelling brings the device nearer to that
+/// state.
 #[test]
 fn levelling_prolongs_life() {
     let mut lives = Vec::new();
@@ -156,7 +157,7 @@ fn health_of_a_good_device() {
     assert_eq!(health["emmc_ext_csd"]["DEVICE_LIFE_TIME_EST_TYP_A"], 0);
 }
 
-/// The share of spare blocks left falls below the threshold before the end.
+/// The share of spare blocks left falls below the threshold before the end of the device's life.
 #[test]
 fn a_low_spare_is_a_warning() {
     let mut settings = ageing("page", 30, 8);
@@ -201,7 +202,7 @@ fn a_saved_state_knows_the_retired_blocks() {
     let mut settings = ageing("dftl", 40, 12);
     settings.device.precondition =
         Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::default() };
-    // Some blocks wear out in that time, not all.
+    // In that time some blocks wear out, but not all.
     settings.flash.variation = Some(common::AGEING);
     settings.flash.endurance = Endurance::Ecc;
     settings.flash.pe_cycles = 750;
@@ -275,7 +276,7 @@ fn mortal() -> impl Strategy<Value = Settings> {
         settings.ftl.spare_blocks = spare;
         if ecc {
             settings.flash.endurance = Endurance::Ecc;
-            // The mean block is beyond the limit after 1096 cycles, one block in fifty after 780.
+            // The mean block is beyond the limit after 1096 cycles, and one block in fifty after 780.
             settings.flash.pe_cycles = 780;
         }
         if above > 0 {
@@ -298,8 +299,8 @@ fn mortal() -> impl Strategy<Value = Settings> {
 proptest! {
     #![proptest_config(devices::cases(96, "tests/properties.regressions"))]
 
-    /// Devices are driven to read-only mode and beyond, and verified throughout: all FTLs, policies, wear levelling,
-    /// speeds.
+    /// Devices are driven to read-only mode and beyond, and verified throughout, with all FTLs, policies, wear
+    /// levelling and blocks of different speed.
     #[test]
     fn devices_die_in_order(
         settings in mortal(),
@@ -356,7 +357,7 @@ proptest! {
         }
     }
 
-    /// Through the whole stack: the run continues to its end and every request is counted once.
+    /// Runs the whole stack: the run continues to its end, and every request is counted once.
     #[test]
     fn a_run_goes_on_to_its_end(
         settings in mortal(),
@@ -393,8 +394,7 @@ proptest! {
             && let Err(RunError::Source(SourceError::Input(why))) = &ran
             && why.starts_with("preconditioning wore the device out")
         {
-            // Blocks that were never written are erased before they are filled, which may be all that they
-            // survive.
+            // Blocks that were never written are erased before they are filled, and may not survive more than that.
             return Ok(());
         }
         let report = ran.expect("every invariant holds");

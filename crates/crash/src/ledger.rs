@@ -25,7 +25,7 @@ struct Content {
 
 /// What the host knows about every page.
 pub struct Ledger {
-    /// What each page had after the last recovery.
+    /// The version that each page had after the last recovery; `None`: no data.
     known: Vec<Option<u64>>,
     /// What writes and trims have done to each page since then, in order.
     since: HashMap<u32, Vec<Content>>,
@@ -34,11 +34,11 @@ pub struct Ledger {
 /// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Verdict {
-    /// Pages compared.
+    /// Number of pages compared.
     pub pages: u64,
-    /// Pages that had to hold a write made since the previous cut, or a newer version.
+    /// Number of pages that had to hold a write made since the previous cut, or a newer version.
     pub durable_writes: u64,
-    /// Pages that had to show a trim made since the previous cut, or a newer version.
+    /// Number of pages that had to show a trim made since the previous cut, or a newer version.
     pub durable_trims: u64,
 }
 
@@ -59,10 +59,10 @@ impl Ledger {
         time_ns: u64,
         strict: bool,
     ) -> u64 {
-        // A request that the host has cut at block boundaries is issued in parts.
+        // A request that the host has split at block boundaries is issued in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
-        // Where operations take no time, the cut may fall between two that finish in one instant: what was issued in
-        // that instant may then be on flash.
+        // Where operations take no time, the cut may fall between two operations that finish at the same instant: what
+        // was issued at that instant may then be on flash.
         let issued =
             |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns <= time_ns);
         let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();

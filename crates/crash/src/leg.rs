@@ -18,9 +18,9 @@ pub struct Leg<'a> {
     until: u64,
     go_on: &'a mut dyn FnMut() -> bool,
     over: Arc<AtomicBool>,
-    /// Programs and erases.
+    /// The programs and erases of the run.
     pub operations: Operations,
-    /// Completions.
+    /// The completions of the run.
     pub completions: Vec<Completion>,
 }
 
@@ -68,7 +68,7 @@ impl Observer for Leg<'_> {
     }
 }
 
-/// Opens the requests from the start.
+/// A function that opens the requests from the start.
 type Reopen<'a, 's> = &'a mut (dyn FnMut() -> Result<Box<dyn Source + Send + 's>, SourceError> + Send);
 
 /// The requests of a device's life, leg by leg; each leg begins at time 0.
@@ -78,7 +78,7 @@ pub struct Passes<'a, 's> {
     over: Arc<AtomicBool>,
     /// Stamp of the first record since the source was last opened.
     base_ns: Option<u64>,
-    /// The stamp from which this pass goes on, and the last one handed out, ns.
+    /// The stamp from which this pass goes on, and the last stamp handed out, ns.
     from_ns: u64,
     last_ns: u64,
     /// Whether the present pass has had any requests, and any writes.
@@ -87,7 +87,7 @@ pub struct Passes<'a, 's> {
 }
 
 impl<'a, 's> Passes<'a, 's> {
-    /// Opens the requests.
+    /// Opens the requests from the start.
     pub fn new(reopen: Reopen<'a, 's>) -> Result<Passes<'a, 's>, SourceError> {
         let source = reopen()?;
         let over = Arc::default();

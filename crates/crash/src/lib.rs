@@ -1,11 +1,10 @@
 //! Power cuts: a device loses power again and again, and what it recovers is compared with what it
 //! promised.
 //!
-//! A *life* is one device. It runs requests through the whole stack until power is cut, between two flash
-//! operations or inside some; the flash then holds what had finished ([`leg`]), and everything else is gone.
-//! The FTL is rebuilt from the flash alone, which may be cut again, and the host's account ([`ledger`]) says
-//! which versions each logical page may now have. Then the device continues, in check mode, until the next
-//! cut.
+//! A *life* is one device. It runs requests through the whole stack until power is cut, between two flash operations
+//! or inside some of them; the flash then holds what had finished ([`leg`]), and everything else is gone. The FTL is
+//! rebuilt from the flash alone, in a recovery that may be cut too, and the host's account ([`ledger`]) says which
+//! versions each logical page may now have. Then the device continues, in check mode, until the next cut.
 
 mod ledger;
 mod leg;
@@ -85,9 +84,9 @@ impl MeanAndMax {
 /// The cost of recoveries that were not cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Recoveries {
-    /// Recoveries that finished.
+    /// Number of recoveries that finished.
     pub count: u64,
-    /// Recoveries that were cut.
+    /// Number of recoveries that were cut.
     pub cut: u64,
     /// Pages whose spare area was read.
     pub scan_reads: MeanAndMax,
@@ -123,20 +122,20 @@ pub struct Summary {
     pub cuts: u64,
     /// Whether worn-out blocks made the device read-only; its cut was then the last.
     pub read_only: bool,
-    /// Requests acknowledged.
+    /// Number of requests acknowledged.
     pub requests: u64,
-    /// Programs and erases finished.
+    /// Number of programs and erases finished.
     pub operations: u64,
-    /// Programs torn, including those of recoveries.
+    /// Number of programs torn, including those of recoveries.
     pub torn_programs: u64,
-    /// Erases torn, including those of recoveries.
+    /// Number of erases torn, including those of recoveries.
     pub torn_erases: u64,
-    /// Writes, over all cuts, that had to be there because a flush or FUA had made them durable since the
+    /// Number of writes, over all cuts, that had to be there because a flush or FUA had made them durable since the
     /// previous cut.
     pub durable_writes: u64,
-    /// The same for trims.
+    /// Number of trims, over all cuts, that had to be in effect because they had become durable since the previous cut.
     pub durable_trims: u64,
-    /// Logical pages compared, over all cuts.
+    /// Number of logical pages compared, over all cuts.
     pub pages_verified: u64,
     /// Cost of the recoveries.
     pub recovery: Recoveries,
@@ -252,7 +251,7 @@ impl Life<'_> {
         below(self.random.next_u64(), bound)
     }
 
-    /// Returns the number of operations to the next cut; `None` if there is none.
+    /// Returns the number of operations to the next cut; `None` if there are no more cuts.
     fn next_cut(&mut self) -> Option<u64> {
         match &self.options.cuts {
             Cuts::Random { count, mean } => {
@@ -295,7 +294,7 @@ impl Life<'_> {
         Ok(Prepared::recovered(self.settings, ftl, &self.power.tape))
     }
 
-    /// Recovers: zero or more attempts that are cut, then one that is not.
+    /// Recovers the FTL: zero or more attempts are cut, then one is not.
     fn recover(&mut self) -> Result<Ftl, CrashError> {
         let mut cuts = if self.draw(4) == 0 { 1 + self.draw(u64::from(RECOVERY_CUTS)) } else { 0 };
         loop {

@@ -12,9 +12,9 @@ use ftlab_core::workload::SourceError;
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The caller's; holds the finished message.
+    /// The caller's fault; holds the finished message.
     User(String),
-    /// ftlab's; says what happened, in one line.
+    /// ftlab's fault; says what happened, in one line.
     Internal(String),
     /// The call was asked to stop.
     Interrupted,

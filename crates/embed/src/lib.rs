@@ -20,7 +20,7 @@ use ftlab_core::sim::{Observer, Prepared};
 /// every request.
 ///
 /// # Errors
-/// [`Fault`] if the state cannot be loaded, the FTL cannot lose power, or the observer stopped it.
+/// [`Fault`] if the state cannot be loaded, the FTL cannot lose power, or the observer stopped preconditioning.
 pub fn simulation(
     resolved: &Resolved,
     load_state: Option<&Path>,

@@ -21,7 +21,7 @@ pub(super) enum For {
     Commit,
     /// In-place write of a buffer whose copy belongs to this transaction.
     InPlace(u32, Tid),
-    /// Discard of freed blocks: the first block, and their number.
+    /// Discard of freed blocks: the first block, and the number of blocks.
     Discard(u32, u32),
     /// Part of a direct request.
     Direct(u32),
@@ -37,11 +37,11 @@ pub(super) struct Bio {
     pub size: u64,
     pub submitted_ns: u64,
     pub purpose: For,
-    /// Token of what is written (check mode).
+    /// Token of the content to be written (check mode).
     pub token: u64,
     /// The next block I/O of the same request.
     pub next: u32,
-    /// Its number in the outbox; 0 once it has left.
+    /// Its number in the outbox; 0 once it has left the outbox.
     pub waits: u64,
 }
 
@@ -157,15 +157,15 @@ impl FileHost {
         }
     }
 
-    /// Submits a dirty page's write.
+    /// Submits the write of a dirty page.
     pub(super) fn submit_page(&mut self, id: u32) {
         let block = self.cache.page(id).block;
         self.cache.submit(id);
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
     }
 
-    /// Queues now, in block order, the dirty pages of all files whose blocks are in `first..end`. Needs the tree over
-    /// logical pages.
+    /// Queues at once, in block order, all dirty pages, of whatever file, that are in blocks `first..end`. Needs the
+    /// tree over logical pages.
     pub(super) fn flush_blocks(&mut self, first: u32, end: u32) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();

@@ -3,7 +3,7 @@
 //! Every write of a page gives it a new token. A write carries the token that its page had when the write was
 //! submitted; when the write completes, the block and its logical page hold that token. After an fsync every page of
 //! the file that was not written meanwhile must be on the device with its newest token, and a read must deliver the
-//! newest.
+//! newest token.
 
 use super::bios::Bio;
 use crate::cache::PAGE;
@@ -29,7 +29,7 @@ enum Promise {
     Read { inode: u32, index: u32, pages: u32 },
 }
 
-/// The model.
+/// The model of what the device must hold.
 #[derive(Clone, Debug)]
 pub(super) struct Check {
     /// Newest token of each page of each file; 0: never written.
@@ -85,7 +85,7 @@ impl Check {
         self.tokens.get(inode as usize).and_then(|tokens| tokens.get(index as usize)).copied().unwrap_or(0)
     }
 
-    /// Notes that an fsync that began at `mark` has returned.
+    /// Notes that an fsync has returned that began when `mark` was the last token.
     pub(super) fn synced(&mut self, inode: u32, mark: u64) {
         self.promises.push(Promise::Synced { inode, mark });
     }
@@ -132,7 +132,7 @@ impl Check {
         what: &str,
     ) -> Result<(), String> {
         let token = self.token(inode, index);
-        // What was written after the fsync began is promised only by the next one.
+        // What was written after the fsync began is promised only by the next fsync.
         if token == 0 || token > mark {
             return Ok(());
         }

@@ -16,7 +16,7 @@ impl Clients {
     /// Returns the clients for the jobs of a fio job file.
     ///
     /// # Errors
-    /// What does not fit the configuration, as a message.
+    /// A message that says what does not fit the configuration.
     pub fn of_jobs(jobs: &[Job], settings: &Settings) -> Result<Clients, String> {
         let needed: u128 = jobs.iter().map(|job| u128::from(job.size) * u128::from(job.numjobs)).sum();
         if let Some(free) = settings.data_bytes() {

@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// The most steps at one instant; if there are more, time will never move on.
+/// The most steps at one instant; if there are more, time will never advance.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {
@@ -30,9 +30,9 @@ impl Arrivals for FileHost {
         Ok(pool.insert(self.hand_over(id)))
     }
 
-    /// Writes, in order, the dirty pages of all files that lie between two byte addresses of the device, including
-    /// pages that have been submitted but not handed over: the issue range extension (Shim et al., TC 2014, section
-    /// 5.3.2).
+    /// Writes, in order, all dirty pages, of whatever file, that lie between two byte addresses of the device,
+    /// including pages that have been submitted but not handed over: the issue range extension (Shim et al., TC 2014,
+    /// section 5.3.2).
     fn join(&mut self, from: u64, to: u64, joined: &mut Vec<Request>) {
         if self.live == 0 {
             return;

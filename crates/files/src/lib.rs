@@ -1,6 +1,6 @@
 //! The host above the block layer: clients, their file system and its page cache.
 //!
-//! To the simulation's loop, [`FileHost`] is like a trace: it says when its next request arrives and hands it over. It
+//! To the simulation's loop, [`FileHost`] is like a trace: it says when its next request arrives and supplies it. It
 //! also has timers (clients, the flusher, the journal's commit) and is told about completions. Its parts know nothing
 //! about each other: [`crate::clients`] decides what clients do, [`crate::fs`] where things are, [`crate::cache`] what
 //! is in memory, and this module when things happen.
@@ -51,7 +51,7 @@ pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> 
 /// Runs clients above a file system and its page cache until they end.
 ///
 /// # Errors
-/// [`RunError`] if they cannot go on, the observer stops them or, on a device that is checked, an invariant
+/// [`RunError`] if the clients cannot go on, the observer stops them or, on a device that is checked, an invariant
 /// does not hold.
 pub fn run(
     settings: &Settings,
@@ -65,7 +65,7 @@ pub fn run(
 /// Why a client waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blocked {
-    /// It does not wait, or its operation has finished.
+    /// The client does not wait, or its operation has finished.
     No,
     /// A page of this file is being read or written.
     Busy(u32),
@@ -85,7 +85,7 @@ enum Blocked {
 struct ClientState {
     client: Client,
     directory: u32,
-    /// The inode of each of its files, by the client's number.
+    /// The inode of each of the client's files, by the number that the client uses for the file.
     files: Vec<u32>,
     active: Option<Active>,
     blocked: Blocked,
@@ -123,7 +123,7 @@ pub struct FileHost {
     /// The timers: one slot for each client, then the flusher, the commit timer and the ends of the measured window.
     clock: Clock,
     window_ns: Option<(u64, u64)>,
-    /// The flusher writes data that became dirty at this time or before, if there is any to write.
+    /// The flusher writes data that became dirty at this time or before; `None`: there is no such data.
     old_ns: Option<u64>,
     commit: Commit,
     bios: Slab<Bio>,
@@ -138,13 +138,13 @@ pub struct FileHost {
     in_flight: u32,
     /// Completed requests, by their first block I/O, until the processor has moved their pages.
     moving: VecDeque<(u64, u32)>,
-    /// When the processor has moved the last page.
+    /// Time at which the processor will have moved the last page.
     moved_ns: u64,
     directs: Slab<DirectRequest>,
     arrived: u64,
     /// Number of clients that wait because too many pages are dirty.
     throttled: u32,
-    /// Number of steps since time last moved.
+    /// Number of steps since time last advanced.
     steps: u64,
     scratch: Vec<u32>,
     stats: Stats,
@@ -271,7 +271,7 @@ impl FileHost {
     }
 }
 
-/// Returns a share of bytes, given in parts per million.
+/// Returns a share of a number of bytes; the share is given in parts per million.
 fn share(bytes: u64, ppm: u64) -> u64 {
     (u128::from(bytes) * u128::from(ppm) / 1_000_000) as u64
 }

@@ -32,7 +32,7 @@ pub(super) enum Stage {
     Data(u8),
     /// An fsync waits for this commit.
     Commit(Tid),
-    /// The operation's host time is passing; after that it ends.
+    /// The operation's host time is passing; after that, the operation ends.
     Ending,
 }
 
@@ -56,7 +56,7 @@ impl FileHost {
         let active = self.active(client);
         active.stage = Stage::Ending;
         let op = active.op;
-        // An operation that only prepares takes no time.
+        // An operation that only prepares the load takes no time.
         let cost_ns = if op.kind().is_some() { self.cost_ns(op) } else { 0 };
         self.pause(client, cost_ns)
     }
@@ -94,7 +94,7 @@ impl FileHost {
         }
     }
 
-    /// Asks for the next step; returns false if the client waits or has ended.
+    /// Asks the client for its next step; returns false if the client waits or has ended.
     fn next_step(&mut self, client: u32) -> Result<bool, SourceError> {
         let now_ns = self.now_ns;
         let state = &mut self.clients[client as usize];

@@ -69,7 +69,7 @@ pub fn all() -> Vec<Key> {
     keys::<Settings>()
 }
 
-/// Keys that are read only with a page cache.
+/// Keys that matter only if there is a page cache.
 const CACHE: [&str; 10] = [
     "host.flush_policy",
     "host.dirty_background_ratio",
@@ -128,13 +128,13 @@ section! {
 }
 
 impl Files {
-    /// Returns how the file system is made; `None` without a page cache: the bare device.
+    /// Returns how the file system is made; `None` if there is no page cache: the device is then used bare.
     pub(crate) fn mkfs(&self) -> Option<Mkfs> {
         (self.page_cache_bytes > 0).then_some(Mkfs { journal_bytes: self.journal_bytes })
     }
 }
 
-/// The shortest period of the flusher. Each time it wakes is an instant of the simulation, and Linux counts in
+/// The shortest period of the flusher. Each of its wake-ups is an instant of the simulation, and Linux counts in
 /// hundredths of a second.
 const LEAST_PERIOD_NS: u64 = 1_000_000;
 

@@ -13,13 +13,13 @@ use ftlab_core::workload::Op;
 pub(super) enum Reason {
     /// An fsync.
     Fsync,
-    /// They have been dirty for a long time.
+    /// The pages have been dirty for a long time.
     Expired,
-    /// Too many are dirty.
+    /// Too many pages are dirty.
     Background,
-    /// A commit of the transaction that allocated their blocks.
+    /// A commit of the transaction that allocated the pages' blocks.
     Ordered,
-    /// A block issue that the FTL requested takes them along.
+    /// A block issue that the FTL requested takes the pages along.
     Joined,
 }
 
@@ -28,7 +28,7 @@ const REASONS: [&str; 5] = ["fsync", "expired", "background", "ordered", "joined
 /// The least simulated time between two samples of the cache's memory, ns.
 const SAMPLE_NS: u64 = 1_000_000;
 
-/// The counters.
+/// The counters of the file host.
 #[derive(Clone, Debug)]
 pub(super) struct Stats {
     name: &'static str,
@@ -108,7 +108,7 @@ impl Stats {
         }
     }
 
-    /// Whether a measured window has begun or ended since [`Stats::measure`].
+    /// Whether a measured window has begun or ended since the last call of [`Stats::measure`].
     #[inline]
     pub(super) fn wants_measure(&self) -> bool {
         match self.depth {
@@ -146,7 +146,7 @@ impl Stats {
         }
     }
 
-    /// Samples the cache's memory as it was until now; called when time is about to move on.
+    /// Samples the cache's memory as it was until now; called when time is about to advance.
     pub(super) fn sample(&mut self, now_ns: u64, cache: &PageCache) {
         let dirty = (u64::from(cache.dirty) + u64::from(cache.writeback)) * PAGE;
         self.peak_dirty = self.peak_dirty.max(dirty);

@@ -49,7 +49,8 @@ impl FileHost {
         Ok(Blocked::No)
     }
 
-    /// Reads the pages of a file that are not in the cache, and what sequential reading reads ahead.
+    /// Reads those of the requested pages that are not in the cache and, if the client reads sequentially, further
+    /// pages ahead.
     pub(super) fn read(&mut self, client: u32, inode: u32, offset: u64, size: u64) -> Blocked {
         let whole = self.fs.inode(inode).size;
         let end = (offset + size).min(whole);

@@ -1,4 +1,4 @@
-//! What the host writes on its own: pages that are too old or too many, and the journal.
+//! What the host writes on its own: dirty pages when they are too old or too many, and the journal.
 //!
 //! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The flusher wakes
 //! every `host.dirty_writeback` and writes all dirty pages of the files that have been dirty for `host.dirty_expire`,
@@ -6,9 +6,10 @@
 //! longest until the dirty share is below that ratio. It submits up to 1024 pages (MAX_WRITEBACK_PAGES) of a file at a
 //! time, and more once those have found room in the queue.
 //!
-//! A commit writes the data of files with newly allocated blocks, descriptors and metadata blocks, a flush,
-//! the commit block, a flush; then freed blocks become free, and are discarded if `host.discard` is set. If
-//! the ring has no room for a transaction, the blocks of the oldest one are first written in place.
+//! A commit writes the data of files with newly allocated blocks, then descriptors and metadata blocks, flushes the
+//! device, writes the commit block, and flushes the device again; then freed blocks become free, and are discarded if
+//! `host.discard` is set. If the ring has no room for a transaction, the blocks of the oldest one are first written in
+//! place.
 
 use super::bios::For;
 use super::stats::Reason;
@@ -18,7 +19,7 @@ use crate::fs::Tid;
 use ftlab_core::clock::NEVER;
 use ftlab_core::workload::Op;
 
-/// Pages of a file that the flusher submits before it checks the queue again.
+/// Number of a file's pages that the flusher submits before it checks the queue again.
 const CHUNK: u32 = 1024;
 
 /// The stage of a commit.
@@ -26,7 +27,7 @@ const CHUNK: u32 = 1024;
 enum CommitStage {
     #[default]
     Idle,
-    /// It waits for room in the ring.
+    /// The commit waits for room in the ring.
     Room,
     /// Data of the transaction's files is being written.
     Data,
@@ -46,7 +47,7 @@ pub(super) struct Commit {
     stage: CommitStage,
     /// The last transaction whose commit has been requested.
     wanted: Tid,
-    /// Block I/Os of the stage that are in flight.
+    /// Number of block I/Os of the stage that are in flight.
     left: u32,
 }
 
@@ -142,7 +143,7 @@ impl FileHost {
         self.start_commit();
     }
 
-    /// Sets the timer of a transaction that has just begun.
+    /// Sets the commit timer for a transaction that has just begun.
     pub(super) fn arm_commit(&mut self) {
         let slot = self.commit_slot();
         if let Some(begun_ns) = self.fs.journal.running.begun_ns {
@@ -190,14 +191,14 @@ impl FileHost {
         self.scratch = found;
     }
 
-    /// Lets a commit that waits for room check again: a copy has been written in place.
+    /// Lets a commit that waits for room check again, after a copy has been written in place.
     pub(super) fn room_in_journal(&mut self) {
         if self.commit.stage == CommitStage::Room {
             self.start_commit();
         }
     }
 
-    /// Continues with the log once the data of all files has been written.
+    /// Continues the commit with the log, once the data of all its files has been written.
     pub(super) fn ordered_data_landed(&mut self) {
         if self.commit.stage != CommitStage::Data {
             return;

@@ -32,7 +32,7 @@ fn write(time_ns: u64, lpn: u64, count: u64) -> Record {
     pages(time_ns, Op::Write, PAGE, lpn, count)
 }
 
-/// Returns the merges by kind: full, partial, switch, padded, cooperative.
+/// Returns the number of merges of each kind: full, partial, switch, padded, cooperative.
 fn merges(report: &Report) -> [u64; 5] {
     let all = &report.merges;
     [&all.full, &all.partial, &all.switched, &all.padded_switch, &all.cooperative].map(|kind| kind.count)
@@ -46,7 +46,7 @@ fn copies(report: &Report) -> u64 {
         .sum()
 }
 
-/// Returns the pages in the order of their dispatch.
+/// Returns the requests in the order of their dispatch: operation, first page and number of pages.
 fn dispatched(mut log: Vec<Completion>) -> Vec<(Op, u64, u64)> {
     log.sort_by_key(|done| (done.dispatch_ns, done.complete_ns));
     log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect()
@@ -131,17 +131,17 @@ fn padding_makes_blocks_whole() {
         assert_eq!(busy, flash, "{kind}: reads, programs, erases of the old blocks");
         assert_eq!(report.merges.padded_switch.busy_ns, padded * 285_000 + 2 * 500_000, "{kind}");
         assert_eq!(log.len(), 3);
-        // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then those of the first
+        // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then the writes of the first
         // request.
         assert_eq!(log[0].complete_ns, 11 * 45_000 + 3 * 240_000, "{kind}");
-        // The second block is padded behind its one page; that does not count towards the run.
+        // The second block is padded after its one page; that does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }
 
 /// Padding in a device that holds many requests and reorders them: the padding of a block issue is not read
 /// before what was written to its block has been written, nor written before it has been read. (Requests that
-/// arrived meanwhile once kept time from moving, and the run never ended.)
+/// arrived meanwhile once kept time from advancing, and the run never ended.)
 #[test]
 fn padding_waits_for_what_it_depends_on() {
     for kind in common::hybrids() {
@@ -159,7 +159,7 @@ fn padding_waits_for_what_it_depends_on() {
         // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins when the
         // second issue has finished its reads.
         assert_eq!(log[2].complete_ns, issue + 2 * 15 * 45_000 + 240_000, "{kind}");
-        // Padding behind the last completion does not count towards the run.
+        // Padding after the last completion does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }
@@ -213,7 +213,7 @@ fn an_ftl_without_merges() {
     }
 }
 
-/// Returns a hybrid phone with a page cache: blocks of 16 pages.
+/// Returns a phone with a hybrid FTL and a page cache.
 fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings {
     let mut settings = Settings::from(device(kind, block_pages, 80, 6));
     settings.flash.blocks_per_plane = blocks;

@@ -28,7 +28,7 @@ fn every_benchmark_runs_checked_on_hybrid_ftls() {
     }
 }
 
-/// An observer that stores nothing and asks for all activity.
+/// An observer that stores nothing and asks to be told about all activity.
 struct Activity;
 
 impl sim::Observer for Activity {
@@ -218,8 +218,8 @@ fn old_data_is_written_to_the_nanosecond() {
     assert!(data_written >= 2, "metadata goes in place as well: {all:?}");
 }
 
-/// Runs on a device with a cache of 1 MiB and an existing file of 200 pages: 26 dirty pages are more than 10 % of the
-/// cache, 52 more than 20 %.
+/// Writes this many pages at 4 s, on a device with a cache of 1 MiB and an existing file of 200 pages, and returns the
+/// requests of the next second: 26 dirty pages are more than 10 % of the cache, 52 more than 20 %.
 fn dirtied(pages: u64) -> Vec<(Op, u64, u64, u64)> {
     let mut settings = phone(256);
     settings.files.page_cache_bytes = 1 << 20;
@@ -362,7 +362,7 @@ fn requests_do_not_merge_past_what_they_overlap() {
     ] {
         assert_eq!(all(apart), apart);
     }
-    // A request that is behind something else, or overlaps only reads, still merges.
+    // A request that is behind one that it does not overlap, or overlaps only reads, still merges.
     let merged = all([(Op::Write, 10, 1), (Op::Write, 30, 1), (Op::Write, 11, 2)]);
     assert_eq!(merged, [(Op::Write, 10, 3), (Op::Write, 30, 1)]);
     let reads = all([(Op::Read, 10, 1), (Op::Read, 12, 2), (Op::Read, 11, 2)]);
@@ -427,7 +427,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     proptest::collection::vec(op, 1..60)
 }
 
-/// Steps that each name an existing file.
+/// Turns draws into steps, each of which names an existing file.
 fn script(draws: Vec<Draw>) -> Vec<Step> {
     let mut there = [false; 3];
     let mut steps = Vec::new();
@@ -537,7 +537,7 @@ fn rate_size_and_fsync() {
     assert_eq!(offsets, (0..256).map(|at| at * 8192).collect::<Vec<_>>());
 }
 
-/// zipf, pareto and zoned are as skewed as in fio.
+/// The distributions zipf, pareto and zoned are as skewed as in fio.
 #[test]
 fn distributions_are_skewed() {
     let counts = |distribution: &str| -> Vec<u64> {
@@ -621,7 +621,8 @@ fn clients_end_when_the_device_is_worn_out() {
     assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
 }
 
-/// Each page from the page cache is a block I/O of its own: the merged count is pages minus requests.
+/// Each page from the page cache is a block I/O of its own: the number of merged requests is the number of pages minus
+/// the number of requests.
 #[test]
 fn requests_that_merged_are_counted() {
     for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {

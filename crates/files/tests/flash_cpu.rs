@@ -45,7 +45,7 @@ fn pages_move_one_request_after_another() {
     }
 }
 
-/// Benchmarks end, lose nothing, and take longer.
+/// With a processor that moves pages, benchmarks still end and lose no data, but take longer.
 #[test]
 fn benchmarks_run_checked() {
     for (kind, scheduler) in [(Kind::PostMark, "coop"), (Kind::SysBench, "noop"), (Kind::DBench, "irbw")] {

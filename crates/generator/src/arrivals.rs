@@ -14,7 +14,7 @@ pub(super) struct ArrivalProcess {
     process: Arrival,
     /// Whether all requests of a burst have the same operation.
     single: bool,
-    /// Mean number of requests in a burst, of reads and of all others.
+    /// Mean number of requests in a burst of reads, and in a burst of all other operations.
     lengths: [f64; 2],
     interarrival_ns: u64,
     burst_gap_ns: u64,
@@ -26,7 +26,7 @@ pub(super) struct ArrivalProcess {
     /// A burst of this operation (0: reads, 1: all others) ends after a request if a draw of 64 bits is at
     /// most this number.
     ends: [u64; 2],
-    /// The fraction of a nanosecond by which time still has to move, so that rounding does not change the mean.
+    /// The fraction of a nanosecond by which time still has to advance, so that rounding does not change the mean.
     rest_ns: f64,
 }
 
@@ -58,12 +58,12 @@ impl ArrivalProcess {
         self.single
     }
 
-    /// Returns the mean number of requests between draws of an operation, of reads and of all others.
+    /// Returns the mean number of requests between draws of an operation, for reads and for all others.
     pub fn lengths(&self) -> [f64; 2] {
         if self.single { self.lengths } else { [1.0; 2] }
     }
 
-    /// Advances `time_ns` from a request of `op` to the next request; returns whether that one begins a burst.
+    /// Advances `time_ns` from a request of `op` to the next request; returns whether the next request begins a burst.
     #[inline]
     pub fn pass(&mut self, op: Op, can_go_on: bool, time_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> bool {
         let mut begins = true;

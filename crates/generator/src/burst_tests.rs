@@ -1,4 +1,4 @@
-//! When requests arrive.
+//! Tests of when requests arrive.
 
 use super::tests::*;
 use super::*;

@@ -22,10 +22,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// One million: shares are in parts per million.
 const ALL: u64 = 1_000_000;
 
-/// Number of recent requests in or after whose ranges the near share places new ones.
+/// Number of recent requests that are remembered: the near share of new requests begins in or after their ranges.
 const REMEMBERED: usize = 8;
 
-/// Draws requests: when (arrivals), which operation (mix), how large, where.
+/// Draws requests: when they arrive, which operation they are, how large they are, and where they go.
 ///
 /// A request begins where the one before it ended (with the sequential share), or in the range of one of the
 /// [`REMEMBERED`] requests before it (with the near share: at a uniformly drawn place, or where a run of them ended),
@@ -44,7 +44,7 @@ pub struct Generator {
     /// Sizes of reads, and of all other requests.
     sizes: [Sizes; 2],
     size_correlation_ppm: u64,
-    /// The last size in this burst, of reads and of all other requests.
+    /// The size drawn last in this burst, for reads and for all other requests.
     last: [Option<u64>; 2],
     places: Places,
     time_ns: u64,
@@ -131,10 +131,10 @@ impl Source for Generator {
     }
 }
 
-/// A [`SizeMix`] that can be drawn from.
+/// A [`SizeMix`] in a form from which sizes can be drawn.
 #[derive(Clone, Debug)]
 struct Sizes {
-    /// Bytes, and the cumulative weight.
+    /// For each size, its bytes and the cumulative weight.
     parts: Vec<(u64, u64)>,
     total: u64,
 }
@@ -164,7 +164,7 @@ impl Sizes {
 struct Places {
     region: u64,
     align: u64,
-    /// Aligned addresses at which the largest request fits in the region.
+    /// Number of aligned addresses at which the largest request fits in the region.
     slots: u64,
     sequential_ppm: u64,
     near_ppm: u64,
@@ -190,7 +190,7 @@ enum Order {
 #[derive(Clone, Copy, Debug)]
 struct HotCold {
     pieces: u64,
-    /// Slots of a piece, and how many of them are hot.
+    /// Number of slots in a piece, and how many of them are hot.
     slots: u64,
     hot: u64,
     all_slots: u64,

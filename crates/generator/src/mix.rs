@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const OPS: [Op; 3] = [Op::Read, Op::Trim, Op::Write];
 
-/// Operations according to their shares: of all requests, or of those left (drawn without replacement, so
+/// Draws operations according to their shares: of all requests, or of the requests left (drawn without replacement, so
 /// that each operation ends up with exactly its number).
 #[derive(Clone, Debug)]
 pub(super) struct Mix {

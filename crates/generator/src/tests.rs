@@ -1,4 +1,4 @@
-//! What the generator draws.
+//! Tests of what the generator draws.
 
 use super::*;
 use ftlab_core::settings::{Arrival, BurstOps};
@@ -48,7 +48,7 @@ fn shares_and_rate_are_as_set() {
     assert_eq!(records[0].time_ns, 0);
     let mean = records.last().unwrap().time_ns as f64 / 199_999.0;
     assert!((mean - 1000.0).abs() < 10.0, "{mean}");
-    // An exponential distribution's deviation is its mean.
+    // The standard deviation of an exponential distribution is its mean.
     let squares: f64 =
         records.windows(2).map(|pair| ((pair[1].time_ns - pair[0].time_ns) as f64 - mean).powi(2)).sum();
     let deviation = (squares / 199_999.0).sqrt();
@@ -227,7 +227,7 @@ fn near_requests_go_on_where_runs_ended() {
         let before = &records[at - 8..at];
         let goes_on = before.iter().any(|other| other.offset + other.size == records[at].offset);
         on += usize::from(goes_on);
-        // A run is not continued where it has already been.
+        // A run is not continued at an address where a remembered request already begins.
         twice += usize::from(goes_on && before.iter().any(|other| other.offset == records[at].offset));
     }
     let share = on as f64 / (records.len() - 8) as f64;
@@ -246,7 +246,7 @@ fn hot_pieces_scatter_the_hot_part() {
     for record in &records {
         counts[(record.offset / 8192) as usize] += 1;
     }
-    // 800 per hot slot and 50 per cold one (40,000 / 805); six deviations.
+    // 800 requests per hot slot and 50 per cold slot (40,000 / 805), within six standard deviations.
     for (slot, &count) in counts.iter().enumerate() {
         let (expected, deviation) = if slot < 1000 && slot % 100 < 20 { (800.0, 28.3) } else { (49.7, 7.05) };
         assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{slot}: {count}");
@@ -267,7 +267,7 @@ fn all_hot_or_all_requests_to_the_hot_part() {
 fn an_exact_mix_has_exactly_its_counts() {
     for arrival in [Arrival::Exponential, Arrival::Constant, Arrival::Bursts] {
         for seed in 0..5 {
-            // 139,527 of 500,000: Table 1's hm.
+            // 139,527 of 500,000 requests are reads, as for hm in Table 1.
             let synthetic = Synthetic {
                 requests: 500_000,
                 read_ppm: 279_054,

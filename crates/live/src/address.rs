@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum Address {
     /// A Unix socket.
     Unix(PathBuf),
-    /// A port of a loopback address; 0: any free one.
+    /// A loopback address with a port; port 0 stands for any free port.
     Tcp(SocketAddr),
 }
 
@@ -17,7 +17,7 @@ impl Address {
     /// Parses `unix:PATH` or `tcp:HOST:PORT`.
     ///
     /// # Errors
-    /// A message, if it is neither, or is not on this machine.
+    /// A message if the text has neither form, or if the host is not this machine.
     pub fn parse(text: &str) -> Result<Address, String> {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Address::Unix(path.into()));
@@ -50,7 +50,7 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    /// Only loopback is accepted; the refusal names the alternative.
+    /// Only loopback addresses are accepted; the message for any other address suggests a tunnel.
     #[test]
     fn only_this_machine_is_reached() {
         for text in ["tcp:127.0.0.1:10809", "tcp:[::1]:0", "unix:/run/a.sock"] {

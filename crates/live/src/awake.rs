@@ -1,9 +1,9 @@
 //! Keeps awake the processors that a client and its connection leave free.
 //!
-//! A client that waits for each reply and the connection that answers it wake each other. They are fastest on
-//! one processor. But the system moves each thread that wakes to a free processor, and a halted processor
-//! takes 40 us to wake. While such a client is served, threads of the lowest priority leave no processor
-//! free; they give way to any other work.
+//! When a client waits for each reply, the client and the connection that answers it wake each other. They are fastest
+//! on one processor. But the system moves each thread that wakes to a free processor, and a halted processor takes 40
+//! us to wake. While such a client is served, threads of the lowest priority keep every other processor busy; they
+//! give way to any other work.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
 use std::time::{Duration, Instant};
 
-/// The most processors that a machine may have; on one with more, too many would have to be kept awake.
+/// The most processors that a machine may have for this; on a larger one, too many would have to be kept awake.
 const MOST_PROCESSORS: usize = 4;
 /// How long processors are kept awake after a message, and how soon the next message must come to count as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);
-/// The lowest priority.
+/// The nice value of the lowest priority.
 const NICE: i32 = 19;
 
-/// Threads that keep processors awake, and until when.
+/// The threads that keep processors awake, and the time until which they do so.
 pub struct Awake {
     start: Instant,
-    /// When they go back to sleep, ns since `start`.
+    /// When the threads go back to sleep, ns since `start`.
     until_ns: AtomicU64,
     threads: OnceLock<Vec<Thread>>,
     ended: AtomicBool,
@@ -53,7 +53,7 @@ impl Awake {
         self.wake();
     }
 
-    /// Makes the threads look for work.
+    /// Wakes the threads, so that each of them checks whether it has to stay awake or to end.
     fn wake(&self) {
         self.threads.get().into_iter().flatten().for_each(Thread::unpark);
     }
@@ -72,7 +72,7 @@ impl Awake {
     }
 
     fn run(&self) {
-        // If this fails, the system still shares the processors fairly.
+        // If the priority cannot be set, the system still shares the processors fairly.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
         while !self.ended.load(Ordering::Relaxed) {
             park();

@@ -1,8 +1,8 @@
-//! Which thread wakes when something is due.
+//! Which thread wakes when an event is due.
 //!
-//! The clock's thread can always wake for it. A connection that waits for its client does better: the reply then
-//! needs no other thread and wakes the client from the processor that both used last. Only one connection at a
-//! time keeps the time in this way, with the clock's thread as a backup.
+//! The clock's thread can always wake for the event. It is better if a connection that waits for its client does so:
+//! the reply then needs no other thread and wakes the client from the processor that both used last. Only one
+//! connection at a time keeps the time in this way, with the clock's thread as a backup.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,20 +11,21 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
 
-/// How long before the due time a thread stops sleeping and polls the clock instead: the duration of 99 % of
-/// wake-ups if a halted processor has to be woken.
+/// How long before the due time a thread stops sleeping and polls the clock instead. Even if a halted processor has to
+/// be woken, 99 % of wake-ups take no longer than this.
 pub const SPIN: Duration = Duration::from_micros(150);
-/// The same time if other processors are kept awake, so that polling takes no processor away from others.
+/// How long before the due time polling begins if other processors are kept awake: polling then takes no processor
+/// away from other threads.
 pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
-/// How much later than a connection the clock's thread wakes.
+/// The clock's thread, as a backup, wakes this much later than the connection that keeps the time.
 const RESERVE: Duration = Duration::from_millis(2);
-/// How often a thread that waits for a client checks whether it should go on.
+/// How often a thread that waits for a client checks whether it should keep waiting.
 pub const LOOK: Duration = Duration::from_millis(500);
 /// Marks that no connection keeps the time.
 const NOBODY: u64 = u64::MAX;
 
-/// When the threads that keep the time wake, ns since `start`. `wakes_ns` and `kept_ns` change only while the
-/// engine is locked; but the clock's thread sets `wakes_ns` to 0 as it wakes, before it looks at the engine.
+/// The times at which the threads that keep the time wake, ns since `start`. `wakes_ns` and `kept_ns` change only
+/// while the engine is locked; but the clock's thread sets `wakes_ns` to 0 as it wakes, before it looks at the engine.
 pub struct Clock {
     start: Instant,
     /// The clock's thread sleeps on this.
@@ -46,13 +47,13 @@ impl Clock {
         at.saturating_duration_since(self.start).as_nanos() as u64
     }
 
-    /// Returns when the clock's thread should wake for what is due at `due`.
+    /// Returns when the clock's thread should wake for an event that is due at `due`.
     pub fn wake_for(&self, due: Instant) -> Instant {
         let kept = self.kept_ns.load(Ordering::Relaxed) <= self.ns(due);
         if kept { due + RESERVE } else { due - SPIN }
     }
 
-    /// Wakes the clock's thread if it would otherwise sleep past the time for `due`.
+    /// Wakes the clock's thread if it would otherwise sleep past the time at which it should wake for `due`.
     pub fn look_at(&self, due: Option<Instant>) {
         if due.is_some_and(|due| self.ns(self.wake_for(due)) < self.wakes_ns.load(Ordering::Relaxed)) {
             self.wake();
@@ -64,8 +65,8 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// Makes a connection keep the time until `due`, unless another one does already; with `None` it stops doing
-    /// so. `kept` is the moment that the connection wakes for.
+    /// Makes a connection keep the time until `due`, unless another one does already; with `None` it stops doing so.
+    /// `kept` is the moment for which the connection wakes.
     pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
         let due = due.filter(|due| *due < Instant::now() + LOOK);
         let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));
@@ -73,7 +74,7 @@ impl Clock {
         *kept = due.filter(|_| done.is_ok());
     }
 
-    /// Sleeps for `left`; the engine is not locked meanwhile.
+    /// Sleeps for `left` or until woken; the engine is not locked meanwhile.
     pub fn sleep(&self, engine: MutexGuard<'_, Engine>, left: Duration) {
         self.wakes_ns.store(self.ns(Instant::now() + left), Ordering::Relaxed);
         drop(self.changed.wait_timeout(engine, left).expect("no panic in the engine"));

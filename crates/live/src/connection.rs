@@ -1,4 +1,4 @@
-//! One client: bytes come in, requests go to the engine.
+//! The connection of one client: receives its bytes, and passes its requests to the engine.
 
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
@@ -14,18 +14,19 @@ use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::socket::Stream;
 
-/// Bytes received at a time.
+/// Usual size of the buffer for received bytes.
 const CHUNK: usize = 256 << 10;
-/// Bytes of data and replies after which replies are sent before more is received: about what a socket holds.
+/// Once requests with this many bytes of data and replies have been taken in, replies are sent before more requests
+/// are taken in: about what a socket holds.
 const BATCH: usize = 128 << 10;
-/// The duration of a wait that is probably spent mostly on waking a processor: waking may take ten times as long
-/// as answering, while a wait on a processor that is awake takes less.
+/// The durations of waits that are probably spent mostly on waking a processor: waking may take ten times as long as
+/// answering, while a wait on a processor that is awake is shorter.
 const WAKING: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(150);
-/// Number of messages that a thread awaits without sleeping after such a wait; then it sleeps again, to measure
-/// how long the wait takes.
+/// Number of messages that a thread awaits without sleeping after a wait within [`WAKING`]; then it sleeps again, to
+/// measure how long the wait takes.
 const AWAKE: u32 = 64;
-/// Number of prompt requests in a row after which a client counts as one that sends no request before it has
-/// received the last reply.
+/// Number of prompt requests in a row after which a client counts as one that sends no request before it has received
+/// the previous reply.
 const PROMPT: u32 = 32;
 
 /// Bytes that have arrived and have not been processed.
@@ -71,10 +72,11 @@ pub struct Connection {
     awake: u32,
     /// How long the last wait for input took; [`Duration::MAX`] if due events were awaited at the same time.
     waited: Duration,
-    /// How many times in a row this client, the only one, has sent a single request as soon as it had the last
-    /// reply.
+    /// Number of times in a row that the client, while it was the only one, has sent a single request as soon as it
+    /// had the previous reply.
     prompt: u32,
-    /// The moment at which it wakes while it waits for its client: see [`Clock::keep`](crate::clock::Clock::keep).
+    /// The moment at which the connection wakes while it waits for its client: see
+    /// [`Clock::keep`](crate::clock::Clock::keep).
     kept: Option<Instant>,
 }
 
@@ -100,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Serves the client until it disconnects or makes an error, or the server stops.
+    /// Serves the client until it disconnects or violates the protocol, or the server stops.
     pub fn run(mut self) {
         sleep_exactly();
         let mut needed = 1;
@@ -266,7 +268,7 @@ impl Connection {
             let prompt = requests == 1 && self.waited <= HOLD && shared.clients().len() == 1;
             self.prompt = if prompt { self.prompt.saturating_add(1) } else { 0 };
         }
-        // Sends refusals and the like too, which have not gone through the simulation.
+        // This also sends replies that did not go through the simulation, such as refusals.
         if taken_in > 0 {
             outbox.flush();
         }

@@ -21,7 +21,7 @@ use crate::shared::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest command.
 const MOST_BYTES: u64 = 4096;
-/// Bytes of each trim of `trim-all`.
+/// Bytes of each trim that `trim-all` consists of.
 const TRIM_BYTES: u64 = 1 << 30;
 
 /// Makes the result so far, in JSON, from the report, the live figures and the number of clients so far.
@@ -96,7 +96,7 @@ pub fn serve(shared: &Shared, stream: &UnixStream, describe: &Describe) -> std::
     writeln!(out, "{answer}")
 }
 
-/// Parses the words after `cut`.
+/// Parses the words after `cut`: returns the number of operations and the seed, each 0 if it is not given.
 fn planned(words: &str) -> Result<(u64, u64), String> {
     let numbers: Result<Vec<u64>, _> = words.split_whitespace().map(str::parse).collect();
     match numbers.as_deref() {

@@ -28,7 +28,7 @@ use crate::nbd::{self, Command, Flags};
 use crate::shared::Shared;
 use answer::{Answer, Pending, State};
 
-/// How long attributes stay valid: they never change.
+/// How long the kernel may cache attributes, which never change.
 const FOREVER: Duration = Duration::from_secs(3600);
 /// The most background requests (those that no process waits for) that the kernel sends at a time: as many as a
 /// loop device keeps in flight.
@@ -38,7 +38,7 @@ const PART_BYTES: u64 = 1 << 30;
 /// How long the device waits for the unmount when it ends.
 const UNMOUNT: Duration = Duration::from_secs(1);
 
-/// What the directory holds, by inode number from 2 on.
+/// The files in the directory; their inode numbers begin at 2.
 const FILES: [&str; 3] = ["disk", "stats.json", "health.json"];
 const DISK: u64 = 2;
 const HEALTH: u64 = 4;
@@ -47,7 +47,7 @@ const HEALTH: u64 = 4;
 struct Files {
     shared: Arc<Shared>,
     describe: Arc<Describe>,
-    /// Texts that are open, by handle, as they were when opened.
+    /// The text of each open file other than `disk`, by handle, as it was when the file was opened.
     texts: Mutex<HashMap<u64, Arc<[u8]>>>,
     since: SystemTime,
 }
@@ -58,7 +58,7 @@ impl Files {
         let size = if inode == DISK { self.shared.export.size } else { 0 };
         FileAttr {
             ino: INodeNo(inode),
-            // Texts have the length 0 and are read to their end, like the system's own in /proc.
+            // Files with text have length 0 and are read to their end, like the system's own in /proc.
             size,
             blocks: size.div_ceil(512),
             atime: self.since,
@@ -131,7 +131,7 @@ impl Files {
     }
 }
 
-/// Returns the inode of a name in the directory.
+/// Returns the inode number of a name in the directory.
 fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
     let place = FILES.iter().position(|file| name == *file).filter(|_| parent == INodeNo::ROOT)?;
     Some(DISK + place as u64)
@@ -139,13 +139,13 @@ fn inode(parent: INodeNo, name: &OsStr) -> Option<u64> {
 
 impl Filesystem for Files {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without these two capabilities the device works, but more slowly.
+        // Without these two settings the device works, but more slowly.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         let _ = config.set_max_background(MOST_BACKGROUND);
         Ok(())
     }
 
-    /// Ends the device: the directory was unmounted.
+    /// Stops the device, because the directory was unmounted.
     fn destroy(&mut self) {
         self.shared.asked_to_stop.store(true, Ordering::Relaxed);
     }
@@ -279,7 +279,7 @@ impl Filesystem for Files {
         let flags = match FallocateFlags::from_bits_retain(mode as u32) - FallocateFlags::KEEP_SIZE {
             FallocateFlags::PUNCH_HOLE => 0,
             FallocateFlags::ZERO_RANGE => NO_HOLE,
-            // The whole device exists already.
+            // The whole device exists already, so there is nothing to allocate.
             flags if flags.is_empty() && offset.saturating_add(length) <= self.shared.export.size => {
                 return reply.ok();
             }
@@ -313,7 +313,7 @@ impl Mounted {
     /// Mounts the device at a directory.
     ///
     /// # Errors
-    /// [`LiveError::User`] if the directory is at fault or the system refuses.
+    /// [`LiveError::User`] if the directory cannot be used, or the system refuses to mount the device.
     pub fn mount(
         directory: &Path,
         shared: Arc<Shared>,
@@ -336,7 +336,7 @@ impl Mounted {
         Ok(Mounted { directory: directory.canonicalize().unwrap_or(directory.into()), session })
     }
 
-    /// Unmounts the directory. A process that has `disk` open keeps it until it ends.
+    /// Unmounts the directory. A process that has `disk` open can keep it open.
     pub fn unmount(self) {
         let (done, waits) = mpsc::channel();
         std::thread::spawn(move || {

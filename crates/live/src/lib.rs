@@ -1,10 +1,10 @@
 //! The live device: a simulated device that real programs use as a block device.
 //!
 //! - [`nbd`]: the protocol, a pure function of bytes.
-//! - [`payload`]: the bytes, which are stored by the physical page that holds them.
+//! - [`payload`]: the bytes that the device holds, stored by physical page.
 //! - [`engine`]: the simulation with its payload: requests in, replies out.
 //! - [`media`]: the flash in a file, which survives the process.
-//! - [`pace`]: wall time against simulated time.
+//! - [`pace`]: converts between wall time and simulated time.
 //! - [`control`]: commands to a running device.
 //! - [`fuse`]: the device as a file.
 //! - [`metrics`]: answers to Prometheus.
@@ -37,7 +37,7 @@ pub use server::{Options, Server};
 /// Why a live device cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The user's mistake: an address, a file.
+    /// A mistake of the user, for example in an address or a file.
     #[error("{0}")]
     User(String),
     /// The simulation's error.

@@ -14,7 +14,7 @@ use crate::socket::{Listener, Stream};
 
 /// The most connections at a time; any more are closed at once.
 const MOST_CONNECTIONS: usize = 256;
-/// How long to wait if no connection can be accepted, for example because no file descriptor is left; some may be
+/// How long to wait if no connection can be accepted, for example because no file descriptor is left; one may be
 /// closed meanwhile.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -61,7 +61,7 @@ fn take(listener: &Listener, shared: &Shared, mut serve: impl FnMut(Stream)) {
     }
 }
 
-/// Serves one client until it ends.
+/// Serves one client until its connection ends.
 fn serve(shared: Arc<Shared>, stream: Arc<Stream>, outbox: Arc<Outbox>) {
     let sender = outbox.clone();
     let sends = spawn(move || sender.run());

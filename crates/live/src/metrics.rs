@@ -22,8 +22,8 @@ use crate::shared::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest query.
 const MOST_BYTES: u64 = 16 << 10;
-/// Exponents of the upper bounds of the buckets: powers of two of a nanosecond, like the bins of the
-/// histograms, from 1 us to 17 s.
+/// The upper bounds of the buckets are powers of two, in ns, like those of the histograms' bins: from 1 us to 17 s.
+/// These are the exponents.
 const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 
 /// Everything to be reported at one moment.
@@ -31,17 +31,17 @@ const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 pub struct Scrape {
     /// The result so far.
     pub report: Report,
-    /// The figures that the simulation does not have.
+    /// The live device's own figures.
     pub live: Live,
-    /// The simulated time from arrival to completion for each operation, ns; and how late replies were sent, ns of
+    /// For each operation, the simulated times from arrival to completion, ns; and how late replies were sent, ns of
     /// wall time.
     pub histograms: (Vec<Histogram>, Histogram),
-    /// Clients connected now, and in all.
+    /// Number of clients connected now, and number of clients so far.
     pub connections: (u64, u64),
 }
 
 impl Scrape {
-    /// Returns everything at this moment.
+    /// Collects everything to be reported at this moment.
     pub fn of(shared: &Shared) -> Scrape {
         let engine = shared.engine();
         let (report, live) = engine.report();
@@ -51,7 +51,7 @@ impl Scrape {
         Scrape { report, live, histograms, connections: (open, shared.connections.load(Ordering::Relaxed)) }
     }
 
-    /// Returns the text, in the OpenMetrics form.
+    /// Returns the text in the OpenMetrics format.
     ///
     /// # Errors
     /// Never: a string accepts everything.
@@ -88,7 +88,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes a gauge, in the same way.
+    /// Writes a gauge: its values, each with its labels.
     fn gauge<'v, V: EncodeGaugeValue>(
         &mut self,
         (name, help, unit): (&str, &str, Option<Unit>),
@@ -101,7 +101,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Writes distributions of times.
+    /// Writes a histogram of times: its distributions, each with its labels.
     fn times<'v>(
         &mut self,
         (name, help): (&str, &str),
@@ -203,7 +203,7 @@ impl Scrape {
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
     }
 
-    /// Writes the parts' own figures.
+    /// Writes the additional figures that the parts of the simulator report themselves.
     fn own(&self, page: &mut Page) -> fmt::Result {
         let (own, legend) = (self.report.own.as_ref(), self.report.own_legend.iter().flatten());
         for line in legend {

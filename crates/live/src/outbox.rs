@@ -10,7 +10,7 @@ use crate::socket::Stream;
 
 /// Bytes charged to a client above which its further requests wait.
 const MOST_BYTES: usize = 64 << 20;
-/// Memory that is kept for the next replies.
+/// Bytes of the buffer that are kept for the next replies.
 const KEPT_BYTES: usize = 256 << 10;
 /// Bytes that a request is charged in addition to its data.
 const REQUEST_BYTES: usize = 4096;
@@ -56,7 +56,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Makes the empty outbox of a connection.
+    /// Makes an empty outbox for a connection.
     pub fn new(stream: Arc<Stream>) -> Outbox {
         Outbox { stream, waiting: Mutex::default(), changed: Condvar::new(), dead: AtomicBool::new(false) }
     }
@@ -65,7 +65,7 @@ impl Outbox {
         self.waiting.lock().expect("no panic while replies are put")
     }
 
-    /// Charges a request that was taken, with this many bytes of data or of reply; returns the charge, which holds
+    /// Charges the client for a request with this many bytes of data or of reply; returns the charge, which holds
     /// until the request is answered.
     pub fn charge(&self, bytes: usize) -> usize {
         let mut waiting = self.open();
@@ -79,7 +79,7 @@ impl Outbox {
         self.open().open > 0
     }
 
-    /// Waits until the client has read enough for another request; returns whether it is still there.
+    /// Waits until the client has read enough of its replies for another request; returns false if the client has gone.
     pub fn wait_for_room(&self) -> bool {
         let mut waiting = self.open();
         while waiting.charged > MOST_BYTES && !waiting.dead {
@@ -106,7 +106,7 @@ impl Outbox {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Gives up the client.
+    /// Gives up on the client.
     pub fn kill(&self) {
         self.fail(&mut self.open());
     }
@@ -130,7 +130,7 @@ impl Outbox {
         self.kick();
     }
 
-    /// Sends, until the end, what the socket does not take at once.
+    /// Sends what the socket does not take at once, until the connection ends.
     pub fn run(&self) {
         let mut waiting = self.open();
         loop {
@@ -144,7 +144,7 @@ impl Outbox {
         }
     }
 
-    /// Sends what is there; for the thread that receives the client's requests, which may wait for the
+    /// Sends the replies that are waiting; for the thread that receives the client's requests, which may wait for the
     /// client.
     pub fn flush(&self) {
         self.kick();
@@ -154,7 +154,7 @@ impl Outbox {
         }
     }
 
-    /// Sends, and waits for the socket up to its timeout.
+    /// Sends the replies that are waiting; waits for the socket up to its timeout.
     fn send<'a>(&'a self, mut waiting: MutexGuard<'a, Waiting>) -> MutexGuard<'a, Waiting> {
         waiting.full = Full::Sending;
         while waiting.sent < waiting.bytes.len() && !waiting.dead {

@@ -1,14 +1,14 @@
-//! Wall time against simulated time.
+//! Converts between wall time and simulated time.
 
 use std::time::{Duration, Instant};
 
 /// How time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Time {
-    /// A request completes by the wall clock when the simulated device says so; simulated time runs this many
-    /// times as fast.
+    /// A request completes when the simulated device says so, by the wall clock; simulated time runs this many times
+    /// as fast as wall time.
     Real {
-        /// 1: as fast as the wall clock.
+        /// Simulated time divided by wall time; 1: simulated time runs as fast as the wall clock.
         speed: f64,
     },
     /// A request completes at once; simulated time runs ahead on its own.
@@ -37,7 +37,7 @@ impl Pace {
     pub fn simulated_ns(&self, at: Instant) -> Option<u64> {
         let wall = at.saturating_duration_since(self.start);
         match self.time {
-            // Exact if both run at the same rate.
+            // Computed exactly if both times run at the same rate.
             Time::Real { speed: 1.0 } => Some(wall.as_nanos() as u64),
             Time::Real { speed } => Some((wall.as_nanos() as f64 * speed) as u64),
             Time::Free => None,

@@ -1,11 +1,11 @@
-//! The bytes of the device, which are stored by the physical page that holds them.
+//! The bytes that the device holds, stored by physical page.
 //!
-//! A slot keeps what was programmed into it until its block is erased, whatever the FTL makes of it. A copy
+//! A slot keeps what was programmed into it until its block is erased, even if the FTL no longer uses it. A copy
 //! within the flash shares the bytes; nothing is stored for what was never written.
 
 use std::collections::VecDeque;
 
-/// The number of a content; 0: none.
+/// The number of the content of a page; 0: no content.
 pub type Content = u32;
 
 /// What the slots hold.
@@ -18,7 +18,7 @@ pub struct Payload {
     contents: Vec<Box<[u8]>>,
     held: Vec<u32>,
     free: Vec<Content>,
-    /// Slots programmed, with their new content, until they are taken.
+    /// Slots that were programmed, each with its new content, until [`Payload::take_programmed`] takes them.
     programmed: Option<VecDeque<(u32, Content)>>,
 }
 
@@ -41,7 +41,8 @@ impl Payload {
         self.programmed.get_or_insert_default();
     }
 
-    /// Takes what the earliest unclaimed program of a slot put there; the caller must release it.
+    /// Takes the content from the slot's earliest program that has not been claimed; the caller must release the
+    /// content.
     pub fn take_programmed(&mut self, slot: u32) -> Content {
         let Some(programmed) = &mut self.programmed else { return 0 };
         let at = programmed.iter().position(|&(other, _)| other == slot);
@@ -71,7 +72,7 @@ impl Payload {
         }
     }
 
-    /// Returns the bytes of a content.
+    /// Returns the bytes of the content with this number; `None` for number 0.
     pub fn content(&self, content: Content) -> Option<&[u8]> {
         (content != 0).then(|| &*self.contents[content as usize])
     }
@@ -83,7 +84,7 @@ impl Payload {
         content
     }
 
-    /// Ends [`Payload::hold`].
+    /// Releases a content that [`Payload::hold`] or [`Payload::take_programmed`] has returned.
     pub fn release(&mut self, content: Content) {
         if content == 0 {
             return;
@@ -125,7 +126,7 @@ impl Payload {
         self.keep(slot);
     }
 
-    /// Erases slots.
+    /// Erases this many slots from `first` on.
     pub fn erase(&mut self, first: u32, slots: u32) {
         (first..first + slots).for_each(|slot| self.put(slot, 0));
     }

@@ -1,4 +1,4 @@
-//! Every request of a live device, as a trace that can be replayed.
+//! Records every request of a live device, as a trace that can be replayed.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

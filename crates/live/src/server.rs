@@ -42,7 +42,7 @@ pub struct Options {
     pub read_only: bool,
     /// File for a trace of all requests.
     pub record: Option<PathBuf>,
-    /// The export's description of itself.
+    /// The description of the export.
     pub description: String,
     /// How long a client may stay silent within a message, or leave its replies unread.
     pub patience: Duration,
@@ -124,7 +124,7 @@ impl Server {
         Ok(Server { shared, addresses, questions, listeners, timers, mounted, connections })
     }
 
-    /// Returns the addresses where it listens.
+    /// Returns the addresses where the server listens.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
@@ -134,15 +134,15 @@ impl Server {
         self.questions.iter().find(|address| matches!(address, Address::Tcp(_)))
     }
 
-    /// Whether a command has asked it to stop.
+    /// Whether a command has asked the server to stop.
     pub fn asked_to_stop(&self) -> bool {
         self.shared.asked_to_stop.load(Ordering::Relaxed)
     }
 
-    /// Checks that it is still running.
+    /// Checks that the device is still running.
     ///
     /// # Errors
-    /// Returns what ended it: the simulation's error, or a fault.
+    /// What ended the device: the simulation's error, or a fault.
     pub fn look(&self) -> Result<(), LiveError> {
         if let Some(error) = self.shared.failed().take() {
             return Err(error.into());
@@ -163,7 +163,7 @@ impl Server {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Stops cleanly: requests in flight complete, the recording ends, and a flash in a file is left with its
+    /// Stops cleanly: requests in flight complete, the recording ends, and flash in a file is left with its
     /// checkpoint. Returns the result, which says under `media` whether closing that file failed.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Server {
         Ok((report, live))
     }
 
-    /// Accepts nothing more, and waits for the clients' requests and for all threads.
+    /// Accepts no more clients, and waits for the clients' requests and for all threads.
     fn close(&mut self) {
         // The clock runs until requests have completed.
         if self.shared.closing.swap(true, Ordering::Relaxed) {

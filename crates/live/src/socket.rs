@@ -45,8 +45,8 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before `moment`, and is awake again by then; `None`: nothing has come. `others_awake`
-    /// says whether other processors are kept awake.
+    /// Receives what comes before `moment`, and is awake again by then; returns `None` if nothing has come.
+    /// `others_awake` says whether other processors are kept awake.
     pub fn receive_until(
         &self,
         into: &mut [u8],
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Receives what comes before a moment, without sleeping; `None`: nothing has come.
+    /// Receives what comes before a moment, without sleeping; returns `None` if nothing has come.
     pub fn receive_awake(&self, into: &mut [u8], moment: Instant) -> Option<io::Result<usize>> {
         loop {
             match self.receive(into, false) {
@@ -95,7 +95,7 @@ impl Stream {
         }
     }
 
-    /// Sets how long to wait for a client that sends, and for one that reads.
+    /// Sets how long to wait for a client to send, and how long for it to read.
     pub fn set_timeouts(&self, receive: Duration, send: Duration) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => {
@@ -110,9 +110,9 @@ impl Stream {
         }
     }
 
-    /// Closes one direction, or both.
+    /// Closes one direction of the connection, or both.
     pub fn shut(&self, how: Shutdown) {
-        // It may be closed already.
+        // The connection may be closed already.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(how),
             Stream::Tcp(stream) => stream.shutdown(how),
@@ -123,7 +123,7 @@ impl Stream {
 /// A listening socket; a Unix socket is removed from the file system when this is dropped.
 pub struct Listener {
     kind: Kind,
-    /// Its address, with the actual port.
+    /// The address where it listens, with the actual port.
     pub address: Address,
 }
 
@@ -184,7 +184,7 @@ pub fn knock(address: &Address) {
 /// Removes a socket on which nobody listens any more.
 ///
 /// # Errors
-/// [`LiveError::User`] if a process still listens on it, or if something other than a socket has the name.
+/// [`LiveError::User`] if a process still listens on it, or if something other than a socket has this name.
 fn forsaken(path: &Path, address: &Address) -> Result<(), LiveError> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {

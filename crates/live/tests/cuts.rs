@@ -19,10 +19,10 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const SECTOR: usize = 512;
-/// NBD's error of a device that accepts no more writes.
+/// The NBD error of a device that accepts no more writes.
 const EIO: u32 = 5;
 
-/// Returns the number of cycles for each device: `FTLAB_CUTS`, else a few.
+/// Returns the number of cycles for each device: `FTLAB_CUTS`, or 20 if that is not set.
 fn cycles() -> u64 {
     std::env::var("FTLAB_CUTS").map_or(20, |count| count.parse().unwrap())
 }
@@ -55,18 +55,17 @@ struct Content {
 struct Account {
     known: Vec<u64>,
     since: HashMap<usize, Vec<Content>>,
-    /// Sectors, and positions in their lists, that the next flush makes durable.
+    /// The contents that the next flush makes durable: the sector of each, and its position in the sector's list.
     acknowledged: Vec<(usize, usize)>,
     next: u64,
     /// Whether the device has blocks that wear out.
     wears_out: bool,
-    /// Whether the device is worn out and has refused a write, whose first pages may be there.
+    /// Whether the device is worn out and has refused a write, of which the first pages may have been written.
     refused: bool,
 }
 
 impl Account {
-    /// Notes that sectors may now hold a new version, 0 for zeroes; returns where this is noted, for
-    /// `acknowledged`.
+    /// Notes that sectors may now hold a new version, 0 for zeroes; returns the entries for `acknowledged`.
     fn change(&mut self, sectors: std::ops::Range<usize>, version: u64) -> Vec<(usize, usize)> {
         sectors
             .map(|sector| {

@@ -102,7 +102,7 @@ impl Good {
         Good(stream)
     }
 
-    /// Writes a page and reads it back; returns what was wrong.
+    /// Writes a page and reads it back; returns what was wrong, if anything.
     fn check(&mut self, number: u64) -> Option<String> {
         self.ask(number).map_err(|error| format!("another client: {error}")).err()
     }
@@ -124,7 +124,7 @@ impl Good {
     }
 }
 
-/// Returns the memory of the process that is not shared, bytes.
+/// Returns the process's memory that is not shared, bytes.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
@@ -232,7 +232,7 @@ fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPl
 /// Regression: the offset and length of a flush, which are reserved, were added, and a server built with overflow
 /// checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum beyond 2^64
 /// required two mutations in the two halves of one flush's offset, which happens in one of some sixty million
-/// sessions. Offsets and lengths at the edges are now drawn too.
+/// sessions. Offsets and lengths at their limits are now drawn too.
 #[test]
 fn a_flush_of_a_range_is_refused() {
     let (server, path) = serve("flush");
@@ -247,7 +247,7 @@ fn a_flush_of_a_range_is_refused() {
     server.stop().unwrap();
 }
 
-/// Options may be sent without choosing the export, but not without end.
+/// A client may send options without choosing the export, but not endlessly.
 #[test]
 fn a_client_that_haggles_without_end_is_let_go() {
     let (server, path) = serve("haggle");

@@ -8,13 +8,13 @@ use crate::errors::{Fault, guard};
 /// A resolved configuration: every key has its value.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Config {
-    /// The form that the Rust side runs.
+    /// The configuration in the form that the Rust side runs.
     pub resolved: Resolved,
 }
 
 #[pymethods]
 impl Config {
-    /// Returns the configuration as it appears in a result, JSON.
+    /// Returns the configuration as it appears in a result, in JSON.
     fn json(&self) -> PyResult<String> {
         Ok(guard(|| Ok(self.resolved.to_json().to_string()))?)
     }
@@ -24,7 +24,7 @@ impl Config {
         Ok(guard(|| Ok(self.resolved.to_toml()))?)
     }
 
-    /// Returns a hash of the configuration's meaning, hexadecimal.
+    /// Returns a hash of the configuration's meaning, in hexadecimal.
     fn hash(&self) -> PyResult<String> {
         Ok(guard(|| Ok(self.resolved.hash()))?)
     }
@@ -59,7 +59,7 @@ impl Config {
     }
 }
 
-/// `(origin, key, value)`; messages show the origin, which is the option as the user gave it.
+/// An override `(origin, key, value)`; messages show the origin, which is the option as the user gave it.
 type Given = (String, String, String);
 
 fn resolve_base(base: Base<'_>, overrides: Vec<Given>) -> Result<Config, Fault> {
@@ -86,32 +86,32 @@ pub fn resolve_text(name: &str, text: &str, overrides: Vec<Given>) -> PyResult<C
     Ok(guard(|| resolve_base(Base::Text { name, text }, overrides))?)
 }
 
-/// Returns a TOML file as JSON, with its tables in the order of the text; in messages, `what` is what the file should
-/// be.
+/// Returns a TOML file as JSON, with its tables in the order of the text; in messages, `what` says what the file
+/// should be.
 #[pyfunction]
 pub fn read_toml(path: &str, what: &str) -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::read_toml(path, what)?.to_string()))?)
 }
 
-/// Returns the presets: name, one-line description, TOML text.
+/// Returns the name, the one-line description and the TOML text of each preset.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
     ftlab_config::presets().iter().map(|preset| (preset.name, preset.doc, preset.text)).collect()
 }
 
-/// Returns the JSON Schema of a configuration file, JSON.
+/// Returns the JSON Schema of a configuration file, as text.
 #[pyfunction]
 pub fn schema() -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::schema().to_string()))?)
 }
 
-/// Returns the registered parts of every layer, JSON.
+/// Returns the registered parts of every layer, in JSON.
 #[pyfunction]
 pub fn components() -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::components().to_string()))?)
 }
 
-/// Returns the reference of all configuration keys, Markdown.
+/// Returns the reference of all configuration keys, in Markdown.
 #[pyfunction]
 pub fn reference() -> PyResult<String> {
     Ok(guard(|| Ok(ftlab_config::reference_markdown()))?)

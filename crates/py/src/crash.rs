@@ -11,12 +11,11 @@ use crate::errors::{Fault, guard};
 use crate::observe::Pulse;
 use crate::source::{self, Raised};
 
-/// The most NAND pages for which power cuts are simulated: each recovery reads every one.
+/// The most NAND pages for which power cuts are simulated: each recovery reads all of them.
 const MOST_PAGES: u64 = 1 << 24;
 
-/// Cuts the power of a configuration's device again and again; returns the result without its engine block, JSON.
-/// Its `fault` is `null`, or holds the number of the cut after which the device broke a promise, and what it
-/// broke.
+/// Cuts the power of a configuration's device again and again; returns the result without its engine block, in JSON.
+/// Its `fault` is `null`, or holds the number of the cut after which the device broke a promise, and what it broke.
 ///
 /// There are `cuts` random cuts, each after `operations` programs and erases on average; with `at`, the cuts come
 /// after these numbers of programs and erases since time 0. Without a workload the requests are random.

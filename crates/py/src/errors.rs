@@ -31,14 +31,14 @@ create_exception!(
 
 /// Why a call from Python failed.
 pub enum Fault {
-    /// The user's; holds the finished message.
+    /// The user's fault; holds the finished message.
     User(String),
     /// An output file could not be written: the system's error number (0: none), the message, and the
     /// argument that names the file.
     Unwritable(i32, String, &'static str),
-    /// ftlab's; says what happened, in one line.
+    /// ftlab's fault; says what happened, in one line.
     Internal(String),
-    /// Raised by Python code that was called back, an interrupt included.
+    /// An exception raised by Python code that was called back, interrupts included.
     Python(PyErr),
     /// The call was asked to stop, without an exception to pass on.
     Interrupted,

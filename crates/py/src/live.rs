@@ -90,7 +90,7 @@ fn opened(how: &Opened) -> Value {
     }
 }
 
-/// Opens the device of a configuration, as it is in its file if that exists.
+/// Opens the device of a configuration, in the state that its file holds if that exists.
 fn device(
     resolved: &Resolved,
     (media, load_state): (Option<&Path>, Option<&Path>),
@@ -127,10 +127,10 @@ fn device(
 
 #[pymethods]
 impl LiveServer {
-    /// Prepares the device of a configuration and starts to serve it. `nbd`: addresses; `fuse`: a directory in which
-    /// the device appears as a file; `media`: the file with its flash; `control`: the control socket; `metrics`: a
-    /// loopback address for Prometheus; `speed`: simulated time over wall time, `None` if requests complete at once;
-    /// `preconditioning` as in `run`.
+    /// Prepares the device of a configuration and starts to serve it. `nbd`: the addresses for NBD clients; `fuse`: a
+    /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
+    /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
+    /// requests complete at once; `preconditioning` as in `run`.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
@@ -188,7 +188,7 @@ impl LiveServer {
         Ok(LiveServer { config, server: Mutex::new(Some(server)), since, opened })
     }
 
-    /// Returns the addresses where it listens; none once it has stopped.
+    /// Returns the addresses where the server listens; none once it has stopped.
     fn addresses(&self) -> Vec<String> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         server.iter().flat_map(Server::addresses).map(Address::to_string).collect()
@@ -215,7 +215,7 @@ impl LiveServer {
         Ok(py.detach(|| guard(cut))?)
     }
 
-    /// Returns whether a command asked it to stop; raises the exception that has ended it, if there is one.
+    /// Returns whether a command asked the server to stop; raises the exception that has ended it, if there is one.
     fn look(&self, py: Python<'_>) -> PyResult<bool> {
         let look = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.look().map(|()| server.asked_to_stop()).map_err(Fault::from),
@@ -224,7 +224,8 @@ impl LiveServer {
         Ok(py.detach(|| guard(look))?)
     }
 
-    /// Stops cleanly; returns the result, with its block `live`, or `None` if it has already stopped.
+    /// Stops the server cleanly; returns the result, with its block `live`, or `None` if the server has already
+    /// stopped.
     fn stop(&self, py: Python<'_>) -> PyResult<Option<RunResult>> {
         let work = || {
             let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,4 +1,4 @@
-//! What a run hands out while it is in progress: rows, a file, signs of life.
+//! What a run hands out while it is in progress: rows, files, and calls that show its progress.
 
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,7 @@ impl Pulse {
         Pulse { callback, preconditioning: None, last: Instant::now(), stopped: None }
     }
 
-    /// Also calls `callback(pages, rounds, waf)`, in the same way, before time 0.
+    /// Makes the pulse also call `callback(pages, rounds, waf)`, in the same way, before time 0.
     pub fn with_preconditioning(self, callback: Option<Py<PyAny>>) -> Pulse {
         Pulse { preconditioning: callback, ..self }
     }
@@ -176,7 +176,7 @@ pub struct Watch {
     pub csv: Option<RequestsCsv>,
     /// The timeline.
     pub timeline: Option<Timeline>,
-    /// Progress and interrupts.
+    /// Reports progress, and notices interrupts.
     pub pulse: Pulse,
 }
 

@@ -23,13 +23,13 @@ use crate::state::Device;
 /// What a run measured.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct RunResult {
-    /// The result, JSON. Its engine's time includes the reading of the trace.
+    /// The result, in JSON. The time in its engine block includes the reading of the trace.
     #[pyo3(get)]
     json: String,
-    /// The part of that time that passed before time 0, while the device was prepared, seconds.
+    /// The part of the engine block's time that was spent on preparing the device, before time 0, seconds.
     #[pyo3(get)]
     prepare_s: f64,
-    /// Events in the timeline, and when it stopped because it reached its limit, ns.
+    /// Number of events in the timeline, and when the timeline stopped because it reached its limit, ns.
     #[pyo3(get)]
     timeline: Option<(u64, Option<u64>)>,
     /// The time in which a backlog made reads or writes wait for more than a second, and the time over which those
@@ -57,12 +57,13 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks`: returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each pass over the
-/// caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which covers
-/// `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`: verify every
-/// invariant after every operation. `progress(requests)`: called about every 50 ms; `False` stops the run.
+/// `chunks`: a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each
+/// pass over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which
+/// covers `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`: verify
+/// every invariant after every operation. `progress(requests)`: called about every 50 ms; `False` stops the run.
 /// `preconditioning(pages, rounds, waf)`: called in the same way before time 0. `save_state`: the file for the
-/// device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: the same, from memory.
+/// device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: a device in memory that
+/// replaces it.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,

@@ -19,7 +19,7 @@ use crate::errors::{Fault, guard};
 use crate::observe::{Pulse, Rows};
 use crate::run::RunResult;
 
-/// A completed request: the fields of the per-request file, `None` where that is empty, and `failed`.
+/// A completed request: the fields of the per-request file, `None` where a field is empty there, and `failed`.
 #[pyclass(frozen, get_all, module = "ftlab._core")]
 pub struct Completion {
     id: u64,
@@ -100,11 +100,11 @@ struct Driven {
     object: Object<'static>,
     heard: Heard,
     wall: Duration,
-    /// Whether a call failed within the simulation, so that its state cannot be trusted.
+    /// The message of a call that failed within the simulation, whose state can then not be trusted.
     broken: Option<String>,
 }
 
-/// A device whose driver decides when time moves on. Calls release the GIL; two concurrent calls are an error.
+/// A device whose driver decides when time advances. Calls release the GIL; two concurrent calls are an error.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Simulation {
     config: Py<Config>,
@@ -152,7 +152,7 @@ impl Simulation {
         }
     }
 
-    /// Lets time move on without the GIL; returns what completed.
+    /// Advances time without the GIL; returns what completed.
     fn drive(
         &self,
         py: Python<'_>,
@@ -300,7 +300,7 @@ impl Simulation {
         self.drive(py, |object, heard| object.run_until_idle(heard))
     }
 
-    /// Loses power now; returns the effects of the cut.
+    /// Cuts the power now; returns the effects of the cut.
     fn cut<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
         let mut driven = self.open()?;
         let cut = py.detach(|| guard(|| Ok(driven.object.cut(seed)?)))?;
@@ -311,7 +311,7 @@ impl Simulation {
         Ok(dict)
     }
 
-    /// Recovers from flash alone; returns the cost.
+    /// Recovers the device from its flash alone; returns the cost.
     fn recover<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let mut driven = self.open()?;
         let found = py.detach(|| guard(|| Ok(driven.object.recover()?)))?;

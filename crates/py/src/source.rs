@@ -16,7 +16,7 @@ use pyo3::types::PyIterator;
 use crate::errors::{Fault, UserError};
 use crate::observe::{LOOK, Pulse};
 
-/// Requests between two checks of the clock in [`Watched`].
+/// Number of requests between two checks of the clock in [`Watched`].
 const LOOK_EVERY: u64 = 4096;
 
 /// An exception that Python code raised while a source called it: a [`SourceError`] can only hold text.
@@ -41,14 +41,14 @@ impl Raised {
 pub struct Opened {
     /// The requests.
     pub source: Box<dyn Source + Send>,
-    /// The exceptions that interrupted it.
+    /// The exceptions that interrupted the source.
     pub raised: Raised,
 }
 
 /// Opens the workload of a run.
 ///
 /// # Errors
-/// [`Fault::User`] if there is none, or the trace is at fault.
+/// [`Fault::User`] if there is no workload, or the trace is at fault.
 pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
@@ -76,8 +76,8 @@ pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     Ok(Opened { source, raised })
 }
 
-/// Returns the options of the configuration's fio job file that are skipped; empty if no job is chosen or it
-/// cannot be read, which the run will report.
+/// Returns the options of the configuration's fio job file that are skipped; empty if no job file is chosen or the
+/// file cannot be read, which the run will report.
 pub fn passed_over(settings: &Settings) -> Vec<&'static str> {
     let text = settings.workload.fio_job.as_ref().map(|path| ftlab_config::read_text(path, "fio job file"));
     text.and_then(Result::ok).map(|text| fio::passed_over(&text)).unwrap_or_default()
@@ -212,9 +212,9 @@ fn as_source_error(error: PyErr, raised: &Raised) -> SourceError {
 pub struct Watched {
     inner: Opened,
     pulse: Pulse,
-    /// Requests handed out.
+    /// Number of requests handed out.
     pub requests: u64,
-    /// Arrival of the last request.
+    /// Arrival of the last request, ns.
     pub last_ns: u64,
 }
 

@@ -21,7 +21,7 @@ impl Device {
         Device { values: beside_workload(resolved), prepared }
     }
 
-    /// Returns a copy of it for a run of `resolved`.
+    /// Returns a copy of the device for a run of `resolved`.
     ///
     /// # Errors
     /// [`Fault::Internal`] if more than the workload differs.

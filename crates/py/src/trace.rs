@@ -18,7 +18,7 @@ fn trace_of(config: &Config) -> Result<&str, Fault> {
     trace.ok_or_else(|| Fault::User("no trace: workload.trace is not set".into()))
 }
 
-/// Returns the figures of a configuration's trace, JSON.
+/// Returns the figures of a configuration's trace, in JSON.
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, config: &Config) -> PyResult<String> {
     let work = || {
@@ -62,8 +62,8 @@ pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<Vec<
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Writes a configuration's workload as csv to `path`; returns what was read and dropped, JSON. `progress` as
-/// in `run`.
+/// Writes a configuration's workload as csv to `path`; returns what was read and dropped, in JSON. `progress` as in
+/// `run`.
 #[pyfunction]
 #[pyo3(signature = (config, path, *, progress=None))]
 pub fn trace_convert_csv(
@@ -122,7 +122,7 @@ impl TraceChunks {
         Ok(py.detach(|| guard(|| self.read()))?)
     }
 
-    /// Returns what was read and dropped so far, JSON.
+    /// Returns what was read and dropped so far, in JSON.
     fn summary(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let source = self.source.lock().expect("no panic while the lock is held");

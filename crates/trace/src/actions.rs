@@ -1,6 +1,6 @@
 //! Which of the actions that blktrace records for an I/O counts as its arrival.
 
-/// The action whose rows are requests, by blkparse's letter, and what is known about it.
+/// The action whose rows count as requests, by blkparse's letter, and the number of rows of actions I and D.
 pub(crate) struct Counted {
     action: u8,
     inserts: u64,
@@ -36,7 +36,7 @@ impl Counted {
         Counted { action, inserts: 0, issues: 0 }
     }
 
-    /// Whether the rows of `action` are requests.
+    /// Whether the rows of `action` count as requests.
     #[inline]
     pub(crate) fn counts(&mut self, action: u8) -> bool {
         self.inserts += u64::from(action == b'I');
@@ -44,7 +44,7 @@ impl Counted {
         action == self.action
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns a note for people who read the figures.
     pub(crate) fn note(&self) -> String {
         let missing = match self.action {
             b'I' if self.issues > self.inserts => {

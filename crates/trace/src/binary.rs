@@ -10,7 +10,7 @@ use ftlab_core::workload::{Record, SourceError};
 pub(crate) trait Reader: Send + Sized {
     /// Bytes of a record.
     const RECORD: usize;
-    /// What its stamps mean.
+    /// What the layout's stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
 
     /// Makes a reader for a file with this name and beginning.
@@ -22,7 +22,7 @@ pub(crate) trait Reader: Send + Sized {
     /// Reads a record; returns it with the number of bytes that follow it and are to be skipped.
     fn read(&mut self, record: &[u8]) -> Result<(Row, usize), Trouble>;
 
-    /// Returns what a reader of the figures should know.
+    /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

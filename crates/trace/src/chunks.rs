@@ -13,14 +13,14 @@ pub struct Chunk {
     pub ts_ns: Vec<i64>,
     /// Operations: the letters R, W, T, F in either case, or 0 to 3 in that order.
     pub op: Vec<u8>,
-    /// First byte of each request.
+    /// Offset of the first byte of each request.
     pub offset: Vec<i64>,
-    /// Bytes.
+    /// Number of bytes of each request.
     pub size: Vec<i64>,
     /// Flags as in [`Record::flags`]; empty: none. Unknown bits, and FUA on anything but a write, are
     /// ignored.
     pub flags: Vec<u8>,
-    /// Number of requests under way when each arrived, including itself; empty: unknown.
+    /// For each request, the number of requests under way when it arrived, including itself; empty: unknown.
     pub outstanding: Vec<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! A trace as ftlab's own csv.
+//! Writes a trace as ftlab's own csv.
 
 use crate::atomic::{OutputError, OutputFile};
 use ftlab_core::workload::{Record, Source, SourceError};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// FUA) and returns their number. The file appears once it is complete.
 ///
 /// # Errors
-/// The source's, or [`SourceError::Input`] if the file cannot be written.
+/// The source's error, or [`SourceError::Input`] if the file cannot be written.
 pub fn convert_csv(source: &mut dyn Source, out: &Path) -> Result<u64, SourceError> {
     let fail = |error: OutputError| SourceError::Input(error.to_string());
     let mut file = OutputFile::create(out).map_err(fail)?;
@@ -22,10 +22,10 @@ pub fn convert_csv(source: &mut dyn Source, out: &Path) -> Result<u64, SourceErr
     Ok(rows)
 }
 
-/// Does the same as [`convert_csv`], to a writer (buffered by the caller); `name` appears in messages.
+/// Does the same as [`convert_csv`], but writes to `out`, which the caller buffers; `name` appears in messages.
 ///
 /// # Errors
-/// The source's, or [`SourceError::Input`] if writing fails.
+/// The source's error, or [`SourceError::Input`] if writing fails.
 pub fn write_csv(source: &mut dyn Source, name: &str, out: &mut dyn Write) -> Result<u64, SourceError> {
     let rows = write_rows(source, out).and_then(|rows| {
         out.flush()?;

@@ -14,9 +14,9 @@ type Key = (Op, u64, u64);
 pub(crate) struct Dedup {
     window_ns: u64,
     latest_ns: u64,
-    /// Stamp and serial number of the request kept last.
+    /// For each key, the stamp and the serial number of the request kept last.
     kept: FxHashMap<Key, (u64, u64)>,
-    /// Latest stamp when a request was kept, serial number, key; oldest first.
+    /// For each request kept: the latest stamp at that time, its serial number and its key; oldest first.
     order: VecDeque<(u64, u64, Key)>,
     serial: u64,
 }
@@ -69,8 +69,8 @@ mod tests {
         let mut dedup = Dedup::new(50);
         let repeats: Vec<_> =
             [0, 30, 50, 51, 100, 101, 102].iter().map(|&t| dedup.is_repeat(&at(t, 0))).collect();
-        // The request at 51 is 51 after the kept one at 0, so it is kept; the one at 101 is within 50 of it, the one
-        // at 102 is not.
+        // The request at 51 is 51 after the kept request at 0, so it is kept; the one at 101 is within 50 of it, the
+        // one at 102 is not.
         assert_eq!(repeats, [false, true, true, false, true, true, false]);
     }
 

@@ -6,7 +6,7 @@ pub(crate) const NAME: &str = "outstanding";
 /// The fewest requests that say anything about the clients that made them.
 const ENOUGH: u64 = 100;
 
-/// What a column of outstanding requests holds.
+/// A summary of the values in a column of outstanding requests.
 #[derive(Default)]
 pub(crate) struct Depth {
     rows: u64,
@@ -23,15 +23,15 @@ impl Depth {
         self.most = self.most.max(outstanding);
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns a note for people who read the figures.
     pub(crate) fn note(&self) -> Option<String> {
         let mean = self.sum as f64 / self.rows as f64;
         let most = self.most;
         (most > 0).then(|| format!("recorded with {mean:.1} requests under way on average, {most} at most"))
     }
 
-    /// Returns the depth at which the clients waited for answers: they had about the same number of requests under
-    /// way all the time, rather than a number that varied with the work that came to them.
+    /// Returns the queue depth if the clients waited for answers, that is, if they had about the same number of
+    /// requests under way all the time, rather than a number that varied with the work that came to them.
     pub(crate) fn waited(&self) -> Option<u64> {
         let steady = u128::from(self.sum) * 2 >= u128::from(self.most) * u128::from(self.rows);
         (self.most > 0 && self.rows >= ENOUGH && steady).then_some(self.most)

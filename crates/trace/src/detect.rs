@@ -12,7 +12,7 @@ const LINES: usize = 200;
 /// Returns the layout of an opened file.
 ///
 /// # Errors
-/// If there is no layout of that name, or if none or several fit.
+/// If there is no layout of that name, or if no layout or several layouts fit.
 pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'static Format, SourceError> {
     let (head, is_all) = lines.head();
     let binary = formats::BINARIES.iter().find(|binary| match options.format.as_str() {
@@ -46,7 +46,7 @@ pub(crate) fn format(path: &str, lines: &Lines, options: &Options) -> Result<&'s
     by_lines(&lines, options).map_err(|message| input_error(path, &message))
 }
 
-/// Whether most lines parse: a line that does not is reported by the reader, with its place.
+/// Whether most lines parse; the reader reports each line that does not, with its place.
 fn fits(probe: Probe) -> bool {
     probe.good > probe.bad
 }
@@ -90,7 +90,7 @@ fn by_lines(lines: &[&[u8]], options: &Options) -> Result<&'static Format, Strin
             ));
         }
     }
-    // Only those look-alikes that the lines fit are offered.
+    // Only those of the similar layouts that the lines fit are offered.
     let alike = fitting(lines, options, |kind| matches!(kind, Recognised::Never));
     let alike: Vec<_> = alike.iter().map(|format| format.name).collect();
     if !alike.is_empty() {

@@ -12,7 +12,7 @@ pub(crate) struct Devices {
     last: Box<[u8]>,
     last_base: u64,
     bases: FxHashMap<Box<[u8]>, u64>,
-    /// Up to eight names, for the note.
+    /// Names of up to eight devices, for the note.
     names: Vec<String>,
     /// Whether a request of the first device ended beyond the stride.
     first_is_long: bool,
@@ -22,7 +22,7 @@ impl Devices {
     /// Returns the trace-wide address of `offset` on the device named `key`.
     ///
     /// # Errors
-    /// If a device does not fit into its range while there are others, or there are too many.
+    /// If a device does not fit into its range while there are others, or there are too many devices.
     #[inline]
     pub(crate) fn place(&mut self, key: &[u8], offset: u64, size: u64) -> Result<u64, Trouble> {
         if *self.last != *key || self.bases.is_empty() {
@@ -82,7 +82,7 @@ impl Devices {
         Ok(base)
     }
 
-    /// Returns what to know about the trace's addresses, if it names several devices.
+    /// Returns a note about the trace's addresses, if it names several devices.
     pub(crate) fn notes(&self) -> Vec<String> {
         if self.bases.len() < 2 {
             return Vec::new();

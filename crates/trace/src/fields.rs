@@ -36,7 +36,7 @@ impl<'a> Commas<'a> {
         Commas(Some(line))
     }
 
-    /// Returns what has not been taken yet.
+    /// Returns the part of the line that has not been taken yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0.unwrap_or_default()
     }
@@ -103,21 +103,21 @@ pub(crate) fn whole(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
     number::uint(text).map_err(|fault| complain(name, text, "a whole number", fault))
 }
 
-/// Parses a whole number of sectors, as bytes.
+/// Parses a whole number of sectors; returns bytes.
 #[inline]
 pub(crate) fn sectors(text: &[u8], name: &'static str) -> Result<u64, Trouble> {
     let count = whole(text, name)?;
     count.checked_mul(SECTOR).ok_or_else(|| complain(name, text, "a whole number", Fault::TooLarge))
 }
 
-/// Parses a whole number of ticks of `tick_ns`, as ns.
+/// Parses a whole number of ticks of `tick_ns` each; returns ns.
 #[inline]
 pub(crate) fn ticks(text: &[u8], name: &'static str, tick_ns: u64) -> Result<u64, Trouble> {
     let count = whole(text, name)?;
     count.checked_mul(tick_ns).ok_or_else(|| complain(name, text, "a time", Fault::TooLarge))
 }
 
-/// Parses a decimal time in a unit of 10^`unit` ns, as ns.
+/// Parses a decimal time in a unit of 10^`unit` ns; returns ns.
 #[inline]
 pub(crate) fn time(text: &[u8], name: &'static str, unit: u32) -> Result<u64, Trouble> {
     number::time_ns(text, unit).map_err(|fault| complain(name, text, "a time", fault))

@@ -2,7 +2,7 @@
 //!
 //! Pages are kept in chunks of 512: a bitmap if part of a chunk is touched, a run of whole chunks if a
 //! request covers them. So memory is bounded by the pages touched (72 B and a table slot for each chunk) and
-//! by the number of requests, however large these are.
+//! by the number of requests, however large the requests are.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const CHUNK: u64 = WORDS as u64 * 64;
 #[derive(Default)]
 pub(crate) struct Footprint {
     partial: FxHashMap<u64, [u64; WORDS]>,
-    /// Runs of whole chunks: first to one past the last; disjoint and not adjacent.
+    /// Runs of whole chunks, each from its first chunk to one past its last; the runs are disjoint and not adjacent.
     whole: BTreeMap<u64, u64>,
 }
 
@@ -103,11 +103,11 @@ impl Footprint {
     }
 }
 
-/// A chunk, or several whole ones.
+/// One chunk, or several chunks in a row that are touched as a whole.
 struct Run {
     chunk: u64,
     chunks: u64,
-    /// Touched pages before it.
+    /// Number of touched pages before the run.
     rank: u64,
     bits: [u64; WORDS],
 }
@@ -121,12 +121,12 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Returns how many pages there are.
+    /// Returns the number of touched pages.
     pub(crate) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Returns the number of touched pages before `page`; `None` if it is not touched itself.
+    /// Returns the number of touched pages before `page`; `None` if `page` itself is not touched.
     #[inline]
     pub(crate) fn rank(&self, page: u64) -> Option<u64> {
         let (chunk, at) = (page / CHUNK, page % CHUNK);

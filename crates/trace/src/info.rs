@@ -21,19 +21,19 @@ const BLOCK: u64 = 4096;
 pub struct Info {
     /// The file, or the caller's name for it.
     pub path: String,
-    /// Layout, named or recognised.
+    /// The layout, which was named or recognised.
     pub format: &'static str,
-    /// gzip, zstd, xz or bzip2, if it is compressed.
+    /// gzip, zstd, xz or bzip2, if the file is compressed.
     pub compression: Option<&'static str>,
-    /// Requests kept: reads, writes, trims and flushes.
+    /// Number of requests kept: reads, writes, trims and flushes.
     pub requests: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Trims.
+    /// Number of trims.
     pub trims: u64,
-    /// Flushes.
+    /// Number of flushes.
     pub flushes: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -45,10 +45,10 @@ pub struct Info {
     pub span_ns: u64,
     /// Mean number of requests per second over the span; `None` if there is no span.
     pub mean_rate_per_s: Option<f64>,
-    /// Requests in the busiest second, counted in whole seconds from the first arrival; `None` if the trace
+    /// Number of requests in the busiest second, counted in whole seconds from the first arrival; `None` if the trace
     /// has no times.
     pub peak_rate_per_s: Option<u64>,
-    /// Lowest first byte of any request; `None` if none has a range.
+    /// Lowest offset of any request; `None` if no request has a range.
     pub min_offset: Option<u64>,
     /// One past the highest byte of any request.
     pub max_end: Option<u64>,
@@ -68,9 +68,9 @@ pub struct Info {
     pub sizes: Vec<SizeCount>,
     /// Number of stamps that were smaller than an earlier one and were raised to it.
     pub out_of_order: u64,
-    /// Rows dropped, by reason.
+    /// Number of rows dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// What a reader of the figures should know.
+    /// Notes for people who read the figures.
     pub notes: Vec<String>,
     /// Reasons to doubt that the trace is what it seems to be, each with the remedy.
     pub doubts: Vec<String>,
@@ -85,7 +85,7 @@ pub struct SizeCount {
     pub requests: u64,
 }
 
-/// Reads a trace to its end and counts.
+/// Reads a trace to its end and computes its figures.
 ///
 /// # Errors
 /// As [`crate::open`].
@@ -97,7 +97,7 @@ pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
 /// What one pass over the trace counts.
 #[derive(Default)]
 struct Counts {
-    /// Requests, by operation.
+    /// Number of requests, by operation.
     requests: [u64; 4],
     bytes: [u64; 4],
     first_ns: Option<u64>,

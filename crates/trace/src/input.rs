@@ -9,7 +9,7 @@ use crate::text::{Rows, Stamps};
 use ftlab_core::settings::OutOfRange;
 use ftlab_core::workload::SourceError;
 
-/// Starts another pass.
+/// A function that starts another pass.
 type Restart = Box<dyn FnMut() -> Result<Box<dyn Rows>, SourceError> + Send>;
 
 /// A trace whose layout is known.
@@ -18,9 +18,9 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// Name of the layout.
     pub(crate) format: &'static str,
-    /// How it is compressed, if it is.
+    /// How the file is compressed, if it is.
     pub(crate) compression: Option<&'static str>,
-    /// What its stamps mean.
+    /// What the trace's stamps mean.
     pub(crate) stamps: Stamps,
     /// Whether messages count rows instead of lines.
     pub(crate) in_rows: bool,
@@ -67,7 +67,7 @@ impl Input {
         })
     }
 
-    /// Takes rows from the caller.
+    /// Makes an input of rows from the caller.
     pub(crate) fn chunks(name: &str, mut make: MakeChunks, options: &Options) -> Result<Input, SourceError> {
         let (owned, again) = (name.to_owned(), options.clone());
         let mut restart = move || -> Result<Box<dyn Rows>, SourceError> {

@@ -6,7 +6,7 @@ use memchr::memchr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes of the buffer; also the longest line.
+/// Bytes of the buffer, and the most that a line may have.
 const BUFFER: usize = 256 << 10;
 
 /// Reads lines, without their line ends (LF or CR LF), and counts them from 1.
@@ -26,7 +26,7 @@ impl Lines {
     /// Opens a file, and decompresses it if it begins with the magic bytes of gzip, zstd, xz or bzip2.
     ///
     /// # Errors
-    /// If it is missing, a directory, unreadable or empty.
+    /// If the file is missing, a directory, unreadable or empty.
     pub(crate) fn open(path: &str, go_on: &GoOn) -> Result<Lines, SourceError> {
         let fail = |error: io::Error| input_error(path, &reason(&error));
         let mut file = File::open(path).map_err(fail)?;
@@ -168,7 +168,7 @@ fn decompress(
     magic: &[u8],
     input: impl BufRead + Send + 'static,
 ) -> (Option<&'static str>, Box<dyn Read + Send>) {
-    /// The limit is enough for every preset of xz (`-9` needs 65 MiB).
+    /// The memory limit, which is enough for every preset of xz (`-9` needs 65 MiB).
     const XZ_LIMIT_KIB: u32 = 1 << 20;
     match magic {
         [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(input))),

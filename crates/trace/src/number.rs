@@ -5,17 +5,17 @@
 /// Why a text is not a number that ftlab accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is empty.
+    /// The text is empty.
     Missing,
-    /// It is below zero.
+    /// The number is below zero.
     Negative,
-    /// It has characters that do not belong in a number.
+    /// The text has characters that do not belong in a number.
     NotANumber,
-    /// It exceeds 64 bits in the unit in which it is kept.
+    /// The number exceeds 64 bits in the unit in which it is kept.
     TooLarge,
 }
 
-/// The powers of ten that convert units to nanoseconds.
+/// Exponents of the powers of ten that convert units to nanoseconds.
 pub(crate) mod unit {
     /// Nanoseconds.
     pub(crate) const NS: u32 = 0;
@@ -107,10 +107,10 @@ pub(crate) fn time_ns(text: &[u8], unit: u32) -> Result<u64, Fault> {
     }
 }
 
-/// Handles signs, exponents and more than 19 characters.
+/// Parses a time with a sign, an exponent or more than 19 characters.
 #[cold]
 fn long_time(text: &[u8], unit: u32) -> Result<u64, Fault> {
-    // Number of digits kept: further ones cannot change the nanosecond.
+    // Limits the digits that are kept: further ones cannot change the nanosecond.
     const MOST: u128 = 10u128.pow(36);
     if text.is_empty() {
         return Err(Fault::Missing);

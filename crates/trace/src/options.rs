@@ -1,4 +1,4 @@
-//! Options of a reader.
+//! Options of a trace reader.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use ftlab_core::settings::{OutOfRange, Replay, Settings};
 /// How a trace is read: the keys of `[workload]`, and what they need to know about the device.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Name of the layout, from [`ftlab_core::workload::formats`]; `auto`: it is recognised.
+    /// Name of the layout, from [`ftlab_core::workload::formats`]; with `auto` the layout is recognised.
     pub format: String,
     /// Number of lines that may fail to parse in each pass.
     pub skip_bad: u64,
     /// Window in which a repeat of op, offset and size is dropped, ns; 0: off.
     pub dedup_ns: u64,
-    /// Longest gap between arrivals, ns; `None`: any.
+    /// Longest gap between arrivals, ns; `None`: no limit.
     pub max_gap_ns: Option<u64>,
     /// Arrival times are divided by this factor.
     pub speed: f64,
@@ -27,7 +27,7 @@ pub struct Options {
     pub capacity_bytes: Option<u64>,
     /// Bytes of a logical page, for `compact`, `wrap` and the footprint.
     pub page_bytes: u32,
-    /// Closed replay: arrival times are not used, so the trace may lack them.
+    /// Whether replay is closed: arrival times are then not used, so the trace may lack them.
     pub closed: bool,
     /// Nanoseconds per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
@@ -35,7 +35,7 @@ pub struct Options {
     pub go_on: GoOn,
 }
 
-/// A callback, called whenever more of a file has been read, and with `true` when a signal came meanwhile; if it
+/// A callback, called whenever more of a file has been read; its argument says whether a signal came meanwhile. If it
 /// returns `false`, reading stops with
 /// [`SourceError::Interrupted`](ftlab_core::workload::SourceError::Interrupted).
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use ftlab_core::workload::{Record, SourceError};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Number of rows held, among which an early one finds its place; it bounds the memory.
+/// Number of rows held, among which a row with an earlier stamp is put in its place; it bounds the memory.
 pub(crate) const WINDOW: usize = 1 << 14;
 
 /// Puts rows in order of their stamps; rows with the same stamp stay in the order of the file.
@@ -24,7 +24,7 @@ pub(crate) struct Order {
     pub(crate) back_ns: u64,
 }
 
-/// A row that is earlier than one before it; the earliest compares as the greatest.
+/// A row whose stamp is earlier than that of a row before it; the earliest compares as the greatest.
 struct Late(Record);
 
 impl Ord for Late {
@@ -48,8 +48,8 @@ impl PartialEq for Late {
 impl Eq for Late {}
 
 impl Order {
-    /// Returns the next row; `rows` returns them in the order of the file. Its error is passed on after the rows
-    /// before it, but an interruption is passed on at once.
+    /// Returns the next row; `rows` returns them in the order of the file. An error of `rows` is passed on after the
+    /// rows before it, but an interruption is passed on at once.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(sorted([1, 2, 2, 3]), (vec![(1, 1), (2, 2), (2, 3), (3, 4)], 0, 0));
     }
 
-    /// A row that is later than the window reaches stays where it is.
+    /// A row that comes too late for the window stays where it is.
     #[test]
     fn the_window_is_bounded() {
         let most = WINDOW as u64;

@@ -1,4 +1,4 @@
-//! From rows to requests: what the crate's documentation lists, in that order.
+//! Turns rows into requests, in the steps that the crate's documentation lists.
 
 use crate::dedup::Dedup;
 use crate::depth::Depth;
@@ -24,7 +24,7 @@ pub(crate) struct Pipeline {
     pass: u64,
     /// Number of requests delivered in this pass.
     delivered: u64,
-    /// Rows dropped in earlier passes.
+    /// Number of rows dropped in earlier passes, by reason.
     dropped: Dropped,
     spread_out_of_order: u64,
     done: bool,
@@ -130,7 +130,7 @@ impl Pipeline {
         self.kept.wanted.rows.depth()
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.kept.wanted.rows.notes();
         let Order { moved, back_ns, .. } = &self.kept.order;

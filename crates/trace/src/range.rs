@@ -7,13 +7,13 @@ use ftlab_core::workload::Record;
 
 /// How a trace's addresses map to the device.
 pub(crate) enum Range {
-    /// They stay as they are; there is no device that could be too small.
+    /// Addresses stay as they are; there is no device that could be too small.
     Any,
-    /// They stay as they are, and must fit.
+    /// Addresses stay as they are, and must fit the device.
     Within { capacity_bytes: u64 },
-    /// Page number modulo the pages of the device.
+    /// Page numbers are taken modulo the number of pages of the device.
     Wrap { capacity_bytes: u64, page_bytes: u64 },
-    /// Touched pages packed densely.
+    /// The touched pages are packed densely.
     Packed { ranks: Ranks, page_bytes: u64 },
 }
 
@@ -32,7 +32,7 @@ impl Range {
     /// Moves a request to its place on the device.
     ///
     /// # Errors
-    /// A message if it does not fit.
+    /// A message if the request does not fit.
     #[inline]
     pub(crate) fn place(&self, record: &mut Record) -> Result<(), String> {
         if record.size == 0 {
@@ -78,7 +78,7 @@ fn wrap(record: &mut Record, capacity_bytes: u64, page_bytes: u64) {
     record.offset = first * page_bytes + within;
 }
 
-/// Returns the pages that a request (of at least one byte) touches.
+/// Returns the number of pages that a request (of at least one byte) touches.
 fn pages_of(record: &Record, page_bytes: u64) -> u64 {
     (record.offset + (record.size - 1)) / page_bytes - record.offset / page_bytes + 1
 }
@@ -96,7 +96,7 @@ fn beyond(record: &Record, capacity_bytes: u64) -> String {
     )
 }
 
-/// Collects the pages of a first pass for `compact`.
+/// Collects the pages that a first pass touches, for `compact`.
 pub(crate) struct Packer {
     footprint: Footprint,
     page_bytes: u64,
@@ -126,10 +126,10 @@ impl Packer {
             && self.capacity_bytes.is_some_and(|capacity| capacity / self.page_bytes < chunks as u64)
     }
 
-    /// Returns the packed addresses.
+    /// Returns the mapping to packed addresses.
     ///
     /// # Errors
-    /// A message if they exceed the capacity.
+    /// A message if the pages exceed the capacity.
     pub(crate) fn finish(self) -> Result<Range, String> {
         let at_least = if self.is_hopeless() { "at least " } else { "" };
         let (page_bytes, capacity) = (self.page_bytes, self.capacity_bytes);
@@ -189,7 +189,7 @@ mod tests {
         // Two pages starting at page 9: shifted down by one page, still 512 bytes into it.
         assert_eq!(wrapped(9 * 4096 + 512, 4096), (8 * 4096 + 512, 4096));
         assert_eq!(wrapped(9 * 4096, 8192), (8 * 4096, 8192));
-        // As large as the device or larger.
+        // Requests as large as the device or larger.
         assert_eq!(wrapped(4096, 10 * 4096), (0, 10 * 4096));
         assert_eq!(wrapped(512, 10 * 4096 - 100), (0, 10 * 4096 - 100));
         assert_eq!(wrapped(0, 1 << 50), (0, 10 * 4096));

@@ -12,8 +12,8 @@ const HEADER: &[u8] = b"id,arrival_ns,dispatch_ns,complete_ns,op,offset,size,map
 /// Writes one row per request, in order of id, as requests complete.
 ///
 /// A request that completes before one with a smaller id is held back until that one has completed; nothing is
-/// allocated once the ring for these has grown to the number of outstanding requests. The file appears when
-/// [`RequestsCsv::finish`] is called.
+/// allocated once the ring of requests held back has grown to the number of outstanding requests. The file appears
+/// when [`RequestsCsv::finish`] is called.
 #[derive(Debug)]
 pub struct RequestsCsv {
     path: PathBuf,
@@ -31,7 +31,7 @@ impl RequestsCsv {
     /// Starts the file `path`.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the file cannot be created.
     pub fn create(path: &Path) -> Result<RequestsCsv, OutputError> {
         let mut requests = RequestsCsv {
             path: path.to_owned(),

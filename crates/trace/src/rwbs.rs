@@ -25,7 +25,7 @@ impl Rwbs {
     }
 }
 
-/// How many requests had these flags.
+/// How many requests had each of these flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flagged {
     fua: u64,
@@ -41,7 +41,7 @@ impl Flagged {
         flags
     }
 
-    /// Returns what a reader of the figures should know.
+    /// Returns notes for people who read the figures.
     pub(crate) fn notes(self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.fua > 0 {

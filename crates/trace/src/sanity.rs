@@ -19,13 +19,13 @@ const WIDEST: u64 = 32 << 30;
 /// Share of raised stamps above which the recorder cannot have written them in this order.
 const RAISED: f64 = 0.01;
 /// A request counts as logged twice if it equals one of the `NEAR` requests before it, at most `NEAR_NS` earlier; if
-/// more than a share of `REPEATED` is, the recorder habitually logs twice.
+/// the share of such requests exceeds `REPEATED`, the recorder habitually logs requests twice.
 const NEAR: usize = 4;
 const NEAR_NS: u64 = 50_000_000;
 const REPEATED: f64 = 0.05;
 
-/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy.
-/// `closed`: its times will not be used.
+/// Reads `source` to its end; returns reasons to doubt that it is what it seems to be, each with the remedy. `closed`
+/// says that its times will not be used.
 ///
 /// # Errors
 /// The error of `source`.
@@ -37,7 +37,7 @@ pub fn doubts(source: &mut dyn Source, closed: bool) -> Result<Vec<String>, Sour
     Ok(sanity.verdict(source, closed))
 }
 
-/// What is collected from the requests, after all of the reader's options.
+/// What is collected from the requests, after all of the reader's options have been applied.
 #[derive(Default)]
 pub(crate) struct Sanity {
     requests: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Sanity {
     /// Number of requests that are not whole sectors, and the first of them.
     odd: u64,
     first_odd: Option<Record>,
-    /// Number of the current second, its bytes so far, and those of the busiest second.
+    /// Number of the current second, its bytes so far, and the bytes of the busiest second.
     second: u64,
     bytes: u64,
     most_bytes: u64,
@@ -93,7 +93,8 @@ impl Sanity {
         }
     }
 
-    /// Returns what is wrong at a glance, with the remedy, in a sentence or two each; empty if nothing is.
+    /// Returns what looks wrong at a glance, each fault in a sentence or two with the remedy; empty if nothing looks
+    /// wrong.
     pub(crate) fn verdict(&self, source: &dyn Source, closed: bool) -> Vec<String> {
         let mut found = Vec::new();
         if !closed {

@@ -8,7 +8,7 @@ use crate::options::Options;
 use ftlab_core::workload::{Op, Record, SourceError};
 use std::collections::BTreeMap;
 
-/// Rows dropped, by reason.
+/// Number of rows dropped, by reason.
 pub(crate) type Dropped = BTreeMap<&'static str, u64>;
 
 /// Rows of a trace as recorded: stamps in ns of the trace's own clock, not yet in order.
@@ -19,7 +19,7 @@ pub(crate) trait Rows: Send {
     /// Returns the rows dropped so far, by reason.
     fn dropped(&self) -> &Dropped;
 
-    /// Returns what a reader of the figures should know.
+    /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String>;
 
     /// Returns how many requests were under way during the recording, where that is known.
@@ -28,7 +28,7 @@ pub(crate) trait Rows: Send {
     }
 }
 
-/// A line's content.
+/// What a line holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Row {
     /// A request.
@@ -37,9 +37,9 @@ pub(crate) enum Row {
         time_ns: u64,
         /// Operation.
         op: Op,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
     },
     /// A request with [`Record::FUA`], [`Record::PREFLUSH`] or both.
@@ -70,11 +70,11 @@ impl Row {
 /// The meaning of a layout's stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamps {
-    /// Simulation time already: stamps are kept as they are.
+    /// The stamps are simulation time already, and are kept as they are.
     Own,
-    /// A clock of the trace's own: the first kept arrival becomes 0.
+    /// The stamps are times of the trace's own clock: the first kept arrival becomes 0.
     Clock,
-    /// A clock of the trace's own in whole seconds: the requests of a second are spread evenly over it.
+    /// The stamps are whole seconds of the trace's own clock: the requests of a second are spread evenly over it.
     Seconds,
     /// There are no stamps.
     Absent,
@@ -89,15 +89,15 @@ pub(crate) enum Recognised {
     HeaderOrLines(fn(&[u8]) -> bool),
     /// By its lines.
     Lines,
-    /// Not at all: it resembles others and has to be named.
+    /// Not at all: it resembles other layouts and has to be named.
     Never,
 }
 
 /// A text layout.
 pub(crate) trait Parser: Default + Send {
-    /// What its stamps mean.
+    /// What the layout's stamps mean.
     const STAMPS: Stamps = Stamps::Clock;
-    /// How it is recognised.
+    /// How the layout is recognised.
     const RECOGNISED: Recognised = Recognised::Lines;
     /// Whether a first line is a header, which is skipped.
     const HEADER: fn(&[u8]) -> bool = |_| false;
@@ -109,13 +109,13 @@ pub(crate) trait Parser: Default + Send {
         Self::default()
     }
 
-    /// Called with the beginning of the file before the first line.
+    /// Called with the beginning of the file, before the first line is parsed.
     fn prepare(&mut self, _head: &[u8]) {}
 
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.
     fn parse(&mut self, line: &[u8], devices: &mut Devices) -> Result<Row, Trouble>;
 
-    /// Returns what a reader of the figures should know, besides the devices.
+    /// Returns notes for people who read the figures, besides those about the devices.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -140,7 +140,7 @@ pub(crate) struct TextRows<P> {
 }
 
 impl<P: Parser> TextRows<P> {
-    /// Starts at the first line.
+    /// Makes the rows of a file, starting at its first line.
     pub(crate) fn new(path: &str, lines: Lines, options: &Options) -> TextRows<P> {
         let mut parser = P::new(options);
         parser.prepare(lines.head().0);

@@ -1,4 +1,5 @@
-//! From recorded stamps to arrival times: order, spread seconds, gaps, passes, speed.
+//! Turns recorded stamps into arrival times: raises stamps that are out of order, spreads seconds, shortens gaps,
+//! repeats passes, and applies the speed.
 
 use crate::options::Options;
 use crate::text::Stamps;
@@ -7,7 +8,7 @@ use std::collections::VecDeque;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The message for a time that does not fit.
+/// The message for a time that does not fit into 64 bits.
 const BEYOND: &str = "the arrival time exceeds 2^64 ns (repeat and speed included)";
 
 /// Divides a time by a speed. The function is monotone, as division and rounding of floats are.
@@ -91,7 +92,7 @@ impl Clock {
     /// Returns the arrival time of a request with this stamp.
     ///
     /// # Errors
-    /// A message if it exceeds 64 bits.
+    /// A message if the time exceeds 64 bits.
     #[inline]
     pub(crate) fn arrival(&mut self, stamp_ns: u64) -> Result<u64, &'static str> {
         let pass = self.pass.get_or_insert_with(|| {
@@ -155,7 +156,7 @@ impl Spread {
         self.second.push(record);
     }
 
-    /// Notes that the trace has ended: the requests that are held can come out.
+    /// Ends the current second, because the next one or the end of the trace has come: the requests held can come out.
     pub(crate) fn end_second(&mut self) {
         let count = self.second.len() as u64;
         for (i, mut record) in (0..).zip(self.second.drain(..)) {

@@ -2,8 +2,8 @@
 //! takes part automatically, each with a few hundred requests, on a build with debug assertions and overflow checks.
 //!
 //! No case panics or hangs, and no invariant breaks in check mode. Some things must make no difference: check mode,
-//! whether activity is reported (at any moment), a device that was saved and loaded, requests submitted from outside
-//! instead of replayed. The number of a case is its seed. `make soak` has the long form.
+//! reporting activity (at any moment), saving and loading the device, submitting requests from outside instead of
+//! replaying them. The number of a case is its seed. `make soak` has the long form.
 
 mod common;
 
@@ -25,7 +25,7 @@ use rand::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus as Draw;
 use serde_json::Value as Json;
 
-/// Pages of the largest device.
+/// Number of pages of the largest device.
 const MOST_PAGES: u64 = 1 << 14;
 /// A run is stopped after this many requests or progress calls; what it had done by then was checked.
 const MOST_REQUESTS: u64 = 1500;
@@ -124,7 +124,7 @@ fn value(draw: &mut Draw, property: &Json) -> String {
     }
 }
 
-/// Builds a case's configuration one key at a time; what does not fit the rest is left out.
+/// Builds a case's configuration one key at a time; a key that does not fit the others is left out.
 struct Grown {
     base: Base<'static>,
     set: Vec<Override>,
@@ -228,7 +228,7 @@ fn records(draw: &mut Draw, user_bytes: u64) -> Vec<Record> {
     (0..count).map(record).collect()
 }
 
-/// Observes, and ends a run that takes too long.
+/// Observes a run, and ends it if it takes too long.
 struct Watch {
     seen: u64,
     activity: bool,
@@ -448,7 +448,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
         if !draw.random_ratio(1, 3) {
             return Ok(());
         }
-        // Background work is seldom under way when a run ends, but is at many other moments.
+        // Background work is seldom under way when a run ends, but often at other moments.
         let until_ns = draw.random_range(0..=2 * records.last().map_or(0, |last| last.time_ns) + 1_000_000);
         let mut shown = [None, None];
         for (activity, shown) in [false, true].into_iter().zip(&mut shown) {
@@ -460,7 +460,7 @@ fn run_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), Str
     Ok(())
 }
 
-/// Cuts the power a few times, if the FTL can be cut.
+/// Cuts the power a few times, if the FTL supports power cuts.
 fn cut_case(resolved: &Resolved, load: &Load, draw: &mut Draw) -> Result<(), String> {
     let options =
         Options { cuts: Cuts::Random { count: 3, mean: 100 }, seed: draw.random(), flaw: Default::default() };

@@ -1,4 +1,4 @@
-//! Every layout, on lines that contain its traps.
+//! Reads every layout, on lines that contain its pitfalls.
 
 mod common;
 
@@ -144,7 +144,7 @@ fn blkparse_without_queue_events_counts_dispatches_then_completions() {
     assert_eq!(both("blkparse", &without(&["Q", "D"])), [(0, 'F', 0, 0), (2500, 'W', 223_490 * 512, 8192)]);
 }
 
-/// Regression: where a recording has no Q, the arrival was taken from D, though I is closer to it.
+/// Regression: where a recording has no Q, the arrival was taken from D, though I is closer to the arrival.
 #[test]
 fn blkparse_counts_inserts_before_dispatches() {
     let content = "  8,16 0 1 0.000001 5 I R 8 + 8 [a]\n  8,16 0 2 0.000002 5 I W 16 + 8 [a]\n\
@@ -159,7 +159,7 @@ fn blkparse_counts_inserts_before_dispatches() {
     assert_eq!(summary.notes, ["counted the rows of action D; those of action I are fewer (2)"]);
 }
 
-/// Regression: stamps out of order were raised to the one before; in one recording 38 % were, by 14 ms on average.
+/// Regression: stamps out of order were raised to the one before; in one recording 38 % of them, by 14 ms on average.
 #[test]
 fn rows_of_several_cpus_are_put_in_order() {
     let content = "  8,16 0 1 0.048 5 Q R 8 + 8 [a]\n  8,16 1 1 0.001 6 Q W 16 + 8 [b]\n\

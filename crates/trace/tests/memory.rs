@@ -59,7 +59,7 @@ fn trace(requests: u64) -> String {
     text
 }
 
-/// There is only one test here: the counters belong to the process.
+/// There is only one test here, because the counters belong to the whole process.
 #[test]
 fn cost_does_not_grow_with_length() {
     let folder = Folder::new();

@@ -69,7 +69,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The readers.
+/// The readers that the campaign tests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reader {
     Trace,
@@ -120,7 +120,7 @@ impl States {
     }
 }
 
-/// Strings that upset numbers, units, structures and encodings.
+/// Strings that are likely to break the parsing of numbers, units, structures and encodings.
 const PIECES: &[&[u8]] = &[
     b"18446744073709551615",
     b"18446744073709551616",
@@ -234,7 +234,7 @@ fn packed(draw: &mut Xoshiro256PlusPlus, text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Makes the case with this number.
+/// Makes the case with this number: a reader, and an input for it.
 fn case(number: u64, states: &States) -> (Reader, Vec<u8>) {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(number);
     let draw = &mut draw;

@@ -180,8 +180,8 @@ fn chunks_go_the_same_way() {
     }
 }
 
-/// Regression: a recording of a client that waited for replies, replayed by its times, reversed the result of a
-/// comparison, and nothing warned of it.
+/// Regression: a recording of a client that waited for replies, replayed according to its times, reversed the result
+/// of a comparison, and nothing warned of it.
 #[test]
 fn a_recording_of_clients_that_waited_is_doubted() {
     let recording = |outstanding: fn(u64) -> u64| {

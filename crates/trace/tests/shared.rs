@@ -13,7 +13,7 @@ fn figures(name: &str, options: &Options) -> Option<Info> {
 
 #[test]
 fn pixel6a() {
-    // File, rows, reads.
+    // File, number of rows, number of reads.
     let files = [
         ("pixel6a-cod-exec", 223_998, 201_635),
         ("pixel6a-pubg-exec", 67_757, 50_737),
@@ -36,7 +36,7 @@ fn telegram_without_repeats_and_gaps() {
     let options = Options { dedup_ns: 50_000_000, max_gap_ns: Some(60_000_000_000), ..Options::default() };
     let Some(info) = figures("pixel6a-telegram-exec.csv.gz", &options) else { return };
     assert_eq!(info.requests + info.dropped["duplicate"], 251_879);
-    // "Many requests logged twice": a dictionary in another language drops the same number.
+    // An independent program, which uses a dictionary, drops the same number ("many requests logged twice").
     assert_eq!(info.dropped["duplicate"], 66_472);
     // No gap in this recording is longer than `max_gap_ns`; the recording of another day has such a gap.
     assert_eq!(info.span_ns, 7_474_114_590_000);

@@ -8,7 +8,7 @@ use ftlab_core::request::Pool;
 /// The scheduler.
 #[derive(Debug, Default)]
 pub struct Shortest {
-    /// Pages, number and id of each pending request.
+    /// Number of pages, request number and id of each pending request.
     pending: BTreeSet<(u32, u64, u32)>,
 }
 

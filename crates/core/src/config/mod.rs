@@ -35,7 +35,7 @@ pub struct Key {
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
-    /// For a key of the FTL or the flash: whether the state of the flash at time 0 depends on it.
+    /// Whether the state of the flash at time 0 depends on the key; it matters only for keys of the FTL and the flash.
     pub in_state: bool,
 }
 
@@ -73,7 +73,7 @@ impl Key {
 /// What a key holds, with its inclusive limits.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// true or false.
+    /// A truth value: true or false.
     Bool,
     /// A whole number.
     Count {
@@ -98,9 +98,9 @@ pub enum Kind {
     },
     /// A bandwidth in bytes per second: B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s, GiB/s.
     Bandwidth {
-        /// Least.
+        /// Smallest bandwidth, bytes per second.
         min: u64,
-        /// Most.
+        /// Largest bandwidth, bytes per second.
         max: u64,
     },
     /// A time in whole nanoseconds: ns, us, ms, s, min, h.
@@ -135,7 +135,7 @@ pub enum Kind {
 pub struct Choice {
     /// Name as configured.
     pub name: &'static str,
-    /// One line: what it is, and its source.
+    /// What the name stands for, and its source, in one line.
     pub doc: &'static str,
 }
 
@@ -150,34 +150,34 @@ impl Choice {
 /// A checked value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// For [`Kind::Bool`].
+    /// A value of [`Kind::Bool`].
     Bool(bool),
-    /// For [`Kind::Count`].
+    /// A value of [`Kind::Count`].
     Count(u64),
-    /// For [`Kind::Number`].
+    /// A value of [`Kind::Number`].
     Number(f64),
-    /// For [`Kind::Bytes`]: bytes.
+    /// A value of [`Kind::Bytes`], in bytes.
     Bytes(u64),
-    /// For [`Kind::Bandwidth`]: bytes per second.
+    /// A value of [`Kind::Bandwidth`], in bytes per second.
     Bandwidth(u64),
-    /// For [`Kind::Duration`]: nanoseconds.
+    /// A value of [`Kind::Duration`], in nanoseconds.
     Nanos(u64),
-    /// For [`Kind::TimePerByte`]: picoseconds per byte.
+    /// A value of [`Kind::TimePerByte`], in picoseconds per byte.
     PicosPerByte(u64),
-    /// For [`Kind::Percent`]: parts per million.
+    /// A value of [`Kind::Percent`], in parts per million.
     Ppm(u64),
-    /// For [`Kind::SizeMix`].
+    /// A value of [`Kind::SizeMix`].
     SizeMix(SizeMix),
-    /// For [`Kind::Path`] and [`Kind::Choice`].
+    /// A value of [`Kind::Path`] or [`Kind::Choice`].
     Text(String),
-    /// One of the key's words.
+    /// One of the words that the key accepts.
     Word(&'static str),
 }
 
 /// All keys that have a value, by path; complete (defaults filled in) once resolved.
 pub type Values = BTreeMap<&'static str, Value>;
 
-/// A value that contradicts another; the configuration front end adds file and line.
+/// A value that contradicts another one; the configuration front end adds the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Contradiction {

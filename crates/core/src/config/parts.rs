@@ -1,4 +1,4 @@
-//! Parts that a key names: a list with one line for each ([`registry`]), and what they do ([`dispatch`]).
+//! Parts that a key names: a list with one line for each part ([`registry`]), and what the parts do ([`dispatch`]).
 
 /// A method of a trait, with a body or without.
 macro_rules! method {

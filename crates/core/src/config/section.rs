@@ -17,15 +17,15 @@
 //! ```
 //!
 //! - A field without `=` is a section of its own; its keys appear in its place.
-//! - What a `bool` or a [`crate::choice!`] holds follows from the type. No default: the key may be absent.
+//! - What a `bool` or a [`crate::choice!`] holds follows from the type. A key without a default may be absent.
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
 use super::{Choice, Key, Kind, SizeMix, Value, Values};
 
-/// What is read from a configuration: a struct whose fields have keys.
+/// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
-    /// Appends its keys, in the order of the reference.
+    /// Appends the section's keys, in the order of the reference.
     fn declare(keys: &mut Vec<Key>);
 
     /// Reads the values.
@@ -50,7 +50,7 @@ pub trait Switched: Sized {
     /// Reads the values, if the section is on.
     ///
     /// # Panics
-    /// As [`Section::read`].
+    /// As for [`Section::read`].
     fn read_if_on(values: &Values) -> Option<Self>;
 }
 
@@ -82,9 +82,9 @@ pub trait Field: Sized {
     fn of(value: Option<&Value>) -> Option<Self>;
 }
 
-/// A type that determines what its key holds.
+/// A type that determines the kind of value that its key holds.
 pub trait Natural: Field {
-    /// What the key holds.
+    /// The kind of value that the key holds.
     const KIND: Kind;
 }
 
@@ -149,7 +149,7 @@ impl Field for SizeMix {
     }
 }
 
-/// `None` if the key is absent or holds one of its words.
+/// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {
     fn of(value: Option<&Value>) -> Option<Option<T>> {
         match value {
@@ -170,42 +170,42 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
 
 /// The longest time that a key may state: one year.
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
-/// Allows any time.
+/// The kind of a key that holds a time of any length.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
-/// Allows the time of a flash operation: at most a second, so that 2^34 of them fit into 64 bits.
+/// The kind of a key that holds the time of a flash operation: at most a second, so that 2^34 of them fit into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 
-/// Allows a whole number.
+/// Returns the kind of a key that holds a whole number.
 pub const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
 
-/// Allows a number.
+/// Returns the kind of a key that holds a number.
 pub const fn number(min: f64, max: f64) -> Kind {
     Kind::Number { min, max }
 }
 
-/// Allows a size.
+/// Returns the kind of a key that holds a size.
 pub const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
-/// Allows a bandwidth.
+/// Returns the kind of a key that holds a bandwidth.
 pub const fn bandwidth(min: u64, max: u64) -> Kind {
     Kind::Bandwidth { min, max }
 }
 
-/// Allows a share in percent.
+/// Returns the kind of a key that holds a share in percent.
 pub const fn share(min_ppm: u64, max_ppm: u64) -> Kind {
     Kind::Percent { min_ppm, max_ppm }
 }
 
-/// Allows one of a registry's names.
+/// Returns the kind of a key that holds one of a registry's names.
 pub const fn one_of(list: fn() -> Vec<Choice>) -> Kind {
     Kind::Choice(list)
 }
 
-/// Makes a struct that is a [`Section`] from a list of keys; see the module.
+/// Makes a struct that is a [`Section`] from a list of keys; see the documentation of the module.
 #[macro_export]
 macro_rules! section {
     (

@@ -1,4 +1,4 @@
-//! Request sizes with their weights, as fio's `bssplit`.
+//! Request sizes with their weights, in the style of fio's `bssplit`.
 
 use super::units::BYTES;
 use std::fmt;

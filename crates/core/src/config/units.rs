@@ -14,8 +14,8 @@ pub struct Unit {
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
     /// Units that a message suggests for a number without one: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],
-    /// Names used for printing, a subset of `names`. The first prints any number of
-    /// steps within four decimals.
+    /// Names used for printing, a subset of `names`. In the first of these units, any number of steps has at most four
+    /// decimals.
     printed: &'static [&'static str],
 }
 
@@ -103,17 +103,17 @@ pub const PPM: Unit = Unit {
 pub enum QuantityError {
     /// The text does not begin with a number.
     NotANumber,
-    /// Below zero.
+    /// The number is negative.
     Negative,
-    /// A number without a unit; holds texts that would be accepted.
+    /// The number has no unit; holds texts that would be accepted.
     NoUnit(Vec<String>),
-    /// An ambiguous unit; holds the texts to choose from.
+    /// The unit is ambiguous; holds the texts to choose from.
     Ambiguous(String, String),
-    /// An unknown unit.
+    /// The unit is unknown.
     UnknownUnit(String),
-    /// Finer than one step.
+    /// The quantity is not a whole number of steps.
     NotWhole(&'static str),
-    /// Beyond 64 bits.
+    /// The quantity does not fit into 64 bits.
     TooLarge,
 }
 
@@ -127,8 +127,8 @@ impl Unit {
         self.names.iter().find(|(known, _)| *known == name).map(|&(_, steps)| steps)
     }
 
-    /// Parses `text` (digits, perhaps `_` between them and decimals, perhaps spaces, and a unit) as a whole
-    /// number of steps.
+    /// Parses `text` as a whole number of steps. The text has digits, perhaps with `_` between them and with decimals,
+    /// perhaps spaces, and a unit.
     ///
     /// # Errors
     /// [`QuantityError`]; the number is never rounded.

@@ -1,4 +1,4 @@
-//! How a request that issues begins: its pages go through the FTL, whose steps start on the chips.
+//! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
 
 use super::{Device, sched};
 use crate::flash::Work;
@@ -9,7 +9,7 @@ use crate::util::NONE;
 use crate::workload::Op;
 
 impl Device {
-    /// Tells tape, moves and lookups which pages of a request issue.
+    /// Reports to the tape, the moves and the lookups which pages of a request issue.
     #[cold]
     fn tell(&mut self, request: &Request, pages: Pages, now_ns: u64, ftl: &impl Running) {
         if let Some(tape) = &self.tape {
@@ -28,7 +28,7 @@ impl Device {
         }
     }
 
-    /// Runs a request through the FTL and starts its steps.
+    /// Runs a request that issues through the FTL, and starts its steps.
     #[inline(always)] // called in one place, for every request
     pub(super) fn begin(
         &mut self,
@@ -73,6 +73,7 @@ impl Device {
         }
     }
 
+<<<<<<< HEAD
     /// Drops from the write buffer what a request overwrites or trims as it issues. Returns whether it is a read of which
     /// pages are in the buffer.
     #[cold]
@@ -136,6 +137,9 @@ impl Device {
     }
 
     /// Begins a part of a request. Pages that have not issued count as steps.
+=======
+    /// Begins a part of a request. Pages that have not issued yet count as unfinished steps.
+>>>>>>> main
     #[cold]
     fn begin_part(
         &mut self,
@@ -186,12 +190,12 @@ impl Device {
     }
 }
 
-/// Brings in the mappings of its translation page that a batch misses, when the batch's first request issues.
+/// When the first request of a batch issues, loads the mappings of the batch's translation page that the batch misses.
 fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work) {
     let HostSide { batch, translation_page, .. } = pool[id].host;
     let mut at = id;
-    // A scheduler of the device may have let later members of the batch pass this one; the slot of one that
-    // completed may by now hold a request of another batch.
+    // A scheduler of the device may have let later members of the batch overtake this one; the slot of a member that
+    // has completed may by now hold a request of another batch.
     let mut needs = std::iter::from_fn(|| {
         let member = (at != NONE && pool[at].host.batch == batch).then(|| pool[at].pages)?;
         at = pool.behind(at);
@@ -200,7 +204,7 @@ fn fetch_for_batch(id: u32, pool: &Pool, ftl: &mut impl Running, work: &mut Work
     ftl.prefetch(translation_page, &mut needs, work);
 }
 
-/// Runs a request that the host has marked, between the commands of cooperation that go with it.
+/// Runs a request that the host has marked, with the commands of cooperation that go before and after it.
 #[cold]
 fn marked(ftl: &mut impl Running, op: Op, pages: Pages, mark: Mark, work: &mut Work) -> u32 {
     let block = ftl.block_size().map_or(0, |size| pages.first / size.pages);

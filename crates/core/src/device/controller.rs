@@ -1,23 +1,23 @@
-//! Controller and link: the way of a command to the device's queue, and of its answer back to the host.
+//! Controller and link: how a command reaches the device's queue, and how its answer gets back to the host.
 //!
-//! A command goes through stages in this order; one that takes no time is not there:
+//! A command goes through these stages, in this order; stages that take no time are left out:
 //!
 //! 1. the link carries the command (`device.link_command`);
 //! 2. a core works on it (`device.command_time`, and `device.unit_time` for each logical page);
 //! 3. the link carries the data of a write;
-//! 4. the device's queue, FTL and flash, as without a controller;
+//! 4. the command goes through the device's queue, the FTL and the flash, as it does without a controller;
 //! 5. the link carries the data of a read;
 //! 6. the link carries the answer (`device.link_command`);
-//! 7. the command waits for what nothing shares (`device.latency_*`).
+//! 7. the command waits for a further delay, which keeps nothing busy (`device.latency_*`).
 //!
 //! Link and cores serve first come, first served. Each direction of the link is a server of its own, unless
 //! `device.link_duplex` is "half". A command keeps its place in `device.queue_depth` until it is answered.
 //!
-//! Of what is due at the same nanosecond the flash ends first, chip by chip; then what link and cores do, in the order
-//! in which it came to them; then requests arrive.
+//! Events due at the same nanosecond are handled in this order: first the flash, chip by chip; then the link and the
+//! cores, in the order in which the commands came to them; last, requests arrive.
 //!
-//! Source: the stages are those of NVMe's and UFS's transports; the delay, the servers and the rate that a measured
-//! drive's read curve shows are stage 7, the flash, and stages 2 and 5.
+//! Source: the stages are those of the transports of NVMe and UFS. The read curve of a measured drive shows a delay, a
+//! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -72,7 +72,7 @@ impl Settings {
         self.command_ns + self.unit_ns > 0
     }
 
-    /// Names the keys without effect, and why.
+    /// Collects the keys without effect, with the reason.
     pub(crate) fn ignored(&self, found: &mut Ignored) {
         let keys = ["device.link_duplex", "device.link_command"];
         found.unless(self.has_link(), &keys, "device.link = \"none\"");
@@ -80,13 +80,13 @@ impl Settings {
         found.unless(self.has_cores(), &["device.cores"], busy);
     }
 
-    /// Returns the time that `bytes` hold the link, ns, rounded to the nearest (half up).
+    /// Returns how long the transfer of `bytes` holds the link, ns, rounded to the nearest (half up).
     fn transfer_ns(&self, bytes: u64) -> u64 {
         let link = u128::from(self.link);
         ((u128::from(bytes) * 1_000_000_000 + link / 2) / link) as u64
     }
 
-    /// Returns the names of the link's directions, then of the cores, of those that there are.
+    /// Returns the names of the servers that there are: the link's directions, then the cores.
     pub fn servers(&self) -> Vec<String> {
         let link: &[&str] = match (self.has_link(), self.duplex) {
             (false, _) => &[],
@@ -97,7 +97,7 @@ impl Settings {
         link.iter().map(|&name| name.into()).chain((0..cores).map(|core| format!("core {core}"))).collect()
     }
 
-    /// Returns the number of the link's servers.
+    /// Returns the number of directions that the link serves separately.
     fn directions(&self) -> usize {
         match (self.has_link(), self.duplex) {
             (false, _) => 0,
@@ -115,7 +115,7 @@ impl Settings {
     }
 }
 
-/// What a command has reached once an event is due.
+/// The stage that a command reaches when an event is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Core,
@@ -125,16 +125,17 @@ enum Stage {
     Done,
 }
 
-/// Where a command goes that leaves the controller.
+/// Where a command that leaves the controller goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// To the device's queue.
+    /// The command goes to the device's queue.
     ToQueue(u32),
-    /// To the host.
+    /// The command goes back to the host, answered.
     Answered(u32),
 }
 
-/// A server: when it has served all that came to it, and how long it has served, ns.
+/// A server, with the time at which it will have served all that has come to it, and its total time of service until
+/// then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Server {
     free_ns: u64,
@@ -142,25 +143,26 @@ struct Server {
 }
 
 impl Server {
-    /// Serves what comes now; returns when that has ended.
+    /// Serves a command that comes now, for `ns` nanoseconds; returns when the service ends.
     fn serve(&mut self, now_ns: u64, ns: u64) -> u64 {
         self.free_ns = self.free_ns.max(now_ns) + ns;
         self.busy_ns += ns;
         self.free_ns
     }
 
-    /// Returns how long it has served up to a moment. What waits for it is served without a pause.
+    /// Returns how long the server was busy up to a moment. Waiting commands are served one after another, without a
+    /// pause.
     fn busy_up_to(&self, now_ns: u64) -> u64 {
         self.busy_ns - self.free_ns.saturating_sub(now_ns)
     }
 }
 
-/// What link and cores do for a command.
+/// A service of the link or of a core for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// The link carries the command.
     Command,
-    /// A core works on it.
+    /// A core works on the command.
     Work,
     /// The link carries data to the device.
     DataIn,
@@ -171,35 +173,35 @@ pub enum Service {
 }
 
 impl Service {
-    /// Returns the direction of the link that it needs.
+    /// Returns the direction of the link that the service needs.
     fn direction(self) -> usize {
         usize::from(matches!(self, Service::DataOut | Service::Answer))
     }
 }
 
-/// A stretch of time in which link or core served a command.
+/// A stretch of time in which the link or a core served a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
     /// The server, in the order of [`Settings::servers`].
     pub server: u32,
-    /// What it did.
+    /// What the server did.
     pub service: Service,
     /// The command, by its place in the pool.
     pub(super) id: u32,
-    /// Beginning, ns.
+    /// When the service began, ns.
     pub begin_ns: u64,
-    /// End, ns.
+    /// When the service ends, ns.
     pub end_ns: u64,
 }
 
-/// Time that reads and writes together spent outside the device's queue and flash, with the time they waited there.
+/// Time that reads and writes together spent outside the device's queue and flash, including waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// At the link.
+    /// Time at the link.
     pub link_ns: u64,
-    /// At the cores.
+    /// Time at the cores.
     pub core_ns: u64,
-    /// In what nothing shares (`device.latency_read` and its like).
+    /// Time in the further delay that keeps nothing busy (`device.latency_read`, `device.latency_write`).
     pub latency_ns: u64,
 }
 
@@ -211,18 +213,20 @@ impl Spent {
     }
 }
 
-/// The controller and its link, with the commands that are there.
+/// The controller and its link, with the commands that they hold.
 #[derive(Clone, Debug)]
 pub struct Controller {
     settings: Settings,
-    /// To the device and to the host; of a half-duplex link the first serves both.
+    /// The servers of the link: to the device, then to the host; of a half-duplex link the first serves both
+    /// directions.
     link: [Server; 2],
     cores: Vec<Server>,
-    /// When commands reach their next stages, and which event was found first.
+    /// Events to come: each has a time, a number (from `found`; it decides between equal times), a command and its next
+    /// stage.
     events: BinaryHeap<Reverse<(u64, u64, u32, Stage)>>,
     found: u64,
     spent: Spent,
-    /// By server, what it has taken on and will have done, if that is kept for a timeline.
+    /// For each server, the services that it has taken on, if they are recorded for a timeline.
     kept: Option<Vec<VecDeque<Served>>>,
 }
 
@@ -244,13 +248,13 @@ impl Controller {
         })
     }
 
-    /// Returns when a command reaches its next stage, ns, or [`NEVER`].
+    /// Returns when the next command reaches its next stage, ns, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.events.peek().map_or(NEVER, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Returns the time that commands have spent here.
+    /// Returns the time that commands have spent in the controller and at the link.
     pub fn spent(&self) -> Spent {
         self.spent
     }
@@ -260,18 +264,18 @@ impl Controller {
         self.link[..self.settings.directions()].iter().map(move |server| server.busy_up_to(now_ns))
     }
 
-    /// Returns how long each core was busy up to a moment, if commands take them time.
+    /// Returns how long each core was busy up to a moment; nothing if commands take the cores no time.
     pub fn cores_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
         cores.iter().map(move |server| server.busy_up_to(now_ns))
     }
 
-    /// Keeps what link and cores do for [`Controller::take_served`].
+    /// From now on, records the services of the link and the cores, for [`Controller::take_served`].
     pub fn keep_served(&mut self) {
         self.kept.get_or_insert_with(|| vec![VecDeque::new(); self.settings.servers().len()]);
     }
 
-    /// Takes what link and cores have done by now. Those commands must still be in the pool.
+    /// Takes out the services that link and cores have completed by now. Their commands must still be in the pool.
     pub fn take_served(&mut self, now_ns: u64, mut take: impl FnMut(&Served)) {
         for line in self.kept.iter_mut().flatten() {
             while line.front().is_some_and(|served| served.end_ns <= now_ns) {
@@ -301,7 +305,8 @@ impl Controller {
         self.answer(id, request, now_ns)
     }
 
-    /// Lets the next command that is due go on, if one is; it may leave.
+    /// Lets the next command go on, if it is due. Returns `None` if it is not; else where the command goes, if it
+    /// leaves.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
         let Reverse((at_ns, ..)) = *self.events.peek()?;
         if at_ns > now_ns {
@@ -328,7 +333,7 @@ impl Controller {
         self.events.push(Reverse((at_ns, self.found, id, stage)));
     }
 
-    /// Holds a direction of the link; returns until when.
+    /// Occupies a direction of the link for `ns` nanoseconds; returns when the transfer ends.
     fn carry(&mut self, (id, op): (u32, Op), service: Service, ns: u64, now_ns: u64) -> u64 {
         let half = self.settings.duplex == Duplex::Half;
         let direction = if half { 0 } else { service.direction() };
@@ -338,7 +343,7 @@ impl Controller {
         at_ns
     }
 
-    /// Keeps what a server takes on, if that is asked for.
+    /// Records a service that a server takes on, if services are recorded.
     fn keep(&mut self, id: u32, server: usize, service: Service, [begin_ns, end_ns]: [u64; 2]) {
         let Some(kept) = &mut self.kept else { return };
         if begin_ns < end_ns {

@@ -12,7 +12,7 @@ const EXACT: u32 = 1 << 20;
 pub struct Lookups {
     /// Stack distances of mapping entries.
     pub entries: StackDistances,
-    /// Stack distances of the translation units that hold them.
+    /// Stack distances of the translation units that hold the entries.
     pub units: StackDistances,
 }
 

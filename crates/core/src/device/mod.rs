@@ -36,7 +36,7 @@ pub use lookups::Lookups;
 pub use queue::Conflicts;
 use queue::Waiting;
 
-/// [`Request::task`] of a request of the host that goes through the controller on its way back.
+/// Value of [`Request::task`] for a request of the host that goes through the controller on its way back.
 const COMMAND: u8 = u8::MAX;
 
 /// The device: its queue, its chips and buses, and what records its requests.
@@ -47,16 +47,21 @@ pub struct Device {
     held: u32,
     /// Number of the device's own requests that keep those of the host out.
     occupied: u32,
-    /// Number of requests of its own that have not ended.
+    /// Number of the device's own requests that have not ended.
     pub own: u32,
-    /// What commands go through before the queue and after the flash, if that takes time.
+    /// The controller that commands go through before the queue and after the flash, if that takes time.
     controller: Option<Box<Controller>>,
+<<<<<<< HEAD
     /// What holds written pages until they are on flash, if there is a write buffer.
     buffer: Option<Box<Buffer>>,
     /// Whether requests handed over do not simply join the queue: there is a controller or a write buffer, or the device
     /// is read-only.
+=======
+    /// Whether requests from the host do not go straight into the queue: there is a controller, or the device is
+    /// read-only.
+>>>>>>> main
     apart: bool,
-    /// Requests that it holds and that have not issued.
+    /// Requests that the device holds and that have not issued.
     waiting: Waiting,
     places: Vec<Place>,
     array: Array,
@@ -67,7 +72,7 @@ pub struct Device {
     refused: u64,
     /// Records every request that issues, if power cuts are simulated.
     tape: Option<Tape>,
-    /// Also receives these requests, and where reads find their data, if the bytes are followed.
+    /// Receives the requests that issue, and where reads find their data, if the bytes are followed.
     moves: Option<Moves>,
     /// Follows the mapping's lookups, if a result is to show how another cache would have performed.
     lookups: Option<Box<Lookups>>,
@@ -123,7 +128,11 @@ impl Device {
         self.held > 0
     }
 
+<<<<<<< HEAD
     /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time that has passed: now.
+=======
+    /// Returns when the next resource or command is due, ns, or [`crate::clock::NEVER`].
+>>>>>>> main
     pub fn next_ns(&self) -> u64 {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
             return 0;
@@ -134,7 +143,7 @@ impl Device {
         }
     }
 
-    /// Returns the conflicts so far.
+    /// Returns the number of conflicts so far.
     pub fn conflicts(&self) -> Conflicts {
         self.waiting.conflicts
     }
@@ -144,7 +153,8 @@ impl Device {
         &self.array
     }
 
-    /// Works out how long everything worked up to a moment; nothing else has begun since, nor was due before it.
+    /// Stores in `used` how long each part worked up to a moment; nothing may have begun since, or still be due before
+    /// it.
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         self.array.used(now_ns, used);
         if let Some(controller) = &self.controller {
@@ -152,7 +162,7 @@ impl Device {
         }
     }
 
-    /// Returns the time that commands have spent outside queue and flash, if they spend any.
+    /// Returns the time that commands have spent outside queue and flash, if there is a controller.
     pub fn spent(&self) -> Option<Spent> {
         self.controller.as_ref().map(|controller| controller.spent())
     }
@@ -205,8 +215,8 @@ impl Device {
         self.lookups.as_deref()
     }
 
-    /// Hands out what chips and buses have done since the last call, each span with its request (`None` for work of the
-    /// device's own). Must be called before completed requests are released.
+    /// Hands out the work that chips and buses have done since the last call, each span with its request (`None` for
+    /// work of the device's own). Must be called before completed requests are released.
     pub fn take_spans(&mut self, pool: &Pool, mut take: impl FnMut(&Span, Place, Option<&Request>)) {
         for span in self.array.take_spans() {
             let request = Some(&pool[span.owner]).filter(|request| matches!(request.task, 0 | COMMAND));
@@ -214,15 +224,15 @@ impl Device {
         }
     }
 
-    /// Hands out what link and cores have done since the last call; must be called before completed requests are
-    /// released.
+    /// Hands out the services that link and cores have completed since the last call; must be called before completed
+    /// requests are released.
     pub fn take_served(&mut self, now_ns: u64, pool: &Pool, mut take: impl FnMut(&Served, &Request)) {
         if let Some(controller) = &mut self.controller {
             controller.take_served(now_ns, |served| take(served, &pool[served.id]));
         }
     }
 
-    /// Takes a request from the host, into the queue or to the controller. One that is refused goes to `done`.
+    /// Takes a request from the host into the queue or to the controller; a request that is refused goes to `done`.
     #[inline]
     pub fn accept(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
         if self.apart {
@@ -232,12 +242,16 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
+<<<<<<< HEAD
     /// Returns what the write buffer did, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
         self.buffer.as_ref().map(|buffer| buffer.stats)
     }
 
     /// Takes a request where there is a controller or a write buffer, or the device is read-only.
+=======
+    /// Takes a request from the host if there is a controller, or if the device is read-only.
+>>>>>>> main
     #[cold]
     fn accept_apart(
         &mut self,
@@ -291,7 +305,7 @@ impl Device {
         }
     }
 
-    /// Takes a request into the queue that does not come straight from the host.
+    /// Takes a request that does not come straight from the host into the queue.
     #[cold]
     #[inline(never)] // `Waiting::accept` is long
     fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
@@ -328,8 +342,8 @@ impl Device {
         }
     }
 
-    /// Ends a request: one of the host's goes to `done`, by way of the controller if there is one; one of the
-    /// device's own to its task.
+    /// Ends a request: a request of the host goes to `done`, by way of the controller if there is one; a request of the
+    /// device's own is reported to its task.
     #[inline(always)] // for every request
     fn end(&mut self, id: u32, now_ns: u64, pool: &mut Pool, done: &mut Vec<u32>) {
         if pool[id].task > 0 {
@@ -352,12 +366,18 @@ impl Device {
         pool.release(id);
     }
 
+<<<<<<< HEAD
     /// Answers a request of the host, by way of the controller if there is one.
     fn answer(&mut self, id: u32, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
         if self.controller.as_mut().is_none_or(|controller| controller.finish(id, &pool[id], now_ns)) {
             self.held -= 1;
             done.push(id);
         }
+=======
+    /// Whether commands go through a controller; if so, [`Device::go_through`] must follow each [`Device::advance`].
+    pub fn has_controller(&self) -> bool {
+        self.controller.is_some()
+>>>>>>> main
     }
 
     /// Whether commands go through a controller or a write buffer: then [`Device::go_through`] follows each

@@ -1,4 +1,4 @@
-//! The device's queue: requests that it holds and that have not issued, and the chips they wait for.
+//! The device's queue: the requests that the device holds and that have not issued, and the chips they wait for.
 
 use super::array::Array;
 use super::sched::{Sched, Space};
@@ -12,26 +12,26 @@ use crate::workload::Op;
 /// Requests that, on arrival at the device, needed a LUN that was busy or awaited by others (VIOS, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts {
-    /// By half: reads; then writes and trims.
+    /// The number of such requests by half: reads, then writes and trims.
     pub requests: [u64; 2],
 }
 
 /// How the LUNs that a request touches are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Touch {
-    /// They are consecutive.
+    /// The LUNs are consecutive.
     Window,
-    /// They are found page by page.
+    /// The LUNs are found page by page.
     Each,
     /// Under dynamic allocation, writes go where there is room: only the place of existing data is known.
     Unknown,
 }
 
-/// The device's queue: its scheduler, and counts of what waits.
+/// The device's queue: its scheduler, and counts of the waiting requests.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub sched: Sched,
-    /// Number of requests, and of the flushes among them.
+    /// Number of waiting requests, and number of flushes among them.
     requests: u32,
     flushes: u32,
     /// Number of requests waiting for each chip (NR of VIOS, eq. (2)).
@@ -122,7 +122,7 @@ impl Waiting {
     }
 
     /// Whether a request whose LUNs are not consecutive needs a LUN that is busy or awaited by others. Under dynamic
-    /// allocation: whether a LUN that holds its data is busy or, for a write, whether all LUNs are.
+    /// allocation: whether a LUN that holds the request's data is busy or, for a write, whether all LUNs are.
     #[cold]
     fn meets_others(&mut self, request: &Request, array: &Array, ftl: &impl Locate) -> bool {
         let mut pages = request.pages.first..request.pages.first + request.pages.pages;
@@ -158,7 +158,7 @@ impl Waiting {
         }
     }
 
-    /// Does the same for a request whose LUNs are not consecutive.
+    /// Does what [`Waiting::leave`] does, for a request whose LUNs are not consecutive.
     #[cold]
     fn leave_others(&mut self, pages: Pages, array: &Array, ftl: &impl Locate, work: &mut Work) {
         if self.touch == Touch::Unknown {

@@ -33,7 +33,7 @@ impl Settings {
         self.flash.variation.is_some() && placement::needs(self.placement()).speeds
     }
 
-    /// Whether writes go where there is room. They do not in FTLs that map blocks, which use them in turn in any case.
+    /// Whether writes go where there is room. FTLs that map blocks do not do that: they take LUNs in turn in any case.
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::maps_blocks(self)
     }
@@ -109,7 +109,7 @@ impl Field for PreconditionKind {
     }
 }
 
-/// What `device.precondition` holds.
+/// The kind of value that `device.precondition` takes.
 const PRECONDITION: Kind = one_of(|| {
     let choice = |name, doc| Choice { name, doc };
     vec![

@@ -19,7 +19,8 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Makes the cells of `flash`, each block erased `flash.pe_cycles` times; `seed` seeds the random numbers.
+    /// Makes the cells of `flash`, with every block already erased `flash.pe_cycles` times; `seed` seeds the random
+    /// numbers.
     pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
         Cells {
             read_ns: flash.read_ns,
@@ -75,7 +76,7 @@ impl Cells {
         }
     }
 
-    /// Resets the count of programs.
+    /// Sets the counts of programmed pages back to 0.
     pub(super) fn reset_counts(&mut self) {
         if let Some(speeds) = &mut self.speeds {
             speeds.reset_counts();

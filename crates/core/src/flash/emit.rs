@@ -6,8 +6,8 @@ use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
 impl Work {
-    /// Reads a page whose content later requests may need and must wait for; returns the number of the load, for
-    /// [`Work::need`], or 0 if no step can overtake a load anyway.
+    /// Reads a page whose content later requests may need, in which case they wait for this load; returns the number of
+    /// the load, for [`Work::need`], or 0 if no step can overtake a load anyway.
     #[inline]
     pub fn load(&mut self, lun: u32, page: u32, cause: Cause) -> u32 {
         self.read(lun, page, cause);
@@ -39,7 +39,7 @@ impl Work {
     }
 
     /// Appends a step that waits for everything its chain waits for.
-    #[inline(always)] // for every operation
+    #[inline(always)] // called for every operation
     fn append(
         &mut self,
         (lun, page): (u32, u32),
@@ -67,7 +67,7 @@ impl Work {
         (self.chain.needs, self.chain.settled, self.joining.marked) = (0, 0, 0);
     }
 
-    #[inline(always)] // for every operation; the compiler would not inline it
+    #[inline(always)] // called for every operation; the compiler would not inline it by itself
     fn push(
         &mut self,
         (lun, page): (u32, u32),
@@ -100,8 +100,8 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Pushes a folded step that takes `ns`, for `bus_ns` of which it uses the bus.
-    #[inline(never)] // rare: most devices share buses, or their buses take no time
+    /// Pushes a folded step that takes `ns` in all and uses the bus for `bus_ns` of that time.
+    #[inline(never)] // rarely called: in most devices LUNs share buses, or transfers take no time
     fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
         let apart =
             self.joining.apart | u64::from(self.chain.needs | self.chain.settled | self.joining.marked);
@@ -134,7 +134,7 @@ impl Work {
         }
     }
 
-    /// Reads `page`, or an unspecified page of the LUN if it is [`NONE`]; the data take `out_ns` of bus time.
+    /// Reads `page`, or an unspecified page of the LUN if `page` is [`NONE`]; the transfer of the data takes `out_ns`.
     #[inline]
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
@@ -149,21 +149,21 @@ impl Work {
         self.read_with(lun, page, cause, self.timing.page_transfer_ns);
     }
 
-    /// Reads `count` logical pages out of one NAND page.
+    /// Reads `count` logical pages from one NAND page.
     #[inline]
     pub(crate) fn read_part(&mut self, lun: u32, page: u32, cause: Cause, count: u32) {
         let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
         self.read_with(lun, page, cause, out_ns);
     }
 
-    /// Reads `count` parts of one NAND page, which consists of `of` equal parts.
+    /// Reads `count` of the `of` equal parts that make up a NAND page.
     pub(crate) fn read_share(&mut self, lun: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
         self.read_with(lun, page, cause, out_ns);
     }
 
     /// Programs a page.
-    #[inline(always)] // for every write
+    #[inline(always)] // called for every write
     pub fn program(&mut self, lun: u32, page: u32, cause: Cause) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         let cell_ns = self.cells.program_ns(page, 1);
@@ -248,8 +248,8 @@ impl Work {
         self.number = self.number.wrapping_add(1);
     }
 
-    /// Erases a block once every program and erase up to the one numbered `number` has finished; 0: it need not
-    /// wait.
+    /// Erases a block once every program and erase up to the one numbered `number` has finished; if `number` is 0, the
+    /// erase need not wait.
     pub(crate) fn erase_after(&mut self, lun: u32, first: u32, cause: Cause, number: u32) {
         self.chain.settled = number;
         self.erase(lun, first, cause);

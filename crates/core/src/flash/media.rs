@@ -37,7 +37,7 @@ pub enum Kind {
 /// The part of a spare area that belongs to one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spare {
-    /// Owner within its log; [`NONE`] for padding.
+    /// Number of the slot's owner within its log; [`NONE`] for padding.
     pub owner: u32,
     /// Sequence number of the write; copies keep it.
     pub seq: u64,
@@ -52,7 +52,7 @@ pub enum Change {
         page: u32,
         /// The log to which the page belongs.
         kind: Kind,
-        /// The spare areas of its slots.
+        /// The spare areas of the page's slots.
         spares: Box<[Spare]>,
     },
     /// A block is erased.
@@ -67,9 +67,9 @@ pub enum Change {
 pub struct Event {
     /// Number of the request.
     pub request: u64,
-    /// Logical page.
+    /// Logical page that is written or trimmed.
     pub lpn: u32,
-    /// Sequence number.
+    /// Sequence number of the write or trim.
     pub seq: u64,
     /// Whether the event is a trim.
     pub trim: bool,
@@ -80,18 +80,18 @@ pub struct Event {
 pub struct Issue {
     /// Number of the request.
     pub request: u64,
-    /// Time, ns.
+    /// Time at which the request was issued, ns.
     pub time_ns: u64,
     /// The last sequence number given out before the request was issued.
     pub seq: u64,
-    /// Whether its data must be durable when it completes (FUA).
+    /// Whether the request's data must be durable when it completes (FUA).
     pub fua: bool,
 }
 
-/// The contents of owners other than logical pages, by log, owner and sequence number.
+/// The contents of owners other than logical pages, found by log, owner and sequence number.
 type Contents = HashMap<(Kind, u32, u64), Arc<[u32]>>;
 
-/// What the FTL has decided since the tape was last taken.
+/// What the FTL has decided since its decisions were last taken from the tape.
 #[derive(Debug, Default)]
 struct Decided {
     seq: u64,
@@ -115,7 +115,7 @@ impl Tape {
         self.0.lock().expect("no panic while the tape is written")
     }
 
-    /// Notes that a request is issued now: what follows is done for it.
+    /// Notes that a request is issued now; the events noted from now on belong to it.
     pub fn issue(&self, request: u64, time_ns: u64, fua: bool) {
         let mut tape = self.open();
         let seq = tape.seq;
@@ -150,23 +150,23 @@ impl Tape {
         self.open().contents.get(&(kind, owner, seq)).cloned()
     }
 
-    /// Takes the content of version `seq` of an owner, to put it on flash.
+    /// Takes the content of version `seq` of an owner off the tape, to put it on flash.
     pub fn give(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
         self.open().contents.remove(&(kind, owner, seq))
     }
 
-    /// Takes the programs and erases noted, in order.
+    /// Takes the noted programs and erases off the tape, in order.
     pub fn take_changes(&self) -> Vec<Change> {
         std::mem::take(&mut self.open().changes)
     }
 
-    /// Takes the requests issued, and the writes and trims noted, each in order.
+    /// Takes the noted requests off the tape, and the noted writes and trims; both lists are in order.
     pub fn take_events(&self) -> (Vec<Issue>, Vec<Event>) {
         let mut tape = self.open();
         (std::mem::take(&mut tape.issues), std::mem::take(&mut tape.events))
     }
 
-    /// Forgets contents whose version is nowhere on the media.
+    /// Forgets the contents of all versions that are nowhere on the media.
     pub(crate) fn prune(&self, media: &Media) {
         let there: HashSet<(Kind, u32, u64)> = media.holders().collect();
         self.open().contents.retain(|key, _| there.contains(key));
@@ -182,9 +182,9 @@ pub enum Page {
     Programmed {
         /// The log to which the page belongs.
         kind: Kind,
-        /// Number of the program, over the life of the device.
+        /// Number of the program, in the count of all programs and erases of the device.
         number: u64,
-        /// The spare areas of its slots.
+        /// The spare areas of the page's slots.
         spares: Box<[Spare]>,
     },
     /// A power cut interrupted a program or an erase of the page: it can be neither read nor programmed until it
@@ -194,10 +194,10 @@ pub enum Page {
 
 #[derive(Clone, Copy, Debug)]
 struct MediaBlock {
-    /// First page that is still erased.
+    /// Offset of the block's first page that is still erased.
     next: u32,
     erases: u32,
-    /// [`Media::number`] at its last erase.
+    /// Value of [`Media::number`] at the block's last erase.
     erased: u64,
 }
 
@@ -210,13 +210,13 @@ pub struct Media {
     blocks: Vec<MediaBlock>,
     /// Number of programs and erases so far; each of them is identified by its number in this count.
     number: u64,
-    /// Whether pages may be skipped; even then they are never programmed backwards.
+    /// Whether pages may be skipped; even then, the pages of a block are programmed in ascending order.
     gaps: bool,
     fault: Option<String>,
 }
 
 impl Media {
-    /// Makes media whose blocks are all erased and all have this erase count.
+    /// Makes media whose blocks are all erased and all have the erase count `erases`.
     pub fn new(luns: u32, blocks_per_lun: u32, pages_per_block: u32, erases: u32) -> Media {
         let blocks = luns * blocks_per_lun;
         Media {
@@ -250,7 +250,7 @@ impl Media {
         self.blocks() / self.blocks_per_lun
     }
 
-    /// Returns the blocks of a LUN.
+    /// Returns the block numbers of a LUN.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
@@ -270,7 +270,7 @@ impl Media {
         &self.pages[page as usize]
     }
 
-    /// Returns the offset of the first page that can be programmed in a block; the pages before it are not
+    /// Returns the offset, within a block, of the first page that can be programmed; the pages before it are not
     /// erased, or were skipped.
     pub(crate) fn used(&self, block: u32) -> u32 {
         self.blocks[block as usize].next

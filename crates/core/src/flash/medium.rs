@@ -1,9 +1,9 @@
 //! Check mode: a medium that polices its caller, as dhara's simulated NAND does.
 //!
-//! It is told about every write, trim, program, copy and erase that an FTL decides, and records what the FTL
-//! does not: a version stamp for each slot, and how far each block is programmed. The model's contract is:
-//! "Version stamp per page, no page programmed twice or out of order within its block". If power cuts are
-//! simulated, it also records every program and erase, with the spare areas, on a [`Tape`].
+//! It is told about every write, trim, program, copy and erase that an FTL decides, and records what the FTL itself
+//! does not: a version stamp for each slot, and how far each block is programmed. The model's contract is: "Version
+//! stamp per page, no page programmed twice or out of order within its block". If power cuts are simulated, it also
+//! records every program and erase, with the spare areas, on a [`Tape`].
 
 use super::media::{Change, Kind, Media, Spare, Tape};
 use super::moves::{Move, Moves};
@@ -15,10 +15,10 @@ const PADDING: Spare = Spare { owner: NONE, seq: 0 };
 #[derive(Clone, Debug)]
 struct Taped {
     tape: Tape,
-    /// Owners below this are logical pages.
+    /// Owners whose number is below this are logical pages.
     lpns: u32,
     spares: Vec<Spare>,
-    /// Sequence number of what is programmed next.
+    /// Sequence number of the data that is programmed next.
     next: u64,
 }
 
@@ -27,7 +27,7 @@ struct Taped {
 pub(crate) struct Medium {
     slots_per_block: u32,
     slots_per_page: u32,
-    /// Whether pages may be skipped; even then they are never programmed backwards.
+    /// Whether pages may be skipped; even then, the pages of a block are programmed in ascending order.
     gaps: bool,
     /// How many slots of each block are programmed or skipped.
     programmed: Vec<u32>,
@@ -39,8 +39,7 @@ pub(crate) struct Medium {
     present: Bits,
     fault: Option<String>,
     taped: Option<Box<Taped>>,
-    /// The follower, if there is one, and the number below which owners are logical pages, whose data it
-    /// follows.
+    /// The follower, if there is one; it follows the data of the owners below this number, which are logical pages.
     followed: Option<(Moves, u32)>,
 }
 
@@ -172,18 +171,18 @@ impl Medium {
         }
     }
 
-    /// Notes that those slots of a block that come before `next` are skipped.
+    /// Notes that a block's slots before `next` are skipped, except for those already programmed.
     pub(crate) fn leave_out(&mut self, block: u32, next: u32) {
         let due = &mut self.programmed[block as usize];
         *due = next.max(*due);
     }
 
-    /// Sets which slot of a block is due next, because data is put in place before time 0 in any order.
+    /// Sets which slot of a block is due next; needed before time 0, when data is put in place in any order.
     pub(crate) fn rewind(&mut self, block: u32, next: u32) {
         self.programmed[block as usize] = next;
     }
 
-    /// Notes that a valid slot is about to be copied: its version stays the same.
+    /// Notes that a valid slot is about to be copied; the copy will have the same version.
     pub(crate) fn copy(&mut self, slot: u32, owner: u32) {
         self.told(owner, Move::Copy { from: slot });
         if !self.keeps_versions() {
@@ -198,7 +197,7 @@ impl Medium {
         }
     }
 
-    /// Notes that a block is erased; `valid` has the slots that the FTL considers valid.
+    /// Notes that a block is erased; `valid` marks the slots that the FTL considers valid.
     pub(crate) fn erase(&mut self, block: u32, valid: &Bits) {
         let first = block * self.slots_per_block;
         if let Some(slot) = valid.next_set(first, first + self.slots_per_block) {
@@ -256,8 +255,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Records programs and erases on a tape as they are decided. `media` already hold the data of each owner,
-    /// in the slot that `map` has for it; owners below `lpns` are logical pages.
+    /// From now on, records programs and erases on a tape as they are decided. `media` already hold the data of each
+    /// owner, in the slot that `map` has for it; owners below `lpns` are logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,
@@ -283,8 +282,8 @@ impl Medium {
         self.taped.as_ref().map_or(0, |taped| taped.spares[slot as usize].seq)
     }
 
-    /// Writes a block to the media as far as it is programmed, with each slot's version stamp as its sequence
-    /// number; returns the largest of these numbers. Slots whose owner is unknown are written as padding.
+    /// Writes the programmed part of a block to the media, with each slot's version stamp as its sequence number;
+    /// returns the largest of these numbers. Slots whose owner is unknown are written as padding.
     pub(crate) fn write_media(
         &self,
         (block, kind): (u32, Kind),

@@ -112,7 +112,7 @@ impl<T: Serialize> Serialize for ByCause<T> {
     }
 }
 
-/// Flash operations by cause.
+/// Counts of flash operations, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Page reads.
@@ -142,11 +142,11 @@ impl Counts {
 /// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
-    /// Transfer of a whole page.
+    /// Time to transfer a whole page.
     page_transfer_ns: u64,
-    /// Transfer of one logical page.
+    /// Time to transfer one logical page.
     logical_transfer_ns: u64,
-    /// The commands of a read, a program and an erase, each with its address.
+    /// Times of the commands for a read, a program and an erase, each including the address.
     command_ns: [u64; 3],
 }
 
@@ -171,13 +171,13 @@ impl Timing {
 pub struct Step {
     /// LUN on which the step runs.
     pub lun: u32,
-    /// Its operation; if operations were merged, the first of them.
+    /// The step's operation; if operations were merged, the first of them.
     pub operation: Operation,
-    /// Whether it is folded ([`Work::fold`]); `cell_ns` is then its whole time, of which `out_ns` is bus time.
+    /// Whether the step is folded ([`Work::fold`]); `cell_ns` is then its whole time, of which `out_ns` is bus time.
     pub folded: bool,
     /// Whether a folded step ends with a transfer.
     pub ends_on_bus: bool,
-    /// NAND page that it reads or programs, numbered over the device, or the first page of the block that it
+    /// NAND page that the step reads or programs, numbered over the device, or the first page of the block that it
     /// erases; [`crate::util::NONE`]: unknown.
     pub page: u32,
     /// Index, in the same [`Work`], of the step that must finish before this one begins, or
@@ -187,7 +187,7 @@ pub struct Step {
     pub needs: u32,
     /// Number, counted from 1, of the load that this step completes; 0: none.
     pub loads: u32,
-    /// Number of its first program or erase or, if it has none, the number of the next program or erase after it
+    /// Number of the step's first program or erase or, if it has none, of the next program or erase after it
     /// ([`Work::mark`]).
     pub number: u32,
     /// All programs and erases up to this number, on any LUN, must finish before this step begins; 0: no
@@ -210,7 +210,7 @@ pub struct Label {
     pub cause: Cause,
     /// Logical page for which the step is done, or [`crate::util::NONE`].
     pub lpn: u32,
-    /// Programs and erases are numbered from 0 in the order of emission; [`crate::util::NONE`] for a read.
+    /// Number of the program or erase, counted from 0 in the order of emission; [`crate::util::NONE`] for a read.
     pub number: u32,
 }
 
@@ -228,7 +228,7 @@ pub struct Work {
     steps: Vec<Step>,
     chain: Chain,
     joining: Joining,
-    /// Number of loads; counted only if a load and the step that needs it can be on different LUNs.
+    /// Number of loads so far; they are counted only if a load and the step that needs it can be on different LUNs.
     loads: Option<u32>,
     /// Number of programs and erases so far.
     number: u32,
@@ -253,10 +253,10 @@ struct Chain {
 /// Which operations become part of the step before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Joining {
-    /// Not 0: the next step is not merged into the last one.
+    /// If this is not 0, the next step is not merged into the last one.
     marked: u32,
-    /// Not 0: the next step is not merged into the last one, because another step may wait for the last one, or
-    /// because `each` is set.
+    /// If this is not 0, the next step is not merged into the last one, because another step may wait for the last one,
+    /// or because `each` is set.
     apart: u64,
     /// Whether every flash operation is a step of its own.
     each: bool,
@@ -273,7 +273,7 @@ struct Copied {
     targets: Vec<(u32, u32)>,
 }
 
-/// Label of each step, and how many programs and erases have been labelled.
+/// The label of each step, and how many programs and erases have been labelled.
 #[derive(Clone, Debug, Default)]
 struct Labelled {
     labels: Vec<Label>,
@@ -283,11 +283,10 @@ struct Labelled {
 /// What the device reports about the LUNs: which of them are busy, and for which of them requests wait.
 #[derive(Clone, Debug)]
 struct Waited {
-    /// For each LUN, the number of the last work during which requests behind the current one waited for that
-    /// LUN.
+    /// For each LUN, the number of the last work whose request had other requests behind it that waited for that LUN.
     hurry: Vec<u64>,
     /// The busy LUNs, if dynamic allocation needs them.
     busy: Option<Bits>,
-    /// Number of the current request's work, from 1.
+    /// Number of the current request's work, counted from 1.
     current: u64,
 }

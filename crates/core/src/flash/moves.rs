@@ -1,8 +1,8 @@
-//! Where user data goes, reported as the FTL decides it: for a driver that keeps the bytes, which the
-//! simulation leaves out.
+//! Where user data goes, reported as the FTL decides it, for a driver that keeps the bytes that the simulation leaves
+//! out.
 //!
-//! A read then returns what the FTL resolves to when the read is served, and a fault of an FTL shows as wrong
-//! bytes.
+//! A read then returns the bytes of the slot to which the FTL maps the page when the read is served, so that a fault of
+//! an FTL shows as wrong bytes.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -25,23 +25,23 @@ pub enum Move {
         /// The submission's number.
         submission: u64,
     },
-    /// What follows is done for this request, or a part of it; if requests do not merge, its number is that
-    /// of the submission. `None`: the host is padding.
+    /// The moves that follow belong to this request, or to a part of it; if requests do not merge, its number is that
+    /// of the submission. `None`: they belong to padding by the host.
     Issue {
         /// The request's number.
         request: Option<u64>,
     },
-    /// The request that is being issued reads a logical page, which lies in this slot.
+    /// The request that is being issued reads a logical page, whose data lies in this slot.
     Read {
-        /// The logical page.
+        /// Logical page that is read.
         lpn: u32,
-        /// The slot.
+        /// Slot that holds its data.
         slot: u32,
     },
     /// The request that is being issued writes a logical page, whose data was in this slot. A `Program` of the
     /// page follows.
     Write {
-        /// The previous slot.
+        /// The slot that held the previous data.
         old: u32,
     },
     /// A slot is about to be copied. The `Program` of the copy follows.
@@ -51,21 +51,21 @@ pub enum Move {
     },
     /// A slot is programmed with the data that the previous move named.
     Program {
-        /// The slot.
+        /// Slot that is programmed.
         slot: u32,
-        /// The logical page.
+        /// Logical page whose data goes into the slot.
         lpn: u32,
     },
     /// A block is erased.
     Erase {
-        /// The first slot.
+        /// First slot of the block.
         first: u32,
-        /// The number of slots.
+        /// Number of slots in the block.
         slots: u32,
     },
 }
 
-/// Events since they were last taken, in the order in which they were decided. Clones share one list.
+/// The moves since they were last taken, in the order in which they were decided. Clones share one list.
 #[derive(Clone, Debug, Default)]
 pub struct Moves(Arc<Mutex<Vec<Move>>>);
 
@@ -78,7 +78,7 @@ impl Moves {
         self.open().push(what);
     }
 
-    /// Takes the events into `emptied`, whose previous content is dropped.
+    /// Takes the moves into `emptied`, whose previous content is dropped.
     pub fn take(&self, emptied: &mut Vec<Move>) {
         emptied.clear();
         std::mem::swap(&mut *self.open(), emptied);

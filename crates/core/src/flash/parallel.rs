@@ -1,9 +1,9 @@
 //! Which parts of a device work in parallel, and in which order pages are spread over them.
 //!
 //! Sources: the levels channel, way (chip of a channel), die and plane, and the 24 orders of static
-//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim (Tavakkol et
-//! al., FAST 2018): `cwdp` goes round the channels first, then the ways, the dies, the planes. Eq. (1) of
-//! VIOS is `cwdp`. Multi-plane, interleaved and cache operations are ONFI's.
+//! allocation over them, are those of Hu et al., ICS 2011 (SSDSim), named by letter as in MQSim (Tavakkol et al., FAST
+//! 2018): `cwdp` goes round the channels first, then the ways, the dies and the planes. Eq. (1) of VIOS is `cwdp`.
+//! Multi-plane, interleaved and cache operations are ONFI's.
 //!
 //! A **LUN** (ONFI's logical unit, which works independently of its neighbours) is the smallest part of the
 //! flash to which the FTL can direct a page, with its own open block and erased blocks: the plane with
@@ -20,13 +20,13 @@ use crate::config::{Choice, Ignored, Kind, Value, choice, section};
 /// A level of the flash over which pages are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Channel.
+    /// The channels of a device.
     Channel,
-    /// Chip of a channel.
+    /// The ways, which are the chips of a channel.
     Way,
-    /// Die of a chip.
+    /// The dies of a chip.
     Die,
-    /// Plane of a die.
+    /// The planes of a die.
     Plane,
 }
 
@@ -40,7 +40,7 @@ pub enum Allocation {
     Dynamic,
 }
 
-/// Collects the keys that have no effect under the chosen options, with the reason.
+/// Collects the keys that have no effect under the chosen options, with the reason for each.
 pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
     let suspension = ["flash.suspend_time", "flash.resume_time", "flash.max_suspensions"];
     let suspends = flash.parallel.suspend != Suspend::Off;
@@ -103,13 +103,13 @@ section! {
 /// Where a LUN is; chips, dies and planes are numbered over the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Channel.
+    /// Number of the channel.
     pub channel: u32,
-    /// Chip; its channel is its number modulo the number of channels.
+    /// Number of the chip; the channel is this number modulo the number of channels.
     pub chip: u32,
-    /// Die, counted chip by chip; the chip's first die if dies do not work independently.
+    /// Number of the die, counted chip by chip; that of the chip's first die if dies do not work independently.
     pub die: u32,
-    /// Plane, counted die by die; the die's first plane if planes do not work independently.
+    /// Number of the plane, counted die by die; that of the die's first plane if planes do not work independently.
     pub plane: u32,
 }
 
@@ -162,7 +162,7 @@ impl Allocation {
         self == Allocation::Dynamic
     }
 
-    /// Returns the levels in order; dynamic allocation takes turns in the order of eq. (1).
+    /// Returns the levels in the order of allocation; dynamic allocation goes round the LUNs in the order of eq. (1).
     fn order(self) -> [Level; 4] {
         match (self, Allocation::CHANNEL_FIRST) {
             (Allocation::Static(order), _) | (Allocation::Dynamic, Allocation::Static(order)) => order,
@@ -247,7 +247,7 @@ impl Spread {
         };
         let cycle = product(&self.levels, false);
         let mut most = pages / cycle * product(&self.levels, true);
-        // In part of a cycle, no LUN has more pages than the first LUN.
+        // In an incomplete cycle, no LUN gets more pages than the first LUN.
         let mut rest = pages % cycle;
         for (at, &(_, _, apart)) in self.levels.iter().enumerate().rev() {
             let digit = rest / product(&self.levels[..at], false);

@@ -67,7 +67,7 @@ fn pages_go_round_the_levels_in_the_order_named() {
                     assert_eq!(cycle[page as usize], page % flash.luns(), "{name} {page}");
                 }
             }
-            // With planes as LUNs, all 24 orders take turns page by page.
+            // With planes as LUNs, the LUNs take turns page by page in all 24 orders.
             assert!(spread.in_turn() || parallel.multi_plane == MultiPlane::Off);
         }
     }

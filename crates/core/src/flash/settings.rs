@@ -6,7 +6,7 @@ use crate::config::section::{Field, OPERATION, bytes, count};
 use crate::config::{Kind, Value, choice, section};
 
 section! {
-    /// `[flash]`.
+    /// The settings of section `[flash]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Flash {
         /// Channels.
@@ -50,15 +50,15 @@ section! {
         erase_command_ns: Option<u64> = "flash.erase_command", OPERATION or "command", "command" not in state;
         /// Who uses a channel bus next.
         bus: BusOrder = "flash.bus", "fcfs" not in state;
-        /// What works in parallel.
+        /// The options of parallel operation.
         parallel: Parallel;
-        /// How blocks differ; `None`: they do not.
+        /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
     }
 }
 
 choice! {
-    /// `flash.bus`.
+    /// The values of `flash.bus`: which operation uses a channel bus next.
     pub enum BusOrder {
         /// first come, first served
         Fcfs = "fcfs",
@@ -76,7 +76,7 @@ pub enum Endurance {
     Unlimited,
     /// After this many erases.
     Cycles(u32),
-    /// When its errors exceed the ECC limit at the smallest ISPP step.
+    /// When the block's errors exceed the ECC limit even at the smallest ISPP step.
     Ecc,
 }
 
@@ -121,7 +121,7 @@ impl Flash {
         self.blocks_per_chip() / u64::from(self.luns_per_chip())
     }
 
-    /// Returns the word for what a LUN is on this flash.
+    /// Returns the word for a LUN of this flash: chip, die or plane.
     pub(crate) fn lun_name(&self) -> &'static str {
         match self.parallel {
             Parallel { multi_plane: MultiPlane::Off, interleave: false, .. } => "chip",

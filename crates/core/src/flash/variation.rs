@@ -28,7 +28,7 @@ use crate::config::{Contradiction, choice, section, switch};
 use crate::util::stream;
 
 choice! {
-    /// `flash.variation.model`.
+    /// The values of `flash.variation.model`: whether and how blocks differ.
     pub enum Model {
         /// every block programs in flash.program
         None = "none",
@@ -38,7 +38,7 @@ choice! {
 }
 
 section! {
-    /// `[flash.variation]`.
+    /// The settings of section `[flash.variation]`.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Variation {
         /// Mean growth of ln(BER) per cycle.
@@ -107,7 +107,7 @@ impl Variation {
     }
 }
 
-/// Checks the steps against each other and against `flash.program`.
+/// Checks the number of steps, the program time at the smallest step, and the ECC limit.
 pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
     let Some(variation) = &flash.variation else { return Ok(()) };
     let fail = |key, message| Err(Contradiction { key, message });
@@ -144,13 +144,13 @@ pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
 pub struct Speeds {
     /// Growth rate of each block, rounded only once, when it is drawn.
     growth: Vec<f32>,
-    /// Erasures of each block.
+    /// Number of erasures of each block.
     erases: Vec<u32>,
     /// Index of each block's step; 0 is the largest, and so the fastest.
     class: Vec<u8>,
     budgets: Vec<f64>,
     program_ns: Vec<u64>,
-    /// Pages programmed with each step.
+    /// Number of pages programmed with each step.
     programs: Vec<u64>,
 }
 
@@ -224,7 +224,7 @@ impl Speeds {
         self.set_erases(block, self.erases[block as usize] + 1);
     }
 
-    /// Resets the count of programs.
+    /// Sets the counts of programmed pages back to 0.
     pub(crate) fn reset_counts(&mut self) {
         self.programs.fill(0);
     }

@@ -15,7 +15,7 @@ const PAPER: Variation = Variation {
     step_decrement: 0.03,
 };
 
-/// The stages of wear in the paper, section 4.
+/// Erase counts at the stages of wear in the paper (section 4).
 const STAGES: [u32; 4] = [6_000, 9_000, 12_000, 15_000];
 
 /// Returns flash like the paper's, with 20,000 blocks.
@@ -56,8 +56,8 @@ fn rates_are_a_bounded_gaussian() {
     assert!((deviation - 0.98658 * 9e-5).abs() < 1.5e-6, "{deviation}");
     let bound = 3.0 * 9e-5 + 1e-9;
     assert!(growth.iter().all(|rate| (rate - 3.7e-4).abs() <= bound));
-    // A Gaussian has 0.1573 of its mass beyond 1.414 standard deviations; a uniform distribution would have
-    // another share.
+    // A Gaussian has 0.1573 of its mass beyond 1.414 standard deviations; a uniform distribution would have a different
+    // share there.
     let beyond = growth.iter().filter(|&rate| (rate - 3.7e-4).abs() > 1.414 * 9e-5).count();
     assert!((beyond as f64 / 20_000.0 - 0.155).abs() < 0.01, "{beyond}");
 }

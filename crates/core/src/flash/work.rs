@@ -83,7 +83,7 @@ impl Work {
         self.labels.as_ref().map_or(&[], |labelled| &labelled.labels[..self.steps.len()])
     }
 
-    /// Forgets the steps but not the counts: the next request begins.
+    /// Begins the next request: forgets the steps, but not the counts.
     #[inline]
     pub fn clear(&mut self) {
         self.steps.clear();

@@ -1,14 +1,14 @@
 //! Garbage collection in the background: which log of a LUN is collected, and when.
 //!
 //! There are two thresholds, as in firmware: with fewer than `ftl.gc_normal_blocks` erased blocks, a LUN
-//! collects while it is idle, in steps ([`super::log`]); when only `ftl.gc_free_blocks` are left, the write that
-//! needs a block collects in the foreground, at once and completely, and first finishes the victim that was
-//! begun in the background.
+//! collects while it is idle, in steps ([`super::log`]); when only `ftl.gc_free_blocks` are left, the write that needs
+//! a block collects in the foreground, at once and completely, and first finishes the collection that was begun in the
+//! background.
 //!
-//! User data is collected when its log is within `ftl.gc_normal_blocks` of its limit. Translation pages borrow
-//! erased blocks; they are collected when the LUN has fewer than `ftl.gc_normal_blocks` erased blocks and they
-//! occupy more than their share of its blocks. Together these rules keep the LUN above that threshold: if user
-//! data and translation pages both stay within their shares, there are enough erased blocks.
+//! User data is collected when its log is within `ftl.gc_normal_blocks` blocks of its limit. Translation pages borrow
+//! erased blocks; they are collected when the LUN has fewer than `ftl.gc_normal_blocks` erased blocks and they occupy
+//! more than their share of its blocks. Together these rules keep the LUN above that threshold: if user data and
+//! translation pages both stay within their shares, there are enough erased blocks.
 //!
 //! A step that moves data ends by updating the mappings it changed: those that are not cached are written to
 //! flash, one read and one program for each translation page concerned. Small steps therefore write more
@@ -47,8 +47,8 @@ pub(crate) fn choose(
     (pages.is_collecting(lun) || (scarce && beyond)).then_some(Kind::Pages)
 }
 
-/// Refuses thresholds that are not in ascending order, or that cannot be kept because the user's data, which
-/// may have `data_limit` blocks of each LUN, leaves no room for them.
+/// Refuses thresholds that are not in ascending order, or that cannot be kept because the user's data, which may occupy
+/// `data_limit` blocks of each LUN, leaves no room for them.
 pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradiction> {
     let Some(how) = settings.ftl.gc_background else { return Ok(()) };
     let fail = |message| Err(Contradiction { key: "ftl.gc_normal_blocks", message });

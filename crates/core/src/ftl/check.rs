@@ -52,7 +52,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     found.unless(!super::gathers(settings), &["ftl.batch_update"], together);
     let unlimited = "ftl.mapping_cache = \"unlimited\" replaces nothing";
     found.unless(ftl.mapping_cache_bytes.is_some(), &["ftl.cache_policy"], unlimited);
-    // Above gathered units, the mapping cache is DFTL's.
+    // If units are gathered, the mapping cache is that of DFTL.
     let cache = if super::gathers(settings) { super::map::dftl::NAME } else { &ftl.kind };
     super::own_ignored(&[&ftl.kind, super::served_by(settings), cache], &|_| chosen.clone(), found);
     let victims = [ftl.gc.as_str(), if maps { &ftl.translation_gc } else { &ftl.gc }];

@@ -19,9 +19,9 @@ use crate::util::{Bits, Stat};
 /// Sizes of a logical block: the answer to COOP_GetSize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockSize {
-    /// Pages of a block.
+    /// Number of pages in a block.
     pub pages: u32,
-    /// Bytes of a page (FPS).
+    /// Number of bytes in a page (FPS).
     pub page_bytes: u32,
 }
 
@@ -65,8 +65,8 @@ macro_rules! faces {
 }
 
 faces! {
-    /// For the device: the operations. Each changes the FTL's state at once and emits its steps into a [`Work`];
-    /// the device decides when the steps run, but keeps this order on each LUN.
+    /// The operations, for the device. Each changes the FTL's state at once and emits its steps into a [`Work`]; the
+    /// device decides when the steps run, but keeps this order on each LUN.
     trait Serve {
         /// Reads the pages of a request; returns the number of mapping-cache misses.
         fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
@@ -97,7 +97,7 @@ faces! {
         fn refused(self: &Self) -> u64 = { 0 };
     }
 
-    /// For the device while it is idle.
+    /// Background work, for the device while it is idle.
     trait Idle {
         /// Writes one translation page back in the background; returns false if there is nothing to write.
         fn write_back(self: &mut Self, work: &mut Work) -> bool = { false };
@@ -106,12 +106,11 @@ faces! {
         fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
     }
 
-    /// For the device's scheduler: where data lies.
+    /// Where data lies, for the device's scheduler.
     trait Locate {
         /// Returns the LUN to which a read of this LPN goes.
         fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
-        /// Returns the LUN to which a write goes if it is the `page`-th page of a request that begins at LPN
-        /// `first`.
+        /// Returns the LUN to which the `page`-th page of a write goes, if the write begins at LPN `first`.
         fn write_lun(self: &Self, first: u32, page: u32) -> u32 = { self.home_lun(first + page) };
         /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into a
         /// page buffer that is already begun.
@@ -121,16 +120,16 @@ faces! {
         /// Returns the slot that holds the user data of an LPN, or `u32::MAX` if it has no data; slots are
         /// numbered LUN by LUN, block by block and page by page.
         fn slot(self: &Self, lpn: u32) -> u32;
-        /// Begins to load into the CPU cache what a write of this LPN will invalidate: a request for this LPN is
-        /// in the queue.
+        /// Begins to load into the CPU cache the state that a write of this LPN will change; called when a request for
+        /// this LPN is in the queue.
         fn preload(self: &Self, lpn: u32) = {};
     }
 
-    /// For the host, where it knows the mapping.
+    /// The mapping, for a host that knows it.
     trait LookUp {
         /// Returns the number of LPNs that the user may address.
         fn logical_pages(self: &Self) -> u32;
-        /// Begins to load the mapping of this LPN into the CPU cache: a request for this LPN is on its way.
+        /// Begins to load the mapping of this LPN into the CPU cache; called when a request for this LPN is on its way.
         fn expect(self: &Self, lpn: u32) = {};
         /// Whether an LPN's mapping is cached.
         fn cached(self: &Self, lpn: u32) -> bool = { true };
@@ -140,14 +139,14 @@ faces! {
         fn cache_capacity(self: &Self) -> Option<u32> = { None };
         /// Whether the whole map is in RAM.
         fn map_complete(self: &Self) -> bool = { true };
-        /// Returns the translation page of an LPN or, if translation pages consist of smaller units, its unit:
-        /// what one read brings in.
+        /// Returns the part of the map that one read brings in for an LPN: its translation page or, if translation
+        /// pages consist of smaller units, its unit.
         fn translation_page(self: &Self, lpn: u32) -> u32;
         /// Whether entries are updated without being fetched first, so that no write misses.
         fn updates_free(self: &Self) -> bool = { true };
     }
 
-    /// For the host and the device under cooperation (Shim et al., TC 2014, Table 1).
+    /// The commands of cooperation, for the host and the device (Shim et al., TC 2014, Table 1).
     trait Cooperate {
         /// COOP_Query: puts into `set`, in ascending order, the logical blocks whose full or partial merge
         /// would be caused by a block issue of `pages` pages from LPN `first` on.
@@ -160,7 +159,7 @@ faces! {
         fn block_size(self: &Self) -> Option<BlockSize> = { None };
     }
 
-    /// For the report: counters, and the wear of the blocks.
+    /// Counters and the wear of the blocks, for the report.
     trait Inspect {
         /// Returns the counters of the mapping.
         fn map_stats(self: &Self) -> MapStats;
@@ -180,7 +179,7 @@ faces! {
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
     }
 
-    /// For preparing the device: sets up its state at time 0, and switches on what only a run uses.
+    /// Prepares the device: sets up its state at time 0, and switches on what only a run uses.
     trait Prepare {
         /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
         /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
@@ -188,12 +187,13 @@ faces! {
         /// If `ftl.free_blocks` says so, treats blocks of user data that were never written as closed and empty
         /// from now on.
         fn close_unwritten(self: &mut Self) = {};
-        /// Begins the run: counters start at 0.
+        /// Begins the run, with all counters at 0.
         fn start(self: &mut Self);
         /// Lets this placement choose blocks by their speed. This is for runs only: where data lies at time 0,
         /// and so a saved state, must be the same under every scheduler.
         fn choose_by_speed(self: &mut Self, placement: &str, settings: &Settings, cells: &Cells) = {};
-        /// Lets [`Idle::background_step`] collect. This is for runs only, for the same reason.
+        /// Lets [`Idle::background_step`] collect. This is for runs only: a saved state must be the same under every
+        /// scheduler.
         fn collect_in_background(self: &mut Self, how: GcBackground) = {};
         /// Writes the whole state, except for what only check mode keeps.
         ///
@@ -202,18 +202,18 @@ faces! {
         fn save(self: &Self, out: &mut Encoder) -> io::Result<()>;
     }
 
-    /// For whoever keeps the bytes of the user's data.
+    /// Reports where user data goes, for whoever keeps its bytes.
     trait Follow {
-        /// Reports from now on what happens to user data; the flash is then policed as in check mode.
+        /// From now on, reports what happens to user data; the flash is then policed as in check mode.
         fn follow(self: &mut Self, moves: &Moves) = {
             panic!("this FTL does not say where data lies, so none can be kept with it")
         };
     }
 
-    /// For simulated power cuts.
+    /// What simulated power cuts need: the state on the media, and a record of its changes.
     trait Survive {
-        /// Writes what the FTL has programmed so far to empty media; returns the highest sequence number. Needs
-        /// check mode, and no page buffer may be part-full.
+        /// Writes to empty media what the FTL has programmed so far; returns the highest sequence number. Needs check
+        /// mode, and no page buffer may be part-full.
         fn write_media(self: &Self, media: &mut Media) -> u64;
         /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and the
         /// content of everything that is not user data. The media must hold what the FTL has programmed so far.
@@ -226,7 +226,7 @@ faces! {
         fn version_on(self: &Self, lpn: u32, media: &Media) -> Result<Option<u64>, String>;
     }
 
-    /// For check mode.
+    /// Versions and invariants, for check mode.
     trait Police {
         /// Returns the stamp of the version to which an LPN resolves, counted in writes and trims.
         fn version(self: &Self, lpn: u32) -> Option<u32>;

@@ -2,23 +2,23 @@
 
 use super::recovery::{Flaw, Recovery};
 use super::settings::Settings;
-// The items that the lines of the registry name.
+// The registry's lines refer to items of the parent module.
 use super::*;
 use crate::config::Contradiction;
 use crate::flash::Work;
 use crate::flash::media::{Media, Tape};
 use crate::util::codec::{Damage, Decoder};
 
-/// An FTL: how it is made, and what is known about it beforehand. [`super::faces`] has what other parts ask of
-/// it.
+/// An FTL: how it is made, and what is known about it beforehand. What other parts ask of an FTL is in
+/// [`super::faces`].
 pub trait FlashTranslation:
     Serve + Idle + Locate + LookUp + Cooperate + Inspect + Prepare + Follow + Survive + Police + Sized
 {
     /// Whether there are translation pages on flash, and a mapping cache over them.
     const MAPS_ON_FLASH: bool = false;
-    /// Whether it has log blocks, which are merged with data blocks that are mapped as whole blocks.
+    /// Whether the FTL has log blocks, which are merged with data blocks that are mapped as whole blocks.
     const IS_HYBRID: bool = false;
-    /// Whether it maps whole blocks; these go to the LUNs in turn, whatever `ftl.allocation` says.
+    /// Whether the FTL maps whole blocks; these go to the LUNs in turn, whatever `ftl.allocation` says.
     const MAPS_BLOCKS: bool = Self::IS_HYBRID;
 
     /// Makes the FTL that checked settings describe, on empty flash.
@@ -26,13 +26,13 @@ pub trait FlashTranslation:
     /// Reads what [`Prepare::save`] wrote, for the same settings.
     ///
     /// # Errors
-    /// [`Damage`] if that is incomplete, or is the state of a device of another shape.
+    /// [`Damage`] if what is read is incomplete, or is the state of a device of another shape.
     fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Self, Damage>;
-    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the
-    /// changes of the media onto the tape, as will those of later requests.
+    /// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, and the changes of
+    /// the media onto the tape; later requests use both in the same way.
     ///
     /// # Errors
-    /// A message, if it cannot be recovered: a bug in ftlab.
+    /// A message if the FTL cannot be recovered, which means a bug in ftlab.
     fn recover(
         settings: &Settings,
         media: &Media,
@@ -42,13 +42,13 @@ pub trait FlashTranslation:
     /// Checks that the FTL fits the geometry.
     ///
     /// # Errors
-    /// [`Contradiction`] naming the key to change.
+    /// A [`Contradiction`] that names the key to change.
     fn check(settings: &Settings) -> Result<(), Contradiction>;
-    /// Whether it has room to make trims durable.
+    /// Whether the FTL has room to make trims durable.
     fn keeps_trims(_settings: &Settings) -> bool {
         true
     }
-    /// Whether it gathers translation units into NAND pages ([`super::map::units`]).
+    /// Whether the FTL gathers translation units into NAND pages ([`super::map::units`]).
     fn gathers(_settings: &Settings) -> bool {
         false
     }
@@ -62,7 +62,7 @@ pub trait FlashTranslation:
     }
 }
 
-/// Returns the name of the registered FTL that runs.
+/// Returns the name of the registered FTL that runs under these settings.
 pub(crate) fn served_by(settings: &Settings) -> &str {
     let chosen = settings.ftl.kind.as_str();
     with_kind!(chosen, Kind, of => Kind::served_by(settings)).unwrap_or(chosen)
@@ -71,7 +71,7 @@ pub(crate) fn served_by(settings: &Settings) -> &str {
 /// The functions that make an FTL. Each of them panics if the settings name no registered FTL; checked settings
 /// do name one.
 impl Ftl {
-    /// Makes the FTL that `settings` name, on empty flash; its preparation is not charged.
+    /// Makes the FTL that `settings` name, on empty flash; the flash operations that this takes are not counted.
     pub fn new(settings: &Settings, check: bool, work: &mut Work) -> Ftl {
         with_kind!(served_by(settings), Kind, of => of(Kind::new(settings, check, work)))
     }
@@ -79,7 +79,7 @@ impl Ftl {
     /// Restores the FTL that `settings` name from the state that [`Prepare::save`] wrote.
     ///
     /// # Errors
-    /// [`Damage`] if what is read is not such a state, or not that of these settings.
+    /// [`Damage`] if what is read is not such a state, or not that of a device with these settings.
     pub fn load(settings: &Settings, check: bool, from: &mut Decoder) -> Result<Ftl, Damage> {
         with_kind!(served_by(settings), Kind, of => Kind::load(settings, check, from).map(of))
     }
@@ -88,7 +88,7 @@ impl Ftl {
     /// the cost of doing so. The steps go into `work`, and the changes of the media onto the tape.
     ///
     /// # Errors
-    /// A message, if it cannot be recovered: a bug in ftlab.
+    /// A message if the FTL cannot be recovered, which means a bug in ftlab.
     pub fn recover(
         settings: &Settings,
         media: &Media,
@@ -150,7 +150,7 @@ pub fn keeps_trims(settings: &Settings) -> bool {
 /// Checks that the chosen FTL fits the geometry.
 ///
 /// # Errors
-/// [`Contradiction`] naming the key to change.
+/// A [`Contradiction`] that names the key to change.
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     blocks::endurance::check(settings)?;
     with_kind!(settings.ftl.kind.as_str(), Kind, of => Kind::check(settings))

@@ -1,8 +1,8 @@
 //! Flash translation layers.
 //!
-//! The traits of [`faces`] are what other parts ask of an FTL; an [`Ftl`] is any one of the registered FTLs. To add
-//! an FTL: one file with `NAME`, `DOC`, `Keys` and the type, and one line in the registry below. In `map/` the type
-//! is a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the FTL
+//! The traits of [`faces`] are what other parts ask of an FTL; an [`Ftl`] is any one of the registered FTLs. To add an
+//! FTL, add one file with `NAME`, `DOC`, `Keys` and the type, and one line to the registry below. In `map/` the type is
+//! a page-mapped FTL's mapping cache ([`map::translation::Translation`]), in any other folder the FTL
 //! ([`FlashTranslation`]).
 
 pub mod background;
@@ -52,7 +52,7 @@ registry! {
         pub mod units;
     }
 
-    /// Hybrid FTLs: data blocks are mapped as blocks, log blocks page by page.
+    /// Hybrid FTLs: data blocks are mapped as whole blocks, log blocks page by page.
     pub mod hybrid in Itself {
         Bast = bast::Bast;
         Fast = fast::Fast;

@@ -34,23 +34,22 @@ pub enum Flaw {
 /// The cost of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Pages whose spare areas were read.
+    /// Number of pages whose spare areas were read.
     pub scan_reads: u64,
-    /// Translation pages and trim pages read.
+    /// Number of translation pages and trim pages read.
     pub map_reads: u64,
-    /// Other pages read, while mappings were written back.
+    /// Number of other pages read, while mappings were written back.
     pub gc_reads: u64,
-    /// Pages programmed.
+    /// Number of pages programmed.
     pub programs: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Torn pages found.
+    /// Number of torn pages found.
     pub torn_pages: u64,
 }
 
 impl Recovery {
-    /// Returns the cost of all that was done since the power came back; nothing else may have been charged since
-    /// then.
+    /// Returns the cost of everything done since the power came back; `work` must not have counted anything else.
     pub(crate) fn of(found: &Found, map_reads: u64, work: &Work) -> Recovery {
         let counts = work.counts();
         Recovery {
@@ -71,11 +70,11 @@ pub(crate) struct Version {
     pub owner: u32,
     /// Sequence number of the write.
     pub seq: u64,
-    /// Number of the program.
+    /// Number of the program that wrote the version.
     pub number: u64,
-    /// Page in which it lies.
+    /// Page in which the version lies.
     pub page: u32,
-    /// Slot in which it lies.
+    /// Slot in which the version lies.
     pub slot: u32,
 }
 
@@ -86,9 +85,9 @@ pub(crate) struct Seen {
     pub kind: Option<Kind>,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
-    /// Number of its first readable program.
+    /// Number of the block's first readable program.
     pub first: u64,
-    /// Number of its last readable program.
+    /// Number of the block's last readable program.
     pub last: u64,
     /// Whether the block will be erased.
     pub given_up: bool,
@@ -104,14 +103,14 @@ impl Seen {
 /// What the scan found on flash.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// What was found in each block.
+    /// What the scan found in each block.
     pub blocks: Vec<Seen>,
     /// Versions by owner; for each, the one that counts comes first.
     versions: Vec<Version>,
-    /// Where each owner's versions begin, and the end of the last owner's.
+    /// Index in `versions` where each owner's versions begin and, last, the length of `versions`.
     starts: Vec<u32>,
     pages_per_block: u32,
-    /// Pages whose spare areas were read.
+    /// Number of pages whose spare areas were read.
     reads: u64,
     torn_pages: u64,
 }
@@ -177,7 +176,7 @@ impl Found {
         self.versions_of(owner..owner + 1)
     }
 
-    /// Returns the versions of several owners, in their order.
+    /// Returns the versions of consecutive owners, in the order of the owners.
     pub(crate) fn versions_of(&self, owners: std::ops::Range<u32>) -> &[Version] {
         let [start, end] = [owners.start, owners.end].map(|owner| self.starts[owner as usize] as usize);
         &self.versions[start..end]
@@ -203,7 +202,7 @@ impl Found {
     }
 }
 
-/// Erases blocks on the media.
+/// Erases blocks: emits the steps, and notes the erases on the tape.
 pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &Tape), work: &mut Work) {
     for &block in blocks {
         work.chain();

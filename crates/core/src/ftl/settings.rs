@@ -8,7 +8,7 @@ use crate::flash::{Flash, Work};
 const TIB: u64 = 1 << 40;
 
 section! {
-    /// What an FTL and the flash below it read.
+    /// The settings that an FTL and the flash below it read.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Settings {
         /// Seed of every random stream of the run.
@@ -52,7 +52,7 @@ impl Settings {
 }
 
 section! {
-    /// `[ftl]`.
+    /// The settings of section `[ftl]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Ftl {
         /// Flash translation layer.
@@ -81,7 +81,7 @@ section! {
         placements: super::placement::Own;
         /// Which erased blocks are free for new data (page-mapped FTLs).
         free_blocks: FreeBlocks = "ftl.free_blocks", "erased";
-        /// Collection in the background; `None`: none.
+        /// Garbage collection in the background; `None` if there is none.
         gc_background: Option<GcBackground>;
         /// Bytes of one mapping entry, in a translation page and in the cache.
         entry_bytes: u32 = "ftl.entry", bytes(1, 64), "8B";
@@ -107,7 +107,7 @@ section! {
         background_flush: bool = "ftl.background_flush", "false" not in state;
         /// Keys of the victim policies.
         victims: super::gc::Own;
-        /// Static wear levelling; `None`: none.
+        /// Static wear levelling; `None` if there is none.
         wear_leveling: Option<StaticLeveling>;
         /// Blocks of each LUN, out of what ftl.over_provisioning withholds, that only replace retired ones; the
         /// device turns read-only when a LUN needs one and has none left.
@@ -123,7 +123,7 @@ section! {
 }
 
 choice! {
-    /// `ftl.partial_write`.
+    /// The values of `ftl.partial_write`: what writing part of a logical page costs.
     pub enum PartialWrite {
         /// a partly written logical page costs a program alone
         Ignore = "ignore",
@@ -133,7 +133,7 @@ choice! {
 }
 
 choice! {
-    /// `ftl.free_blocks`.
+    /// The values of `ftl.free_blocks`: which erased blocks are free for new data.
     pub enum FreeBlocks {
         /// all of them
         Erased = "erased",
@@ -144,7 +144,7 @@ choice! {
 }
 
 choice! {
-    /// `ftl.capacity_step`.
+    /// The values of `ftl.capacity_step`: the unit to which the user capacity is rounded down.
     pub enum CapacityStep {
         /// logical pages
         Page = "page",
@@ -154,7 +154,7 @@ choice! {
 }
 
 choice! {
-    /// `ftl.flush_counts`.
+    /// The values of `ftl.flush_counts`: which data counts towards the next mapping flush.
     pub enum FlushCounts {
         /// the user's data and what garbage collection and wear levelling move
         All = "all",
@@ -164,7 +164,7 @@ choice! {
 }
 
 choice! {
-    /// `ftl.host_flush`.
+    /// The values of `ftl.host_flush`: what a host's flush makes durable.
     pub enum HostFlush {
         /// the data and all mappings: a mapping flush
         Mapping = "mapping",
@@ -174,7 +174,7 @@ choice! {
 }
 
 section! {
-    /// `ftl.gc_background` and its keys.
+    /// The keys of garbage collection in the background (`ftl.gc_background`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GcBackground {
         /// Erased blocks of a LUN, ftl.gc_free_blocks included, below which ftl.gc_background collects.
@@ -190,7 +190,7 @@ switch! {
 }
 
 choice! {
-    /// `ftl.wear_leveling`.
+    /// The values of `ftl.wear_leveling`: whether cold data is moved.
     pub enum Leveling {
         /// cold data stays where it is
         None = "none",
@@ -200,7 +200,7 @@ choice! {
 }
 
 section! {
-    /// Static wear levelling.
+    /// The key of static wear levelling.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct StaticLeveling {
         /// Difference of erase counts within a LUN beyond which ftl.wear_leveling static moves data.

@@ -22,7 +22,7 @@ pub(crate) struct Slots {
     pub spare: Vec<u32>,
     /// Slots that hold the newest version of their owner.
     pub valid: Bits,
-    /// Present in check mode, or if somebody follows the data.
+    /// The medium, which is kept in check mode and for a follower of the data.
     medium: Option<Box<Medium>>,
 }
 
@@ -109,7 +109,7 @@ impl Slots {
 
     /// Programs an owner's newest version into a slot, which the caller marks valid; `kind` returns the purpose
     /// for which the block was taken.
-    #[inline(always)] // for every write
+    #[inline(always)] // called for every write
     pub(crate) fn place(&mut self, slot: u32, owner: u32, kind: impl FnOnce() -> Kind) {
         self.spare[slot as usize] = owner;
         self.set(owner, slot);
@@ -118,7 +118,7 @@ impl Slots {
 
     /// Places the first versions of owners, from slot `first` on, until it comes to an owner that has a version
     /// already; returns how many it placed.
-    #[inline(never)] // so that the loop keeps the arrays at hand
+    #[inline(never)] // so that the loop has the arrays' addresses at hand
     pub(crate) fn prefill(&mut self, first: u32, owners: &[u32], kind: Kind) -> u32 {
         let mut slot = first;
         for &owner in owners {
@@ -146,7 +146,7 @@ impl Slots {
         self.set(owner, NONE)
     }
 
-    /// Erases a block.
+    /// Tells the medium, if one is kept, that a block is erased.
     pub(crate) fn erase(&mut self, block: u32) {
         if let Some(medium) = &mut self.medium {
             medium.erase(block, &self.valid);
@@ -156,9 +156,9 @@ impl Slots {
 
 /// Check mode, and what power cuts need from it.
 impl Slots {
-    /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each are
-    /// programmed. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do
-    /// not, the medium keeps the version of each owner, counted from 1.
+    /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each block are
+    /// programmed. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do not, the
+    /// medium keeps the version of each owner, counted from 1.
     pub(crate) fn keep_medium(
         &mut self,
         shape: (u32, u32),
@@ -223,7 +223,7 @@ impl Slots {
         medium.verify(owner, self.of(owner), &self.valid, &self.spare)
     }
 
-    /// Checks that every valid slot belongs to an owner.
+    /// Checks that there are as many valid slots as owners that have data.
     pub(crate) fn verify_count(&self) -> Result<(), String> {
         let (mapped, valid) = (self.mapped().count() as u64, self.valid.count());
         match mapped == valid {

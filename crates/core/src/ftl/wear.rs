@@ -2,10 +2,10 @@
 //!
 //! Garbage collection erases the blocks whose data is overwritten; a block of cold data is left alone and the
 //! others wear out first. When the erase count of an erased block exceeds that of the least worn movable block
-//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data moves
-//! into the former (which is charged, with the cause `wear`), and the less worn block is written instead. This
-//! is the rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's
-//! configuration help advises for flash that endures fewer than 10,000 cycles.
+//! of its LUN (user data and translation pages alike) by more than `ftl.wear_threshold`, the latter's data moves into
+//! the former (this move is charged, with the cause `wear`), and the less worn block is written instead. This is the
+//! rule of Linux's UBI (`ensure_wear_leveling`), and so is the default threshold, which UBI's configuration help
+//! advises for flash that endures fewer than 10,000 cycles.
 //!
 //! Interpretation: the least worn block counts as the coldest. The most worn erased block is sought in the LUN's
 //! two reserves, that of user data and that of translation pages, which exchange blocks for this purpose, since
@@ -115,7 +115,7 @@ pub(crate) fn level(
     }
 }
 
-/// Hands the reserve block `worn` of one log to another, in exchange for one of its own.
+/// Hands the reserve block `worn` of the log `from` to the log `to`, in exchange for a reserve block of `to`.
 fn exchange(lun: u32, worn: u32, from: &mut Log, to: &mut Log) {
     let spare = to.any_reserve(lun);
     to.exchange_reserve(lun, spare, worn);

@@ -1,4 +1,4 @@
-//! What the host asks of its feed of requests.
+//! The interface between the host and its feed of requests.
 
 use crate::metrics::{Done, Report};
 use crate::request::{Pool, Request};
@@ -7,7 +7,7 @@ use crate::workload::{SourceError, SourceSummary};
 /// A function that returns the version of a logical page's data on the device; `None` if the page has no data.
 pub type VersionOf<'a> = &'a dyn Fn(u32) -> Option<u32>;
 
-/// A feed of requests. They wait in it, in order of arrival, until the host admits them.
+/// A feed of requests, which wait in it, in order of arrival, until the host admits them.
 pub trait Arrivals {
     /// Returns when the next request arrives, ns; [`NEVER`](crate::clock::NEVER) if none will, or only after a
     /// completion or a timer.
@@ -39,7 +39,7 @@ pub trait Arrivals {
     /// Notes that a request has completed.
     fn completed(&mut self, now_ns: u64, request: &Request);
 
-    /// Returns what was read and dropped.
+    /// Returns counts of what was read from the source and of what was dropped.
     fn summary(&self) -> SourceSummary {
         SourceSummary::default()
     }
@@ -47,10 +47,10 @@ pub trait Arrivals {
 
 /// A feed above the block layer, where events happen that no completion causes.
 pub trait Above: Arrivals + Account {
-    /// Returns when the next such event happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
+    /// Returns when the feed's own next event happens, ns; [`NEVER`](crate::clock::NEVER) if none will.
     fn timer_ns(&self) -> u64;
 
-    /// Runs what is due.
+    /// Runs the events that are due.
     ///
     /// # Errors
     /// The workload's error.
@@ -60,7 +60,7 @@ pub trait Above: Arrivals + Account {
     fn goes_on(&self) -> bool;
 }
 
-/// What a feed above the block layer counts, and what it has promised.
+/// The counts of a feed above the block layer, and the promises that it has made.
 pub trait Account {
     /// Whether a measured window has begun or ended, so that [`Account::measure`] is due: asked after every
     /// tick.
@@ -71,17 +71,17 @@ pub trait Account {
     /// Records what the device has done so far.
     fn measure(&mut self, _done: Done) {}
 
-    /// Adds to a result what was counted; `done` is what the device did, `merged` the number of requests that
-    /// became part of a pending one.
+    /// Adds the feed's counts to a result; `done` is what the device did, `merged` the number of requests that became
+    /// part of a pending one.
     fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
 
     /// Notes, in check mode, that a request has completed.
     fn landed(&mut self, _request: &Request, _version: VersionOf) {}
 
-    /// Verifies, in check mode, what was promised since the last call.
+    /// Verifies, in check mode, the promises made since the last call.
     ///
     /// # Errors
-    /// What is lost or stale, as a message.
+    /// A message that says what is lost or stale.
     fn verify(&mut self, _version: VersionOf) -> Result<(), String> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the device lets the host ask, and how the host distinguishes hits from misses.
+//! What the host may ask the device, and how the host distinguishes hits from misses.
 //!
 //! The host asks only through [`DeviceView`]. Its advice (the prefetch of a batch's mappings; begin and end
 //! of a block issue, [`crate::request::Mark`]) travels with the request. An opaque device is `awareness =
@@ -34,16 +34,16 @@ const POLL_INTERVAL: u64 = 1000;
 /// How the host classifies requests as hits or misses (Ji et al., TCAD 2018, section V-D.1).
 #[derive(Clone, Debug)]
 pub enum Awareness {
-    /// It asks the device.
+    /// The host asks the device.
     Full,
-    /// It holds a snapshot of the device's cache, taken at the admission of request 1, 1001, ...
+    /// The host holds a snapshot of the device's cache, taken at the admission of request 1, 1001, ...
     Polled {
         /// LPNs cached at the last poll.
         snapshot: Bits,
         /// Admissions so far.
         admissions: u64,
     },
-    /// It simulates an LRU cache of the same capacity, fed at dispatch page by page.
+    /// The host simulates an LRU cache of the same capacity, fed at dispatch page by page.
     Lru {
         /// The simulated cache.
         cache: Lru<()>,
@@ -55,7 +55,7 @@ pub enum Awareness {
 }
 
 impl Awareness {
-    /// Makes the awareness of this kind.
+    /// Makes an awareness of this kind.
     pub fn new(kind: AwarenessKind, device: &impl DeviceView) -> Awareness {
         match kind {
             AwarenessKind::Full => Awareness::Full,

@@ -25,14 +25,14 @@ pub fn block_pages(settings: &Settings, device: &impl DeviceView) -> u32 {
     device.block_size().map_or(settings.flash.pages_per_block * per_page, |size| size.pages)
 }
 
-/// What the host keeps for a scheduler that works on whole flash blocks.
+/// The state that the host keeps for a scheduler that works on whole flash blocks.
 pub struct Blocks {
     /// Number of logical pages in a block.
     pub pages: u32,
     lpns: u32,
     page_bytes: u64,
     paging: Paging,
-    /// Block of each write that the device holds.
+    /// The block of each write that the device holds.
     writing: Vec<u32>,
     /// Number of padding reads that the device holds.
     padding: u32,
@@ -117,7 +117,8 @@ impl Blocks {
         (of.host.parts == 0).then_some(whole)
     }
 
-    /// Cuts a write that covers several blocks and passes its parts to `admit`; returns whether it did.
+    /// Cuts a write that covers several blocks and passes its parts to `admit`; returns whether the request was such a
+    /// write.
     pub fn cut(&self, whole: u32, pool: &mut Pool, mut admit: impl FnMut(u32, &mut Pool)) -> bool {
         let Request { id, arrival_ns, op, offset, size, .. } = pool[whole];
         let (bytes, end) = (self.bytes(), offset + size);
@@ -141,9 +142,9 @@ impl Blocks {
     }
 }
 
-/// What a scheduler that works on whole flash blocks can reach while it chooses.
+/// The surroundings that a scheduler that works on whole flash blocks can reach while it chooses.
 pub struct Surroundings<'a, A, D> {
-    /// What the host keeps for the scheduler.
+    /// The state that the host keeps for the scheduler.
     pub blocks: &'a mut Blocks,
     /// The page cache, if there is one.
     pub arrivals: &'a mut A,
@@ -153,7 +154,7 @@ pub struct Surroundings<'a, A, D> {
     pub ages: &'a mut Ages,
     /// Number of pending requests.
     pub pending: &'a mut u32,
-    /// The present time.
+    /// The present time, ns.
     pub now_ns: u64,
 }
 

@@ -38,7 +38,7 @@ fn merges(request: &Request) -> bool {
     matches!(request.op, Op::Read | Op::Write) && !request.mark.fua
 }
 
-/// Whether a request may go ahead of a pending one and of all that came after it.
+/// Whether a request may go ahead of a pending one and of all requests that came after that one.
 fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
     let end = request.offset + request.size;
     while pending != NONE {
@@ -53,9 +53,9 @@ fn may_pass(request: &Request, mut pending: u32, pool: &Pool) -> bool {
 }
 
 impl Merging {
-    /// Makes the merging of these settings; `None`: requests stay as they arrive. `files`: requests come from a page
-    /// cache; the default limit is then the block layer's own or, if the scheduler works on whole flash blocks,
-    /// `block`, the size of one in bytes (Shim et al., TC 2014, section 6.1).
+    /// Makes the merging that the settings ask for; `None` means that requests stay as they arrive. `files` says
+    /// whether requests come from a page cache; the default limit is then the block layer's own or, if the scheduler
+    /// works on whole flash blocks, `block`, the size of a flash block in bytes (Shim et al., TC 2014, section 6.1).
     pub fn new(settings: &Settings, files: bool, block: Option<u64>) -> Option<Merging> {
         let stated = settings.host.merge_limit;
         let auto = block.unwrap_or(MERGE_LIMIT);
@@ -78,8 +78,8 @@ impl Merging {
             && (op == Op::Read || self.block.is_none_or(within))
     }
 
-    /// Makes `request` part of a pending one, if there is one to join; returns the slot of the pending one and the
-    /// number of pages it had.
+    /// Makes `request` part of a pending request, if there is one that it can join; returns the slot of that request
+    /// and the number of pages it had.
     pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<(u32, u32)> {
         if !merges(request) {
             return None;
@@ -121,7 +121,7 @@ impl Merging {
         if !merges(request) {
             return;
         }
-        // Another request with the same bounds may have taken the entry over.
+        // Another request with the same bounds may have replaced the entry.
         let op = request.op as u8;
         for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
         {
@@ -131,7 +131,7 @@ impl Merging {
         }
     }
 
-    /// Checks that requests that others may join are pending and can be found; `ages` holds what is pending.
+    /// Checks that requests that others may join are pending and can be found; `ages` holds the pending requests.
     pub fn verify(&self, pool: &Pool, ages: &Ages) -> Result<(), String> {
         let mut pending = HashSet::new();
         let mut id = ages.head();

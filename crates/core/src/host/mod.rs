@@ -24,9 +24,9 @@ use crate::workload::{Op, SourceError};
 use blocks::{Blocks, Surroundings};
 use merge::Merging;
 
-/// The scheduler and its pending queue.
+/// The host: its scheduler and the pending queue.
 pub struct Host {
-    /// Requests in flight.
+    /// All requests in flight.
     pub pool: Pool,
     sched: Sched,
     needs: Needs,
@@ -40,19 +40,19 @@ pub struct Host {
     /// needs the order.
     ages: Ages,
     aged: bool,
-    /// The rest of a chosen batch, or of the requests whose deadline had passed.
+    /// Requests chosen but not handed over: the rest of a batch, or of the requests whose deadline had passed.
     chosen: Queue,
-    /// Whether there has been a dispatch after which the deadlines are looked at.
+    /// Whether the deadlines are to be checked before the next choice.
     deadlines_due: bool,
     merging: Option<Merging>,
     /// Whether requests may merge or be cut.
     reshapes: bool,
-    /// For a scheduler that works on whole flash blocks ([`Needs::blocks`]).
+    /// State kept for a scheduler that works on whole flash blocks ([`Needs::blocks`]).
     blocks: Blocks,
 }
 
 impl Host {
-    /// Makes an empty host; `files`: its requests come from a page cache.
+    /// Makes an empty host; `files` says whether its requests come from a page cache.
     pub fn new(settings: &Settings, device: &impl DeviceView, files: bool) -> Host {
         let needs = needs(&settings.host.scheduler);
         let blocks = Blocks::new(settings, device);
@@ -97,7 +97,7 @@ impl Host {
         self.sched.stats()
     }
 
-    /// Returns the number of requests in the pending queue or chosen but not handed over.
+    /// Returns the number of requests in the pending queue or chosen but not yet handed over.
     pub fn waiting(&self) -> u32 {
         self.pending + self.chosen.len()
     }
@@ -115,10 +115,10 @@ impl Host {
 
     /// Returns the next request for the device at a moment when it has room.
     ///
-    /// The order is the paper's (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or
-    /// batch, the requests that have reached their deadline are collected and dispatched; then the next
-    /// choice is made. Where a late request takes its batch along, one such batch goes at a time, that of the
-    /// oldest request, and the deadlines are looked at again after it.
+    /// The order is the paper's (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or batch, the
+    /// requests that have reached their deadline are collected and dispatched; then the next choice is made. Where a
+    /// late request takes its batch along, one such batch goes at a time, that of the oldest request, and the deadlines
+    /// are checked again after it.
     ///
     /// # Errors
     /// The workload's error.
@@ -154,7 +154,7 @@ impl Host {
         Ok(Some(id))
     }
 
-    /// Whether the next chosen request waits for the device; nothing is admitted meanwhile.
+    /// Whether the next chosen request has to wait before it may go to the device; nothing is admitted meanwhile.
     #[inline]
     pub fn is_held(&self) -> bool {
         self.needs.blocks && !self.chosen.is_empty() && self.blocks.holds(&self.pool[self.chosen.head()])
@@ -176,7 +176,7 @@ impl Host {
         device: &impl DeviceView,
     ) -> Result<(), SourceError> {
         // A request that joins a pending one needs no place of its own, but whether it joins one is known only after it
-        // has been admitted; so, as with a full request queue, the rest waits outside.
+        // has been admitted; so, as with a full request queue, the remaining requests wait outside.
         while self.pending < self.depth && arrivals.next_ns() <= now_ns {
             let id = arrivals.take(arrivals.next_ns(), &mut self.pool)?;
             if !(self.reshapes && self.reshape(id, arrivals)) {
@@ -206,7 +206,7 @@ impl Host {
         true
     }
 
-    /// Adds a request to the pending ones.
+    /// Adds a request to the pending queue.
     #[inline(always)] // called in one place, for every request
     fn enter(&mut self, id: u32, device: &impl DeviceView) {
         device.expect(self.pool[id].pages.first);
@@ -244,7 +244,7 @@ impl Host {
         })
     }
 
-    /// Chooses every pending request that has waited for the deadline or longer, oldest first; returns the first.
+    /// Chooses every pending request that has waited for the deadline or longer, oldest first; returns the first one.
     fn collect_expired(&mut self, now_ns: u64) -> Option<u32> {
         let deadline_ns = self.deadline_ns?;
         if self.whole_batches {
@@ -260,8 +260,8 @@ impl Host {
         self.chosen.pop(&mut self.pool)
     }
 
-    /// Chooses the oldest pending request, if it has waited for the deadline or longer, and the batch that it
-    /// belongs to; returns the first.
+    /// Chooses the oldest pending request, if it has waited for the deadline or longer, and the batch that it belongs
+    /// to; returns the first request.
     #[inline(never)] // as in `choose`, most decisions find nobody late
     fn expire_batch(&mut self, now_ns: u64, deadline_ns: u64) -> Option<u32> {
         let oldest = self.ages.head();
@@ -290,7 +290,7 @@ impl Host {
         queue
     }
 
-    /// Lets the scheduler decide what goes next; returns the first request, if there is one.
+    /// Lets the scheduler decide which requests go next; returns the first of them, if there is one.
     #[inline]
     fn choose(&mut self, now_ns: u64, arrivals: &mut impl Arrivals, device: &impl DeviceView) -> Option<u32> {
         let Host { sched, pool, blocks, ages, pending, .. } = self;

@@ -15,7 +15,7 @@ pub const LATEST_NS: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug)]
 pub struct Intake {
     paging: Paging,
-    /// Bytes that a request can address.
+    /// Number of bytes that requests can address.
     pub user_bytes: u64,
 }
 
@@ -55,8 +55,8 @@ pub struct Replayed<'a> {
     arrived: u64,
     /// Number of requests that became part of another.
     merged: u64,
-    /// In closed replay: the number of requests that may still arrive at time 0 after the next one, and the times of
-    /// completions, each of which lets another one arrive. `None` in open replay.
+    /// In closed replay, the number of requests that may still arrive at time 0 after the next one, and the times of
+    /// completions, each of which lets another request arrive; `None` in open replay.
     closed: Option<(u32, Ring)>,
     intake: Intake,
 }
@@ -92,7 +92,7 @@ impl<'a> Replayed<'a> {
     fn fetch(&mut self) -> Result<(), SourceError> {
         (self.ended, self.due_ns) = (true, NEVER);
         if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
-            // Copied field by field: reading the record as a whole would wait for the stores.
+            // The fields are copied one by one: reading the record as a whole would have to wait for the stores.
             (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             self.due_ns = match &mut self.closed {
@@ -166,7 +166,7 @@ impl Arrivals for Replayed<'_> {
     #[inline]
     fn completed(&mut self, now_ns: u64, request: &Request) {
         if let Some((_, completions)) = &mut self.closed {
-            // One more arrives for each request that became part of this one.
+            // One more request arrives for each request that became part of this one.
             let mut others = request.tag;
             if self.due_ns == NEVER && !self.ended {
                 self.due_ns = now_ns;

@@ -13,17 +13,17 @@ use crate::workload::{Op, Record, SourceError};
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// It has no bytes, or some of them are beyond the user capacity.
+    /// The request has no bytes, or some of them are beyond the user capacity.
     #[error("{size} B at offset {offset} are not within the user capacity, {user_bytes} B")]
     Range {
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
         /// User capacity.
         user_bytes: u64,
     },
-    /// It would arrive in the past.
+    /// The request would arrive in the past.
     #[error("an arrival at {at_ns} ns is in the past: the time is {now_ns} ns")]
     Past {
         /// Arrival asked for, ns.
@@ -31,7 +31,7 @@ pub enum SubmitError {
         /// Time of the simulation, ns.
         now_ns: u64,
     },
-    /// It would arrive before a request that was submitted earlier.
+    /// The request would arrive before a request that was submitted earlier.
     #[error("an arrival at {at_ns} ns is before that of the last request submitted, {last_ns} ns")]
     Before {
         /// Arrival asked for, ns.
@@ -39,7 +39,7 @@ pub enum SubmitError {
         /// Arrival of the previous submission, ns.
         last_ns: u64,
     },
-    /// It would arrive more than a century after the start.
+    /// The request would arrive more than a century after the start.
     #[error("an arrival at {0} ns is more than a century after the start")]
     Late(u64),
     /// The simulation replays its own workload.
@@ -53,13 +53,13 @@ pub enum SubmitError {
 /// One submission, to be answered when its request, or the one that it became part of, completes.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission {
-    /// Number, from 1 in the order of submission.
+    /// Number of the submission, from 1 in the order of submission.
     pub number: u64,
     /// Arrival, ns.
     pub arrival_ns: u64,
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     next: u32,
 }
@@ -70,12 +70,12 @@ pub struct Submitted {
     intake: Intake,
     submitted: u64,
     last_ns: u64,
-    /// Number of requests that have arrived, and of those that became part of another.
+    /// Number of requests that have arrived, and number of those that became part of another.
     arrived: u64,
     merged: u64,
-    /// Whether more may be submitted before time moves on, so that the workload has not ended.
+    /// Whether more requests may be submitted before time moves on, so that the workload has not ended.
     pub open: bool,
-    /// If requests merge: the submissions behind each request, in a slab. The submissions of one request form a ring,
+    /// The submissions behind each request, in a slab, if requests merge. The submissions of one request form a ring,
     /// and the request's tag is the slot of the last one.
     behind: Option<Slab<Submission>>,
     /// Receives merges, if the bytes of requests are followed.
@@ -83,7 +83,7 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// Makes an empty queue of submissions; `merges`: requests may become part of others.
+    /// Makes an empty queue of submissions; `merges` says whether requests may become part of others.
     pub fn new(settings: &Settings, merges: bool) -> Submitted {
         Submitted {
             waiting: VecDeque::new(),

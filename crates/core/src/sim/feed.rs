@@ -1,4 +1,4 @@
-//! What feeds a simulation with requests.
+//! The feed that supplies a simulation with requests.
 
 use crate::clock::NEVER;
 use crate::host::{Above, Arrivals, Replayed, Submitted};
@@ -28,13 +28,13 @@ macro_rules! on {
 }
 
 impl Feed<'_> {
-    /// Returns when something happens above the block layer, ns; [`NEVER`] if nothing will.
+    /// Returns when the next event above the block layer happens, ns; [`NEVER`] if none will.
     #[inline]
     pub fn timer_ns(&self) -> u64 {
         if let Feed::Above(above) = self { above.timer_ns() } else { NEVER }
     }
 
-    /// Whether something above the block layer can go on, now that its requests are taken.
+    /// Whether something above the block layer can go on, now that its requests have been taken.
     #[inline]
     pub fn goes_on(&self) -> bool {
         if let Feed::Above(above) = self { above.goes_on() } else { false }

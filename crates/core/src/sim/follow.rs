@@ -1,11 +1,11 @@
-//! A simulation whose bytes are kept by its driver.
+//! A simulation whose driver keeps the bytes of the data.
 
 use super::{Feed, Simulation};
 use crate::flash::moves::Moves;
 use crate::ftl::{Follow, Locate};
 
 impl Simulation<'_> {
-    /// Notes from now on where user data goes; must be called before anything is submitted.
+    /// Returns a record of where user data goes from now on; must be called before anything is submitted.
     pub fn follow(&mut self) -> Moves {
         let moves = Moves::default();
         self.ftl.follow(&moves);

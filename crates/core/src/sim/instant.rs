@@ -17,13 +17,13 @@ const PROGRESS_INTERVAL: u64 = 4096;
 /// ones at doubling intervals and at the end, and the pages and blocks of each request always.
 const VERIFY_WHOLE: u32 = 2048;
 
-/// When check mode next verifies everything.
+/// Knows when check mode next verifies the whole device.
 pub(super) struct Checker {
     lpns: u32,
     next_whole: u64,
 }
 
-/// What observers are told, and when they are asked.
+/// What observers have been told, and when they are to be asked next.
 pub(super) struct Seen {
     /// Submissions answered so far.
     pub answered: u64,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Begins to count; `beside`: whether commands go through a controller or a write buffer.
+    /// Begins to count; `beside` says whether commands go through a controller or a write buffer.
     pub fn new(beside: bool) -> Seen {
         Seen {
             answered: 0,
@@ -62,7 +62,7 @@ impl Checker {
 }
 
 impl Simulation<'_> {
-    /// Lets what is due now happen: steps end, requests complete, others arrive and are handed over.
+    /// Lets everything that is due now happen: steps end, requests complete, others arrive and are handed over.
     #[inline]
     pub(super) fn instant(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         if self.now_ns >= self.sampler.due_ns {
@@ -88,7 +88,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Does what only some runs do once chips and buses have moved on.
+    /// Handles the controller and reports activity, in runs that have either; called once chips and buses have moved
+    /// on.
     #[cold]
     fn beside(&mut self, observer: &mut dyn Observer) {
         let Simulation { device, host, ftl, done, now_ns, .. } = self;
@@ -105,7 +106,7 @@ impl Simulation<'_> {
         device.begin_own((*now_ns, lull), &mut host.pool, ftl, work);
     }
 
-    /// Runs what is due above the block layer.
+    /// Runs the events that are due above the block layer.
     fn tick(&mut self) -> Result<(), RunError> {
         let Simulation { feed: Feed::Above(above), ftl, work, now_ns, check, .. } = self else {
             return Ok(());
@@ -142,14 +143,14 @@ impl Simulation<'_> {
         Ok(true)
     }
 
-    /// Lets the device choose.
+    /// Lets the device choose requests to issue.
     #[inline(always)] // for every instant
     fn issue(&mut self) {
         let Simulation { device, host, ftl, work, done, now_ns, .. } = self;
         with_ftl!(ftl, ftl => device.issue(*now_ns, &mut host.pool, ftl, work, done));
     }
 
-    /// Reports what has ended by now, and how many requests have been pending since the last report.
+    /// Reports activities that have ended by now, and how many requests have been pending since the last report.
     #[cold]
     pub(super) fn tell_activity(&mut self, observer: &mut dyn Observer) {
         let since_ns = self.seen.reported_ns.replace(self.now_ns).unwrap_or(0);
@@ -185,7 +186,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Records and reports a request.
+    /// Records and reports one completed request.
     #[inline(never)] // within a loop, the compiler keeps dozens of addresses on the stack for it
     fn complete_one(&mut self, id: u32, observer: &mut dyn Observer) {
         self.recorder.complete(&self.host.pool[id], self.now_ns);
@@ -198,7 +199,8 @@ impl Simulation<'_> {
         self.extent.last_ns = self.now_ns;
     }
 
-    /// Does what only some runs do for a request that completes.
+    /// Does what only some runs need for a request that completes: reporting it, checking it, or noting how long parts
+    /// worked.
     #[inline(never)] // keeps the path of all other runs short
     fn attend(&mut self, id: u32, observer: &mut dyn Observer) {
         if self.seen.completions {
@@ -235,7 +237,7 @@ impl Simulation<'_> {
         });
     }
 
-    /// Returns what is reported about a request that completes now.
+    /// Returns the report of a request that completes now.
     fn completion(&self, id: u32) -> Completion {
         let request = &self.host.pool[id];
         // A request that was refused, or cut, may never have been in the device's queue.

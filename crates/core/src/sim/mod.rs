@@ -37,8 +37,7 @@ pub use timeline::{Activity, Dispatch, Handling, Track, Tracks};
 /// Preconditions the device and runs one simulation to its end.
 ///
 /// # Errors
-/// [`RunError`] if the source fails, the observer stops it or, with `check`, an invariant does not
-/// hold.
+/// [`RunError`] if the source fails, if the observer stops the run or, with `check`, if an invariant does not hold.
 pub fn run(
     settings: &Settings,
     source: &mut (dyn Source + Send),
@@ -53,7 +52,7 @@ pub fn run(
 /// [`Identity`].
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub fn run_prepared(
     settings: &Settings,
     prepared: Prepared,
@@ -80,11 +79,11 @@ pub struct Simulation<'a> {
     precondition: Preconditioning,
     /// True until it is decided whether the device begins work of its own at this instant.
     undecided: bool,
-    /// Whether timers above the block layer or commands in controller and write buffer have events.
+    /// Whether there may be events of timers above the block layer, or of commands in controller and write buffer.
     timed: bool,
     check: Option<Checker>,
     sampler: Sampler,
-    /// What survives a power cut, if cuts are possible.
+    /// The media and the record of operations that a power cut needs, if cuts are possible.
     power: Option<Box<power::Power>>,
     /// Whether power is off.
     off: bool,
@@ -99,7 +98,7 @@ impl<'a> Simulation<'a> {
         Simulation::fed(settings, prepared, host, Feed::Submitted(submitted))
     }
 
-    /// Does the same, with a source to replay.
+    /// Makes a simulation as [`Simulation::new`] does, with a source to replay.
     ///
     /// # Errors
     /// The source's error.
@@ -113,8 +112,8 @@ impl<'a> Simulation<'a> {
         Ok(Simulation::fed(settings, prepared, host, Feed::Replayed(replayed)))
     }
 
-    /// Does the same, with a feed that is told about completions: for example clients with a file system and
-    /// a page cache.
+    /// Makes a simulation as [`Simulation::new`] does, with a feed that is told about completions: for example clients
+    /// with a file system and a page cache.
     pub fn below(
         settings: &Settings,
         prepared: Prepared,
@@ -220,7 +219,7 @@ impl<'a> Simulation<'a> {
         self.now_ns
     }
 
-    /// Returns when something can happen without another submission, ns; `None` if nothing can.
+    /// Returns when something can next happen without another submission, ns; `None` if nothing can.
     pub fn next_event_ns(&self) -> Option<u64> {
         // The device looks for work of its own once time moves on.
         let looks_ns = match (self.device.tasks.any(), self.undecided) {
@@ -236,7 +235,7 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// [`RunError::Past`] if `until_ns` is in the past, [`RunError::Late`] if it is more than a century after the
-    /// start; else as [`run`].
+    /// start; otherwise the errors of [`run`].
     pub fn advance(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<(), RunError> {
         if until_ns < self.now_ns {
             return Err(RunError::Past { until_ns, now_ns: self.now_ns });
@@ -257,7 +256,7 @@ impl<'a> Simulation<'a> {
     /// not begin at that instant.
     ///
     /// # Errors
-    /// As [`run`].
+    /// The errors of [`run`].
     pub fn run_until_idle(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.has_power()?;
         self.keep_open(false);
@@ -277,7 +276,7 @@ impl<'a> Simulation<'a> {
     /// Runs a workload to its end.
     ///
     /// # Errors
-    /// As [`run`].
+    /// The errors of [`run`].
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<Report, RunError> {
         if observer.wants_activity() {
             self.report_activity();
@@ -300,7 +299,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sets whether more may be submitted before time moves on.
+    /// Sets whether more requests may be submitted before time moves on.
     fn keep_open(&mut self, open: bool) {
         if let Feed::Submitted(submitted) = &mut self.feed {
             submitted.open = open;
@@ -317,9 +316,9 @@ impl<'a> Simulation<'a> {
         if self.timed { self.due_with_others(due_ns) } else { due_ns }
     }
 
-    /// Returns the time of the next event, if timers above the block layer and commands in the controller have some
-    /// too, ns.
-    #[inline(never)] // keeps the path short where neither is there
+    /// Returns the time of the next event, ns, including those of timers above the block layer and of commands in the
+    /// controller.
+    #[inline(never)] // keeps the path short where there are neither
     fn due_with_others(&self, due_ns: u64) -> u64 {
         due_ns.min(self.device.next_ns()).min(self.feed.timer_ns())
     }

@@ -15,27 +15,28 @@ pub struct Completion {
     pub dispatch_ns: u64,
     /// Completion time, ns; for a failed request, the time at which it was refused.
     pub complete_ns: u64,
-    /// Whether the device was read-only and refused it, or part of it.
+    /// Whether the device was read-only and refused the request, or part of it.
     pub failed: bool,
     /// Operation.
     pub op: Op,
     /// First byte on the simulated device (after `out_of_range`).
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
-    /// Mapping-cache misses of its pages.
+    /// Number of mapping-cache misses of the request's pages.
     pub mapping_misses: u32,
-    /// Whether it was dispatched ahead of others by choice (see the scheduler).
+    /// Whether the request was dispatched ahead of others by choice (see the scheduler).
     pub prioritized: bool,
-    /// Whether it was dispatched because its deadline had passed.
+    /// Whether the request was dispatched because its deadline had passed.
     pub expired: bool,
-    /// Number of its batch, from 1; 0: none. Batches are the device's if its scheduler makes any, else the host's.
+    /// Number of its batch, from 1; 0 if it has none. Batches are the device's if its scheduler makes any, else the
+    /// host's.
     pub batch: u64,
-    /// Channel batch within its chip batch, from 1; 0: none.
+    /// Channel batch within its chip batch, from 1; 0 if it has none.
     pub channel_batch: u64,
 }
 
-/// Receives what happens in a run.
+/// Receives reports of what happens in a run.
 pub trait Observer {
     /// Called when a request, which may be several merged ones, has completed; requests that complete at one instant
     /// come in dispatch order.
@@ -56,12 +57,13 @@ pub trait Observer {
         u64::MAX
     }
 
-    /// Called every few thousand pages before time 0 with what has been done so far; `false` stops preconditioning.
+    /// Called every few thousand pages before time 0 with what has been done so far; returning `false` stops
+    /// preconditioning.
     fn preconditioning(&mut self, _done: &Preconditioning) -> bool {
         true
     }
 
-    /// Called every few thousand events, including completions, with the number of requests completed so far;
+    /// Called every few thousand events, including completions, with the number of requests completed so far; returning
     /// `false` stops the run.
     fn progress(&mut self, _requests: u64) -> bool {
         true
@@ -78,16 +80,16 @@ pub trait Observer {
     /// may overlap ([`super::Tracks::overlap`]).
     fn activity(&mut self, _activity: &Activity) {}
 
-    /// Called while activity is reported, when the link or a core has served a command, before the completion that
-    /// this leads to. What one direction of the link, or one core, does never overlaps.
+    /// Called while activity is reported, when the link or a core has served a command, before the completion that this
+    /// leads to. Services of one direction of the link, or of one core, never overlap.
     fn handled(&mut self, _handling: &Handling) {}
 
-    /// Called while activity is reported: this many requests are in the scheduler's pending queue from
-    /// `now_ns` on.
+    /// Called while activity is reported, with the number of requests in the scheduler's pending queue from `now_ns`
+    /// on.
     fn pending(&mut self, _now_ns: u64, _requests: u32) {}
 }
 
-/// Ignores everything.
+/// An observer that ignores everything.
 impl Observer for () {
     fn complete(&mut self, _completion: &Completion) {}
 
@@ -102,7 +104,7 @@ pub enum RunError {
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// Time can only move forward.
+    /// The time asked for is in the past.
     #[error("{until_ns} ns is in the past: the time is {now_ns} ns")]
     Past {
         /// Time asked for, ns.
@@ -110,7 +112,7 @@ pub enum RunError {
         /// Time of the simulation, ns.
         now_ns: u64,
     },
-    /// Time cannot move that far.
+    /// The time asked for is too late.
     #[error("{0} ns is more than a century after the start")]
     Late(u64),
     /// A scheduler withholds requests that nothing will ever release.
@@ -118,12 +120,12 @@ pub enum RunError {
         "host.scheduler chooses none of the {pending} requests that are pending at {now_ns} ns, and nothing else happens any more"
     )]
     Held {
-        /// Pending requests.
+        /// Number of pending requests.
         pending: u32,
         /// Time of the simulation, ns.
         now_ns: u64,
     },
-    /// Power is off, or the FTL cannot lose it.
+    /// Power is off, or the device cannot lose its power.
     #[error("{0}")]
     Power(String),
     /// Check mode found a broken invariant, which is a bug in ftlab. The message says which one and when.

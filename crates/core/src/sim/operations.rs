@@ -1,5 +1,5 @@
-//! The programs and erases that ran up to a power cut, and the cut itself: what had finished is applied to
-//! the media, what was in service is torn (or, one time in four, just finished), and the rest never happened.
+//! The programs and erases that ran up to a power cut, and the cut itself: operations that had finished are applied to
+//! the media, those in service are torn (or, one time in four, just finished), and the others never happened.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,7 +9,7 @@ use crate::flash::Operation;
 use crate::flash::media::{Change, Media};
 use crate::util::{NONE, below};
 
-/// A program or an erase.
+/// A program or an erase that ran.
 #[derive(Clone, Copy, Debug)]
 struct Ran {
     erase: bool,
@@ -29,16 +29,16 @@ pub struct Operations {
 pub struct Cut {
     /// Time of the cut, ns: what happened before it remains.
     pub time_ns: u64,
-    /// Programs and erases finished.
+    /// Number of programs and erases that had finished.
     pub finished: u64,
-    /// Programs torn.
+    /// Number of programs that were torn.
     pub torn_programs: u64,
-    /// Erases torn.
+    /// Number of erases that were torn.
     pub torn_erases: u64,
 }
 
 impl Operations {
-    /// Adds a stretch of an operation, the last one unless it was `suspended`.
+    /// Adds a stretch of an operation, which is the operation's last one unless it was `suspended`.
     pub fn add(&mut self, number: u32, erase: bool, [begin_ns, end_ns]: [u64; 2], suspended: bool) {
         let at = number as usize;
         if at >= self.ran.len() {
@@ -51,7 +51,7 @@ impl Operations {
         }
     }
 
-    /// Adds what a LUN did, if that was a stretch of a program or erase.
+    /// Adds the work of a LUN, if it was a stretch of a program or an erase.
     pub fn add_span(&mut self, span: &Span) {
         if span.stage == Stage::Cells && span.label.number != NONE {
             let erase = span.label.operation == Operation::Erase;
@@ -70,8 +70,8 @@ impl Operations {
             .partition_point(|&number| self.ran[number as usize].is_some_and(|ran| ran.end_ns <= time_ns))
     }
 
-    /// Returns the cut after which `target` operations have finished (all, if there are fewer): their number,
-    /// and a moment before the next one finishes, ns.
+    /// Returns a cut at which `target` operations have finished (or all, if there are fewer): the number of finished
+    /// operations, and a moment before the next one finishes, ns.
     pub fn after(&self, target: u64, random: &mut Xoshiro256PlusPlus) -> (usize, u64) {
         let finished = target.min(self.finished.len() as u64) as usize;
         let end_ns = |at: usize| self.at(self.finished[at]).end_ns;
@@ -86,7 +86,7 @@ impl Operations {
         (finished, time_ns)
     }
 
-    /// Cuts the power at a moment when this many operations have finished; leaves on the media what had happened by
+    /// Cuts the power at a moment when this many operations have finished; leaves on the media what had been done by
     /// then.
     ///
     /// # Errors

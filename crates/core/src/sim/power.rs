@@ -1,8 +1,8 @@
 //! Power cuts of a simulation.
 //!
-//! Everything the FTL decides goes on a tape, and the device says when each operation ran. At a cut, what had
-//! finished is on the media, what was in service is torn (or, one time in four, just finished), and
-//! everything else never happened. The FTL is then rebuilt from the media alone.
+//! Every operation that the FTL decides on goes on a tape, and the device says when each of them ran. At a cut,
+//! operations that had finished are on the media, those in service are torn (or, one time in four, just finished), and
+//! all others never happened. The FTL is then rebuilt from the media alone.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -27,9 +27,9 @@ pub use super::operations::Cut;
 pub struct Power {
     /// The flash.
     pub media: Media,
-    /// What the FTL has decided.
+    /// The operations that the FTL has decided on.
     pub tape: Tape,
-    /// What has run.
+    /// The operations that have run.
     pub operations: Operations,
 }
 
@@ -64,11 +64,11 @@ impl Power {
         Ok(Power { media, tape, operations: Operations::default() })
     }
 
-    /// Rebuilds the FTL from the media; returns it, the cost, and how long that took, ns. `operations` then holds
-    /// those of the recovery alone.
+    /// Rebuilds the FTL from the media; returns the FTL, the cost of the recovery, and how long it took, ns.
+    /// `operations` then holds the operations of the recovery alone.
     ///
     /// # Errors
-    /// A message: a bug in ftlab.
+    /// A message, which means a bug in ftlab.
     pub fn recover(&mut self, settings: &Settings, flaw: Flaw) -> Result<(Ftl, Recovery, u64), String> {
         let mut work = settings.work();
         work.set_erases((0..self.media.blocks()).map(|block| self.media.erases(block)));
@@ -80,8 +80,8 @@ impl Power {
         Ok((ftl, recovery, elapsed_ns))
     }
 
-    /// Cuts the power when `finished` operations have finished (all, if there are fewer), a moment before the
-    /// next one finishes.
+    /// Cuts the power when `finished` operations have finished (or all, if there are fewer), a moment before the next
+    /// one finishes.
     ///
     /// # Errors
     /// A message, if tape and device disagree.
@@ -106,14 +106,14 @@ impl Power {
 /// The cost of a recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Recovered {
-    /// What was read and written.
+    /// The reads and writes of the recovery.
     pub recovery: Recovery,
-    /// Simulated time, ns.
+    /// The simulated time that the recovery took, ns.
     pub elapsed_ns: u64,
 }
 
 impl Prepared {
-    /// Makes the device, which is in check mode and `ftl.power_safe`, able to lose its power.
+    /// Makes the device able to lose its power; it must be in check mode, with `ftl.power_safe` set.
     ///
     /// # Errors
     /// A message, if the FTL cannot lose its power.
@@ -129,7 +129,7 @@ impl Prepared {
         self.tape = Some(tape.clone());
     }
 
-    /// Makes a prepared device of an FTL that was rebuilt from flash ([`Power::recover`]).
+    /// Makes a prepared device from an FTL that was rebuilt from flash ([`Power::recover`]).
     pub fn recovered(settings: &Settings, mut ftl: Ftl, tape: &Tape) -> Prepared {
         ftl.start();
         let done = Preconditioning::new("none");
@@ -229,7 +229,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Runs the steps of recovery on an idle device; returns its operations and how long they took, ns.
+/// Runs the steps of a recovery on an idle device; returns its operations and how long they took, ns.
 fn run_alone(settings: &Settings, work: &Work) -> (Operations, u64) {
     let mut array = Array::new(settings);
     let mut operations = Operations::default();

@@ -38,7 +38,7 @@ pub struct Prepared {
     pub(super) ftl: Ftl,
     pub(super) work: Work,
     pub(super) done: Preconditioning,
-    /// Whether it is in check mode.
+    /// Whether the device is in check mode.
     pub check: bool,
     /// Records what the run decides, if power cuts are simulated.
     pub(super) tape: Option<Tape>,
@@ -53,7 +53,7 @@ impl Prepared {
     /// Preconditions the device of `settings`.
     ///
     /// # Errors
-    /// [`RunError`] if the observer stops it or, with `check`, an invariant does not hold.
+    /// [`RunError`] if the observer stops the preconditioning or, with `check`, an invariant does not hold.
     ///
     /// # Panics
     /// If the settings were not checked.
@@ -71,7 +71,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Makes a prepared device of an FTL that has done nothing in this run; its flash is as worn as the FTL has
+    /// Makes a prepared device from an FTL that has done nothing in this run; its flash is as worn as the FTL has
     /// recorded.
     pub(super) fn with(settings: &Settings, ftl: Ftl, done: Preconditioning, check: bool) -> Prepared {
         let (mut work, mut erases) = (settings.work(), Vec::new());
@@ -85,7 +85,7 @@ impl Prepared {
         &self.ftl
     }
 
-    /// Returns how it was preconditioned.
+    /// Returns how the device was preconditioned.
     pub fn preconditioning(&self) -> &Preconditioning {
         &self.done
     }

@@ -11,7 +11,7 @@ use crate::util::NONE;
 
 /// The intervals of a run, and when the current one ends.
 pub struct Sampler {
-    /// [`NEVER`] if no intervals are kept.
+    /// When the current interval ends, ns; [`NEVER`] if no intervals are kept.
     pub due_ns: u64,
     intervals: Option<Intervals>,
 }
@@ -96,7 +96,7 @@ impl Simulation<'_> {
         (self.extent.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
     }
 
-    /// Returns the contract's report of everything up to now, without changing anything that follows.
+    /// Returns the report on everything up to now, in the contract's form, without changing anything that follows.
     pub fn report(&self) -> Report {
         let settings = &self.settings;
         let (elapsed_ns, used) = self.extent();
@@ -137,7 +137,7 @@ impl Simulation<'_> {
         valid
     }
 
-    /// Adds to a report what else `[results]` requests.
+    /// Adds to a report everything else that `[results]` requests.
     fn add_extras(&self, report: &mut Report) {
         let settings = &self.settings;
         let (per_page, unit_bytes) = (self.ftl.slots_per_page(), self.ftl.units().unit_bytes);

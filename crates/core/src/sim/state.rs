@@ -22,13 +22,13 @@ const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 /// Number of the format.
 pub const FORMAT: u32 = 13;
 
-/// How many differing keys a message names at most.
+/// The largest number of differing keys that a message names.
 const MOST_NAMED: usize = 8;
 
-/// The keys a state depends on ([`crate::settings::shapes_state`]) with their values as text.
+/// The keys that a state depends on ([`crate::settings::shapes_state`]), with their values as text.
 pub type Identity = BTreeMap<String, String>;
 
-/// What precedes the state itself.
+/// The header, which precedes the state itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     identity: Identity,
@@ -38,10 +38,10 @@ struct Header {
 /// A saved state that cannot be used. The messages are worded to follow the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// It is another kind of file.
+    /// The file is of another kind.
     #[error("not a saved state of ftlab")]
     Foreign,
-    /// It has another version of the format.
+    /// The file has another version of the format.
     #[error(
         "saved in format {0}, this version of ftlab reads format {FORMAT}; precondition anew and save it again"
     )]
@@ -110,7 +110,7 @@ impl Prepared {
     }
 }
 
-/// Reads up to the first section.
+/// Reads the beginning of the file, up to the first section.
 fn read_format(input: &mut dyn Read) -> Result<(), StateError> {
     let mut start = Vec::with_capacity(12);
     input.take(12).read_to_end(&mut start).map_err(StateError::Read)?;

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// A request in the device.
+/// A request that was handed to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
     /// Number of the request, from 1 in trace order.
@@ -21,11 +21,11 @@ pub struct Dispatch {
     pub op: Op,
     /// First byte on the simulated device.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u64,
     /// First logical page.
     pub lpn: u32,
-    /// Number of logical pages; 0: none.
+    /// Number of logical pages; 0 if there are none.
     pub pages: u32,
 }
 
@@ -50,30 +50,30 @@ impl Dispatch {
 /// each transfer of its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Chip.
+    /// Number of the chip.
     pub chip: u32,
-    /// Channel of the chip.
+    /// Number of the chip's channel.
     pub channel: u32,
     /// Track: the LUN at work, in the order of [`Tracks::luns`].
     pub lun: u32,
-    /// The cells, or the bus before or after them.
+    /// The part at work: the cells, or the bus before or after them.
     pub stage: Stage,
     /// Whether the cells were suspended and go on later with the same operation.
     pub suspended: bool,
-    /// What the chip does.
+    /// The flash operation that the chip performs.
     pub operation: Operation,
-    /// Why it happens.
+    /// Why the operation happens.
     pub cause: Cause,
     /// Number of a program or erase, from 0 in the order in which the FTL decided them; `None` for a read.
     pub number: Option<u32>,
-    /// Logical page for which it is done, if one is known: a copy of garbage collection, for example, is done
-    /// for the page whose write needed the room.
+    /// Logical page for which the operation is done, if one is known: a copy of garbage collection, for example, is
+    /// done for the page whose write needed the room.
     pub lpn: Option<u32>,
-    /// The request for which it is done; `None` for work of the device's own.
+    /// The request for which the operation is done; `None` for work of the device's own.
     pub request: Option<Dispatch>,
-    /// Beginning, ns.
+    /// When the work began, ns.
     pub begin_ns: u64,
-    /// End, ns.
+    /// When the work ended, ns.
     pub end_ns: u64,
 }
 
@@ -97,18 +97,18 @@ impl Activity {
     }
 }
 
-/// A stretch of time in which link or core served a command.
+/// A stretch of time in which the link or a core served a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handling {
     /// Track: the direction of the link, or the core, in the order of [`Tracks::controller`].
     pub server: u32,
-    /// What it did.
+    /// What the server did.
     pub service: Service,
-    /// The request.
+    /// The request whose command was served.
     pub request: Dispatch,
-    /// Beginning, ns.
+    /// When the service began, ns.
     pub begin_ns: u64,
-    /// End, ns.
+    /// When the service ended, ns.
     pub end_ns: u64,
 }
 
@@ -122,7 +122,7 @@ impl Handling {
 /// Something that works on one thing at a time: a chip, or a die or plane if those work on their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// Channel.
+    /// Number of the channel.
     pub channel: u32,
     /// "chip 3", "chip 3 die 1" or "chip 3 die 1 plane 0".
     pub name: String,
@@ -133,11 +133,11 @@ pub struct Track {
 /// The tracks of a device's timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracks {
-    /// Directions of the link and cores, if there are any.
+    /// Names of the directions of the link and of the cores, if there are any.
     pub controller: Vec<String>,
-    /// Channels.
+    /// Number of channels.
     pub channels: u32,
-    /// Chips, dies or planes.
+    /// The tracks of the chips, dies or planes.
     pub luns: Vec<Track>,
     /// Whether cells and transfers of one track may overlap.
     pub overlap: bool,

@@ -1,4 +1,4 @@
-//! A fixed set of small integers, one bit each.
+//! A set of small integers, one bit each, of a size that is fixed at the start.
 
 use super::memory;
 

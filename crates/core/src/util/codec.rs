@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use twox_hash::XxHash3_64;
 
-/// Number of bytes passed on at a time.
+/// Number of bytes that are passed on at a time.
 const CHUNK: usize = 64 << 10;
 
 /// The largest total size of the strings in one value, bytes.
@@ -52,7 +52,7 @@ impl From<io::Error> for Damage {
     }
 }
 
-/// Writes sections.
+/// A writer of sections.
 pub struct Encoder<'a> {
     out: &'a mut dyn Write,
     hash: XxHash3_64,
@@ -125,7 +125,7 @@ impl Write for Section<'_, '_> {
     }
 }
 
-/// Reads sections.
+/// A reader of sections.
 pub struct Decoder<'a> {
     input: &'a mut dyn Read,
     hash: XxHash3_64,
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
     /// Reads a section that holds one value.
     ///
     /// # Errors
-    /// [`Damage`], also if the bytes are intact but are not such a value.
+    /// [`Damage`], even if the bytes are intact but do not represent such a value.
     pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Damage> {
         let mut texts = vec![0; TEXTS];
         let read = postcard::from_io((&mut *self, &mut texts[..])).map(|(value, _)| value);

@@ -22,7 +22,7 @@ impl<K: Ord> LazyHeap<K> {
         self.live
     }
 
-    /// Adds an entry; if `more` is false it replaces one that the same change made stale.
+    /// Adds an entry; if `more` is false, it replaces an entry that the same change made stale.
     pub fn push(&mut self, key: K, more: bool) {
         self.heap.push(key);
         self.live += usize::from(more);

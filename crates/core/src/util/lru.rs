@@ -5,14 +5,14 @@
 
 use super::NONE;
 
-/// The ends of one recency list; entries link through [`Lru`].
+/// The ends of one recency list; the links between its entries are in the [`Lru`].
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     /// Most recent entry.
     pub head: u32,
     /// Least recent entry.
     pub tail: u32,
-    /// Entries in the list.
+    /// Number of entries in the list.
     pub len: u32,
 }
 
@@ -37,7 +37,7 @@ struct Entry<T> {
     value: T,
 }
 
-/// Entries with a `u32` key and a small value each, bounded or growing as needed.
+/// A set of entries, each with a `u32` key and a small value; its size is bounded, or grows as needed.
 #[derive(Clone, Debug)]
 pub struct Lru<T> {
     entries: Vec<Entry<T>>,
@@ -50,7 +50,7 @@ pub struct Lru<T> {
 }
 
 impl<T: Copy + Default> Lru<T> {
-    /// Makes room for `capacity` entries (at least 1), allocated at once; `None`: the room grows as needed.
+    /// Makes room for `capacity` entries (at least 1), allocated at once; with `None`, the room grows as needed.
     pub fn new(capacity: Option<u32>) -> Lru<T> {
         assert!(capacity.is_none_or(|n| n > 0 && n < NONE), "capacity {capacity:?}");
         let mut lru = Lru {
@@ -102,7 +102,7 @@ impl<T: Copy + Default> Lru<T> {
         self.len == 0
     }
 
-    /// Whether the bound is reached.
+    /// Whether there are as many entries as the bound allows.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.bounded && self.free == NONE

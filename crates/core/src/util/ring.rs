@@ -1,10 +1,10 @@
 //! A first-in first-out queue of times.
 
-/// Times in order of arrival. Grows when full; indices wrap by a mask.
+/// Times in order of arrival. The queue grows when it is full; indices wrap by a mask.
 #[derive(Clone, Debug)]
 pub struct Ring {
     times: Vec<u64>,
-    /// How many entries have been put in so far, and how many taken out.
+    /// Number of times put in so far, and number of times taken out.
     pushed: usize,
     popped: usize,
 }

@@ -89,9 +89,9 @@ impl<T> IndexMut<u32> for Slab<T> {
 /// An item's neighbours in a list: the item before it and the one behind it, or [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbours {
-    /// Nearer to the head.
+    /// The item next to this one towards the head.
     pub before: u32,
-    /// Nearer to the tail.
+    /// The item next to this one towards the tail.
     pub behind: u32,
 }
 
@@ -108,7 +108,7 @@ impl Default for Neighbours {
 
 /// An item that can be in one list of each kind at a time.
 pub trait Linked<const KIND: usize = 0> {
-    /// Returns its neighbours in the list of this kind.
+    /// Returns the item's neighbours in the list of this kind.
     fn neighbours(&mut self) -> &mut Neighbours;
 }
 

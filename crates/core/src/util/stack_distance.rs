@@ -26,22 +26,22 @@ pub struct StackDistances {
     last: Vec<u32>,
     /// Fenwick tree over the slots: how many of them are last references.
     tree: Vec<u32>,
-    /// Item of each slot; [`NONE`] once it has been referenced again.
+    /// The item of each slot; [`NONE`] once that item has been referenced again.
     items: Vec<u32>,
-    /// Slots used.
+    /// Number of slots used.
     used: u32,
     /// Number of items held, and the largest number allowed.
     held: u32,
     limit: u32,
-    /// Items are sampled at the rate 2^-shift.
+    /// The rate at which items are sampled is 2^-shift.
     shift: u32,
     references: u64,
-    /// The number of references by distance, and of first references, each weighted with 2^shift.
+    /// The number of references at each distance, and the number of first references; each is weighted with 2^shift.
     counts: Vec<u64>,
     first: u64,
 }
 
-/// Miss ratio by capacity.
+/// The miss ratio as a function of the capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// Capacities in items, ascending; from the last one on only first references miss.
@@ -50,7 +50,7 @@ pub struct Curve {
     pub miss_ratio: Vec<f64>,
     /// Number of items referenced; an estimate if they were sampled.
     pub items: u64,
-    /// The final rate at which items were sampled; 1: the curve is exact.
+    /// The final rate at which items were sampled; 1 means that the curve is exact.
     pub rate: f64,
 }
 
@@ -62,7 +62,7 @@ fn bin_of(distance: u64) -> usize {
     (shift as usize + 1) * SUB + ((distance >> shift) as usize & (SUB - 1))
 }
 
-/// Returns the greatest distance of a bin.
+/// Returns the greatest distance that falls into a bin.
 fn upper_of(bin: usize) -> u64 {
     if bin < SUB { bin as u64 } else { (((SUB + bin % SUB + 1) as u64) << (bin / SUB - 1)) - 1 }
 }
@@ -76,7 +76,7 @@ fn hash(item: u32) -> u64 {
 }
 
 impl StackDistances {
-    /// Follows the items `0..items`, and keeps at most `limit` of them.
+    /// Makes an empty record of the items `0..items`, which holds at most `limit` of them.
     pub fn new(items: u32, limit: u32) -> StackDistances {
         let limit = limit.min(items).clamp(1, 1 << 30);
         let mut last = vec![0; items as usize];
@@ -143,7 +143,7 @@ impl StackDistances {
         self.shift == 0 || hash(item) >> (64 - self.shift) == 0
     }
 
-    /// Halves the rate until there is room.
+    /// Halves the sampling rate until there is room for another item.
     fn sample_fewer(&mut self) {
         while self.held == self.limit {
             self.shift += 1;
@@ -158,7 +158,7 @@ impl StackDistances {
         self.renumber();
     }
 
-    /// Compacts the slots.
+    /// Compacts the slots, so that all of them hold an item.
     fn renumber(&mut self) {
         let mut used = 0;
         for at in 0..self.used as usize {
@@ -177,7 +177,7 @@ impl StackDistances {
         }
     }
 
-    /// Returns the number of last references in the slots up to this one, counted from 1.
+    /// Returns the number of last references in the slots up to this one; slots count from 1.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut at, mut sum) = (slot as usize, 0);
         while at > 0 {
@@ -274,7 +274,7 @@ mod tests {
     fn a_sample_comes_near() {
         const ITEMS: u32 = 40_000;
         let mut random = stream(3, "references");
-        // Skewed: the product of two uniform numbers.
+        // The draws are skewed: each is the product of two uniform numbers.
         let draws: Vec<u32> = (0..400_000)
             .map(|_| below(random.next_u64(), below(random.next_u64(), u64::from(ITEMS)) + 1) as u32)
             .collect();

@@ -1,34 +1,34 @@
-//! Who is ahead among items whose values change with time: a kinetic tournament.
+//! A kinetic tournament: it tells which of a number of items is ahead while their values change with time.
 //!
 //! Source: Basch, Guibas and Hershberger, "Data structures for mobile data", SODA 1997.
 
 use super::NONE;
 
-/// How two items compare at a time: which of them is ahead, and until when that is sure.
+/// How two items compare at a time: which of them is ahead, and until when that certainly remains so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
     /// Whether the first of the two is ahead.
     pub first: bool,
-    /// A time before which it stays so, later than the time of the race; `u64::MAX`: for ever.
+    /// A time, later than that of the race, until which this certainly remains so; `u64::MAX` if it always will.
     pub until: u64,
 }
 
-/// A match, and all matches below it.
+/// A match, with all matches below it.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Who won, or [`NONE`].
+    /// The item that won, or [`NONE`].
     winner: u32,
-    /// The time at which a match from here down is to be played again.
+    /// The time at which this match, or a match below it, has to be played again.
     until: u64,
 }
 
 const EMPTY: Node = Node { winner: NONE, until: u64::MAX };
 
-/// A tournament over small numbers. A change costs one match a level, and a match is played again only when its
-/// result may have changed. Times never go back.
+/// A tournament over small numbers. A change costs one match on each level, and a match is played again only when its
+/// result may have changed. Time never goes back.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// The root is node 1, the nodes below node `n` are `2n` and `2n + 1`; the lower half are the items.
+    /// Node 1 is the root; the nodes below node `n` are `2n` and `2n + 1`; the second half of the list are the items.
     nodes: Vec<Node>,
 }
 
@@ -43,7 +43,7 @@ impl Tournament {
         self.nodes.len() / 2
     }
 
-    /// Enters an item, or plays its matches again after it has changed; or takes it out.
+    /// Adds an item or, if it has changed, plays its matches again; if it is not `present`, removes it.
     pub fn set(&mut self, item: u32, present: bool, now: u64, race: &impl Fn(u32, u32, u64) -> Race) {
         while item as usize >= self.leaves() {
             self.grow(now, race);
@@ -61,7 +61,7 @@ impl Tournament {
         }
     }
 
-    /// Lets matches be played again no later than a time, where no winner below them has changed.
+    /// Makes the match at a node, and those above it, due at a time or earlier; no winner below them has changed.
     fn hurry(&mut self, mut at: usize, until: u64) {
         while at > 0 && self.nodes[at].until > until {
             self.nodes[at].until = until;
@@ -69,7 +69,7 @@ impl Tournament {
         }
     }
 
-    /// Returns who is ahead, or [`NONE`].
+    /// Returns the item that is ahead, or [`NONE`].
     #[inline]
     pub fn leader(&mut self, now: u64, race: &impl Fn(u32, u32, u64) -> Race) -> u32 {
         self.refresh(1, now, race);
@@ -85,7 +85,7 @@ impl Tournament {
         self.play(at, now, race);
     }
 
-    /// Plays a match between the winners below it.
+    /// Plays a match between the winners of the two nodes below.
     fn play(&mut self, at: usize, now: u64, race: &impl Fn(u32, u32, u64) -> Race) {
         let [left, right] = [self.nodes[2 * at], self.nodes[2 * at + 1]];
         let until = left.until.min(right.until);
@@ -101,7 +101,7 @@ impl Tournament {
         };
     }
 
-    /// Doubles the number of items.
+    /// Doubles the room for items.
     fn grow(&mut self, now: u64, race: &impl Fn(u32, u32, u64) -> Race) {
         let leaves = self.leaves();
         let mut nodes = vec![EMPTY; 4 * leaves];
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Items on straight lines: value at time 0, and growth.
+    /// Returns the race of items on straight lines, each with a value at time 0 and a growth.
     fn race(lines: &[(i64, i64)]) -> impl Fn(u32, u32, u64) -> Race {
         |a, b, now| {
             let [(start_a, grows_a), (start_b, grows_b)] = [a, b].map(|item| lines[item as usize]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares it with a look at all items: entered, changed, taken out, while time goes on.
+        /// Compares a tournament with a search of all items, which are added, changed and removed while time goes on.
         #[test]
         fn the_leader_is_the_greatest(
             steps in proptest::collection::vec((0u8..4, 0u32..300, 0i64..1000, 0i64..50, 0u64..5), 1..300),

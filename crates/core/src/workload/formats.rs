@@ -32,7 +32,7 @@ macro_rules! trace_formats {
     };
 }
 
-/// Does the same for binary layouts, each with a file of its own.
+/// Passes every binary layout to a macro; each of them has a file of its own.
 #[macro_export]
 macro_rules! binary_trace_formats {
     ($list:ident) => {
@@ -61,7 +61,7 @@ const AUTO: Choice =
     Choice { name: "auto", doc: "recognise the layout (never between ssdsim, mqsim, disksim and replayer)" };
 const PARQUET: Choice = Choice { name: "parquet", doc: "ftlab's own: ts_ns, op, offset, size, flags" };
 
-/// Returns the names for `workload.format`; ftlab's own layouts are together.
+/// Returns the names for `workload.format`; ftlab's own layouts come one after the other.
 pub fn formats() -> Vec<Choice> {
     [&[AUTO, TEXTS[0], PARQUET], &TEXTS[1..], BINARIES].concat()
 }

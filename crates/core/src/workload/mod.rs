@@ -1,4 +1,4 @@
-//! What enters the stack: block requests, from a trace or a generator (`ftlab-generator`).
+//! The requests that enter the stack: block requests, from a trace or a generator (`ftlab-generator`).
 
 mod formats;
 mod scatter;
@@ -17,7 +17,7 @@ pub enum Op {
     Write = 1,
     /// Trim (discard) of a byte range: its content is no longer needed.
     Trim = 2,
-    /// Flush: what was written before must survive a power cut. It has no range.
+    /// Flush: data that was written before must survive a power cut. It has no range.
     Flush = 3,
 }
 
@@ -42,7 +42,7 @@ pub struct Record {
     pub op: Op,
     /// First byte, from the start of the device.
     pub offset: u64,
-    /// Bytes; 0 only for [`Op::Flush`].
+    /// Number of bytes; 0 only for [`Op::Flush`].
     pub size: u64,
     /// Line (text) or row (binary) of the source, from 1; 0 where there is none.
     pub line: u64,
@@ -53,8 +53,8 @@ pub struct Record {
 impl Record {
     /// A write with this flag completes when it would survive a power cut (force unit access).
     pub const FUA: u8 = 1;
-    /// A flush is requested before it. Readers of traces deliver that flush as a request of its own and clear
-    /// the flag; elsewhere it has no effect.
+    /// A record with this flag requests a flush before it. Readers of traces deliver that flush as a request of its own
+    /// and clear the flag; elsewhere it has no effect.
     pub const PREFLUSH: u8 = 2;
 }
 
@@ -70,16 +70,16 @@ pub enum SourceError {
     Interrupted,
 }
 
-/// What a source read and dropped; complete once the source has returned `None`.
+/// Counts of what a source read and dropped; complete once the source has returned `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceSummary {
     /// Records dropped, by reason (`zero_size`, `duplicate`, `bad_line`, ...), in name order.
     pub dropped: std::collections::BTreeMap<&'static str, u64>,
     /// Number of time stamps that were smaller than an earlier one and were raised to that one.
     pub out_of_order: u64,
-    /// What a reader of the figures should know.
+    /// Notes for those who read the figures.
     pub notes: Vec<String>,
-    /// How many requests the recorded clients had under way, if they waited for answers.
+    /// Number of requests that the recorded clients had under way, if they waited for answers.
     pub waited: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ pub trait Source {
     /// Returns the next record, or `None` at the end (and from then on).
     fn next(&mut self) -> Result<Option<Record>, SourceError>;
 
-    /// Returns what was read and dropped so far.
+    /// Returns counts of what was read and dropped so far.
     fn summary(&self) -> SourceSummary {
         SourceSummary::default()
     }

@@ -5,8 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A bijection of `0..slots`, so that the ranks of a zipf distribution are spread over the region.
 ///
-/// Rounds of multiplication and shift permute the next power of two; a value beyond `slots` is permuted again
-/// until it is not (less than twice on average).
+/// Rounds of multiplication and shift permute the numbers below the next power of two; a value that is not below
+/// `slots` is permuted again until it is (less than twice on average).
 #[derive(Clone, Debug)]
 pub struct Scatter {
     slots: u64,
@@ -24,7 +24,7 @@ impl Scatter {
         Scatter { slots, mask, shift: bits.div_ceil(2), keys }
     }
 
-    /// Returns where `rank` goes.
+    /// Returns the place that `rank` is mapped to.
     #[inline]
     pub fn place(&self, rank: u64) -> u64 {
         let mut at = rank;

@@ -1,4 +1,4 @@
-//! Random small devices. Separate from the other files of `common`, which need no other crates.
+//! Random small devices. They are separate from the other files of `common`, which need no other crates.
 #![allow(dead_code)]
 
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
@@ -12,14 +12,14 @@ use proptest::test_runner::FileFailurePersistence;
 
 use crate::common::{AGEING, page_mapped_both_ways, set_ftl, settings, victim_policies};
 
-/// Returns a configuration that draws `cases` cases and repeats those that failed before, which it keeps in the file
-/// `failed`.
+/// Returns a configuration under which proptest draws `cases` cases and repeats those that failed before, which it
+/// keeps in the file `failed`.
 pub fn cases(cases: u32, failed: &'static str) -> ProptestConfig {
     let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(failed)) as _);
     ProptestConfig { cases, failure_persistence, ..ProptestConfig::default() }
 }
 
-/// Draws an order of static allocation, or dynamic allocation.
+/// Draws an allocation: a static one with a random order, or dynamic allocation.
 pub fn allocations() -> impl Strategy<Value = Allocation> {
     let orders = Just([Level::Channel, Level::Way, Level::Die, Level::Plane]).prop_shuffle();
     prop_oneof![2 => Just(Allocation::CHANNEL_FIRST), 2 => orders.prop_map(Allocation::Static), 1 => Just(Allocation::Dynamic)]
@@ -70,7 +70,7 @@ pub fn device() -> impl Strategy<Value = Settings> {
     )
 }
 
-/// Sets mappings to be flushed after a few pages, in units of a few entries up to a page.
+/// Sets mappings to be flushed after a few pages of data, in units of a few entries up to a page.
 fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, host_flush: bool) {
     if settings.ftl.kind == "minipage" {
         settings.flash.page_bytes = 4096 * slots.min(2);

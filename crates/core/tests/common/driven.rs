@@ -9,7 +9,7 @@ use ftlab_core::request::Pages;
 use ftlab_core::settings::Settings;
 use ftlab_core::workload::Op;
 
-/// An FTL driven directly, its versions in a plain map; requests that it refuses leave pages as they were.
+/// An FTL driven directly, with its versions in a plain map; requests that it refuses leave pages as they were.
 pub struct Driven {
     pub ftl: Ftl,
     pub work: Work,

@@ -1,4 +1,4 @@
-//! Random small hybrid FTLs. Separate from the other files of `common`, which need no other crates.
+//! Random small hybrid FTLs. They are separate from the other files of `common`, which need no other crates.
 
 use ftlab_core::ftl::check;
 use ftlab_core::settings::Settings;

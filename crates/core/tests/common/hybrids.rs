@@ -44,7 +44,7 @@ impl Driver {
         self.marked(first, pages, Mark::default());
     }
 
-    /// Writes as under cooperation, but not as part of a preferential issue.
+    /// Writes pages as coop does, but not as part of a preferential issue.
     pub fn write_coop(&mut self, first: u32, pages: u32) {
         self.marked(first, pages, Mark { coop: true, ..Mark::default() });
     }
@@ -74,8 +74,7 @@ impl Driver {
         set
     }
 
-    /// Makes a block issue of these pages of one block as Algorithm 2 does, with all pages in the host's
-    /// hands.
+    /// Makes a block issue of these pages of one block, as Algorithm 2 does if the host holds all pages.
     pub fn cooperate(&mut self, first: u32, pages: u32) {
         let block = first / self.pages_per_block();
         let set = self.query(first, pages);
@@ -96,7 +95,7 @@ impl Driver {
         self.ftl.merges()
     }
 
-    /// Returns the merges as full, partial, switch, padded switch, cooperative: each (count, pages copied).
+    /// Returns the merges of each kind (full, partial, switch, padded switch, cooperative) as (count, pages copied).
     pub fn merges(&self) -> [(u64, u64); 5] {
         let stats = self.stats();
         [
@@ -125,8 +124,7 @@ impl Driver {
         self.ftl.logical_pages()
     }
 
-    /// Checks that all merging is in the breakdown: the times of the kinds add up to the time of merging and
-    /// padding.
+    /// Checks that the breakdown covers all merging: the times of the kinds add up to the time of merging and padding.
     pub fn verify_times(&self) {
         let stats = self.stats();
         let sum: u64 = [

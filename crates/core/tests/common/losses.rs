@@ -11,7 +11,8 @@ pub fn cuts(settings: &Settings, count: u64, seed: u64, flaw: Flaw) -> Result<Su
     crash(settings, &mut || Ok(Box::new(Requests::new(settings, seed))), &options, &mut |_| true)
 }
 
-/// Checks that this FTL loses nothing durable, and that the campaign tried everything.
+/// Checks that this FTL loses nothing durable, and that the campaign had torn operations, durable requests and cut
+/// recoveries.
 pub fn nothing_durable(kind: &str) {
     let summary = cuts(&tiny(kind), count(), 1, Flaw::None).unwrap_or_else(|fault| panic!("{kind}: {fault}"));
     println!("{kind}: {summary:#?}");
@@ -23,8 +24,9 @@ pub fn nothing_durable(kind: &str) {
     assert!(scan.mean > 0.0 && scan.mean <= scan.max as f64, "{kind}: {summary:?}");
 }
 
-/// Regression: where programs and transfers take no time, a load that waits for its answers passes in one instant. A cut
-/// between two programs that finished then left what they wrote on flash, and the account knew no such write.
+/// Regression: where programs and transfers take no time, a load that waits for its answers takes place within one
+/// instant. A cut between two programs that had finished then left their data on flash, although no such write had been
+/// accounted for.
 pub fn operations_without_time(kind: &str) {
     let mut settings = tiny(kind);
     (settings.flash.program_ns, settings.flash.transfer_ps) = (0, 0);

@@ -1,16 +1,16 @@
 //! A second, plain model of BAST and FAST: merges, copies and erases of a sequence of writes.
 //!
-//! Written from the paper's text (Shim et al., TC 2014, sections 2.2, 5.2 and 5.4), with lists of pages and
-//! searches for everything, only to be compared with the implementation. It has no time, no physical
-//! addresses and no map: a block is the list of (page, version) programmed in it.
+//! Written from the paper's text (Shim et al., TC 2014, sections 2.2, 5.2 and 5.4), with lists of pages that are
+//! searched for everything, only to be compared with the implementation. It has no time, no physical addresses and no
+//! map: a block is the list of (page, version) programmed in it.
 #![allow(dead_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a model has counted.
+/// The figures that a model has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// (count, copies) of full, partial, switch, padded switch, cooperative merges.
+    /// (count, copies) for each kind: full, partial, switch, padded switch and cooperative merges.
     pub merges: [(u64, u64); 5],
     pub erases: u64,
 }
@@ -23,15 +23,15 @@ const COOPERATIVE: usize = 4;
 /// A page as programmed: logical page and version.
 type Page = (u32, u32);
 
-/// A block, page by page; `None` where a page was left out.
+/// The pages of a block, in order; `None` where a page was left out.
 type Block = Vec<Option<Page>>;
 
-/// Blocks of one chip.
+/// The log blocks of one chip.
 #[derive(Clone, Debug, Default)]
 struct Chip {
-    /// BAST: (logical block, its log), the least recently written first.
+    /// BAST: each log block with its logical block, the least recently written first.
     pairs: Vec<(u32, Block)>,
-    /// FAST: RW log blocks, the oldest first; then the logical block and the content of the SW log block.
+    /// FAST: the RW log blocks, the oldest first; then the logical block and the content of the SW log block.
     random: Vec<Block>,
     sequential: Option<(u32, Block)>,
     limit: usize,
@@ -216,7 +216,7 @@ impl Model {
     /// FAST: reclaims the oldest RW log block.
     fn reclaim(&mut self, chip: usize) {
         let victim = self.chips[chip].random.remove(0);
-        // In the order of each block's first page in the victim.
+        // Blocks are merged in the order of their first pages in the victim.
         let mut blocks: Vec<u32> = Vec::new();
         for page in victim.iter().filter(|page| self.is_new(page)) {
             let block = page.unwrap().0 / self.block_pages;
@@ -364,7 +364,7 @@ impl Model {
         self.tally.erases += empty.len() as u64;
     }
 
-    /// COOP_Query, Algorithms 3 and 4.
+    /// Returns the answer to COOP_Query, according to Algorithms 3 and 4.
     pub fn query(&self, first: u32, pages: u32) -> Vec<u32> {
         let block = first / self.block_pages;
         let chip = &self.chips[self.chip(block)];

@@ -1,6 +1,6 @@
-//! Who names whom: the source files of a crate with their `use` trees and paths, including those among the
-//! tokens of macros. Tests are left out, and so are the lines of a `registry!`, which name the parts that are
-//! to be made.
+//! Which file names which: the source files of a crate with their `use` trees and paths, including those among the
+//! tokens of macros. Tests are left out, and so are the lines of a `registry!`, which name the parts that are to be
+//! made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A path in the source, or a module's: `["ftl", "log", "Log"]`.
+/// A path in the source, or the path of a module: `["ftl", "log", "Log"]`.
 type Names = Vec<String>;
 
-/// One crate.
+/// The source files and modules of one crate.
 #[derive(Default)]
 pub struct House {
-    /// File of each module that has one.
+    /// The file of each module that has a file of its own.
     files: BTreeMap<Names, PathBuf>,
-    /// Modules without a file: folders, and those inside a file.
+    /// Modules without a file of their own: folders, and modules inside another file.
     others: BTreeSet<Names>,
     /// The names that each module brings in, and what they stand for.
     brought: BTreeMap<Names, BTreeMap<String, Names>>,
-    /// For each module, what it names.
+    /// Pairs of a module and a path that it names.
     named: Vec<(Names, Names)>,
 }
 
@@ -69,7 +69,7 @@ fn leaves(tokens: &[TokenTree], mut prefix: Names, found: &mut Vec<(Names, Strin
 }
 
 impl House {
-    /// Reads the crate of a folder.
+    /// Reads the crate in a folder.
     pub fn of(folder: &Path) -> House {
         let mut house = House::default();
         house.enter(&folder.join("src"), &[]);
@@ -109,7 +109,7 @@ impl House {
                 && inside(tokens.get(at + 1), Delimiter::Bracket)
                     .is_some_and(|about| about.to_string().replace(" ", "") == "cfg(test)")
             {
-                // The item that follows belongs to a test.
+                // The item that follows belongs to a test, and is skipped.
                 at += tokens[at..]
                     .iter()
                     .position(|token| {
@@ -164,7 +164,7 @@ impl House {
         self.files.contains_key(names) || self.others.contains(names)
     }
 
-    /// Returns the path from the root of the crate; `None`: it is in another crate.
+    /// Returns the path from the root of the crate; `None` if it is in another crate.
     fn absolute(&self, module: &[String], path: &[String], brought: bool) -> Option<Names> {
         let mut from = module.to_vec();
         let mut at = 0;
@@ -200,8 +200,7 @@ impl House {
         names.split_at(known)
     }
 
-    /// Returns, for each module, the modules that it names, as written: a module that only passes a name on
-    /// counts.
+    /// Returns, for each module, the modules that it names, as written; a module that only passes a name on counts too.
     pub fn written(&self) -> Vec<(Names, Names)> {
         let absolute =
             |(module, path): &(Names, Names)| Some((module.clone(), self.absolute(module, path, true)?));

@@ -16,7 +16,7 @@ pub enum Kind {
     /// The keys of a configuration.
     Settings,
     List(Box<Kind>),
-    /// An object of like values, whose names are not declared.
+    /// An object whose values are of one kind, and whose names are not declared.
     Map(Box<Kind>),
     Optional(Box<Kind>),
     Struct(String),
@@ -27,7 +27,7 @@ pub struct Field {
     pub name: String,
     pub doc: String,
     pub kind: Kind,
-    /// Whether some results lack it.
+    /// Whether some results lack the field.
     pub sometimes: bool,
 }
 
@@ -196,7 +196,7 @@ impl Declared {
             "Vec" => Kind::List(boxed(0)),
             "BTreeMap" => Kind::Map(boxed(1)),
             "ByCause" => Kind::Map(boxed(0)),
-            // It is serialized in its own way: percentile to nanoseconds.
+            // It is serialized in its own way, as a map from percentiles to nanoseconds.
             "Percentiles" => Kind::Map(Box::new(Kind::Int)),
             name => match (given.get(name), self.items.get(name).cloned()) {
                 (Some(argument), _) => self.kind(&argument.clone(), &BTreeMap::new()),

@@ -21,17 +21,17 @@ pub const PAGE: u64 = 4096;
 /// A page in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// The file.
+    /// Inode of the file.
     pub inode: u32,
     /// Number of the page within the file.
     pub index: u32,
-    /// Block of the device that it is in; [`NONE`] while it has none.
+    /// Block of the device that holds the page; [`NONE`] while it has none.
     pub block: u32,
-    /// Whether its content is in memory; otherwise it is being read.
+    /// Whether the page's content is in memory; otherwise it is being read.
     pub present: bool,
-    /// Whether it was changed since it was last submitted.
+    /// Whether the page has been changed since it was last submitted.
     pub dirty: bool,
-    /// Whether it is being written.
+    /// Whether the page is being written.
     pub writeback: bool,
     order: Neighbours,
 }
@@ -47,11 +47,11 @@ impl Linked for Page {
 struct File {
     tree: Tree,
     dirty: u32,
-    /// Number of its pages that are being written or read.
+    /// Number of the file's pages that are being written or read.
     busy: u32,
-    /// When its oldest dirty page became dirty.
+    /// When the file's oldest dirty page became dirty.
     dirtied_ns: u64,
-    /// Place in the order of `dirtied_ns`, while dirty.
+    /// The file's place in the order of `dirtied_ns`, while it has dirty pages.
     order: Neighbours,
 }
 
@@ -61,7 +61,7 @@ impl Linked for File {
     }
 }
 
-/// The cache.
+/// The page cache.
 #[derive(Clone, Debug)]
 pub struct PageCache {
     capacity: u32,
@@ -69,17 +69,17 @@ pub struct PageCache {
     /// Files, by inode.
     files: Slab<File>,
     nodes: Nodes,
-    /// Dirty pages by block.
+    /// The tree over the dirty pages of all files, by block.
     global: Option<Tree>,
     /// Clean pages, most recently used first.
     clean: Chain,
     /// Dirty files, the one that has been dirty longest first.
     dirty_files: Chain,
-    /// Pages in the cache.
+    /// Number of pages in the cache.
     pub cached: u32,
-    /// Dirty pages, including those that changed again while they are being written.
+    /// Number of dirty pages, including those that changed again while they are being written.
     pub dirty: u32,
-    /// Pages being written.
+    /// Number of pages being written.
     pub writeback: u32,
     file_nodes: u64,
 }
@@ -102,7 +102,7 @@ impl PageCache {
         }
     }
 
-    /// Returns a page.
+    /// Returns the page with this id.
     pub fn page(&self, id: u32) -> &Page {
         &self.pages[id]
     }
@@ -123,8 +123,8 @@ impl PageCache {
         self.files.get(inode).map_or(0, |file| file.busy)
     }
 
-    /// Returns the dirty file that comes after `inode` (`None`: the one that has been dirty longest), and the time at
-    /// which it became dirty.
+    /// Returns the file that became dirty next after `inode` (for `None`, the one that has been dirty longest), and
+    /// the time at which it became dirty.
     pub fn dirty_file(&self, after: Option<u32>) -> Option<(u32, u64)> {
         let inode = after.map_or(self.dirty_files.head, |inode| self.files[inode].order.behind);
         (inode != NONE).then(|| (inode, self.files[inode].dirtied_ns))
@@ -246,8 +246,8 @@ impl PageCache {
         }
     }
 
-    /// Drops a file's pages, with `dirty_too` the dirty ones as well; pages in flight stay, marked clean. Returns
-    /// whether no page of the file is left.
+    /// Drops a file's clean pages and, with `dirty_too`, also its dirty pages; pages in flight stay (with `dirty_too`,
+    /// marked clean). Returns whether no page of the file is left.
     pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
         let mut from = 0;
         let mut whole = true;
@@ -284,7 +284,7 @@ impl PageCache {
         }
     }
 
-    /// Appends, in block order, the dirty pages of all files whose blocks are in `first..end` and that are not being
+    /// Appends, in block order, all dirty pages, of whatever file, that are in blocks `first..end` and are not being
     /// written; needs the tree over logical pages.
     pub fn dirty_in(&self, first: u32, end: u32, found: &mut Vec<u32>) {
         let Some(global) = &self.global else { return };

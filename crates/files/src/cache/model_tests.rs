@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use proptest::prelude::*;
 
-/// A file, and a page of it.
+/// The number of a file, and of a page in that file.
 type Place = (u32, u32);
 
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Radix {
         }
     }
 
-    /// Returns the bytes of its nodes: one node for every group of 64, 4096, ... numbers that contains a key.
+    /// Returns the bytes of the tree's nodes: one node for every group of 64, 4096, ... numbers that contains a key.
     fn bytes(&self) -> u64 {
         let nodes = |level: u32| {
             let of = |key: &u32| u64::from(*key) >> (6 * level);
@@ -205,17 +205,17 @@ fn same(cache: &PageCache, model: &Model, inode: u32, from: u32) -> Result<(), T
 enum Step {
     /// Looks a page up, and reads it in if it is not there.
     Read,
-    /// A page that was being read has arrived.
+    /// Completes the read of a page.
     Arrive,
     Write,
     Submit,
     Written,
-    /// A page is flushed, together with what the policy takes along.
+    /// Flushes a page, together with the pages that the policy takes along.
     Flush,
     Forget(bool),
 }
 
-/// Checks each policy against the model: which pages it takes along with a dirty one.
+/// Checks each policy against the model: which pages it takes along with a dirty page.
 fn flush(
     cache: &PageCache,
     model: &Model,

@@ -28,7 +28,7 @@ pub enum Policy {
     /// flush, Shim et al., TC 2014, section 5.3.1. "To avoid frequent page flushes, the flush unit excludes the other
     /// dirty pages of the same block from different inodes." Needs the tree over logical pages.
     Block {
-        /// Size of a flash block.
+        /// Size of a flash block, bytes.
         bytes: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Exact small cases.
+//! Small cases with exact results.
 
 use super::*;
 

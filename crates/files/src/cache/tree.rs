@@ -1,4 +1,4 @@
-//! Radix trees over page numbers, as Linux 2.6.32 keeps its page cache (lib/radix-tree.c): nodes of 64 slots
+//! Radix trees over page numbers, as Linux 2.6.32 uses them for its page cache (lib/radix-tree.c): nodes of 64 slots
 //! with one tag, made and freed as they fill and empty, so that their memory can be counted.
 
 use ftlab_core::util::NONE;
@@ -49,7 +49,7 @@ impl Nodes {
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     root: u32,
-    /// Levels of nodes; 0: none.
+    /// Number of levels of nodes; 0: there are no nodes.
     height: u32,
     nodes: u32,
 }
@@ -90,7 +90,7 @@ impl Tree {
         at
     }
 
-    /// Adds an untagged item where there is none.
+    /// Adds an item, without a tag, under a number that has none.
     pub fn insert(&mut self, key: u32, item: u32, nodes: &mut Nodes) {
         while !self.covers(key) {
             self.height += 1;
@@ -142,7 +142,7 @@ impl Tree {
         path
     }
 
-    /// Removes a number's item, if it has one. The tree does not become lower.
+    /// Removes a number's item, if it has one. The tree keeps its height until it is empty.
     pub fn remove(&mut self, key: u32, nodes: &mut Nodes) {
         if self.get(key, nodes) == NONE {
             return;
@@ -171,7 +171,7 @@ impl Tree {
             let bit = 1u64 << slot(key, level);
             let before = node.tagged;
             node.tagged = if tagged { before | bit } else { before & !bit };
-            // The tags above change only when a node gets its first tag or loses its last.
+            // The tags of the nodes above change only when a node gets its first tag or loses its last one.
             if (before != 0) == (node.tagged != 0) {
                 return;
             }

@@ -1,4 +1,4 @@
-//! DBench: a file server's load, several clients, each in a directory of its own.
+//! DBench: the load of a file server with several clients, each in a directory of its own.
 //!
 //! DBench replays a recorded client.txt, which is not part of ftlab. This client draws operations with the
 //! shares and sizes of version 4.0 (458,344 operations): ReadX 27.10 %, NTCreateX 17.29, QPathInfo 15.67,
@@ -10,8 +10,8 @@
 //! their sum; call sizes that the list does not give are uniform, with the mean needed to meet the overall mean. A
 //! quarter of the files are temporary: Unlink deletes only these, and the next NTCreateX recreates the file deleted
 //! last. Writes go to one file, the one just created or a random other one, until it has been flushed: 64 KiB writes
-//! continue where the last one ended, writes of 1 byte go to the end, others go to a random place. Reads go to files
-//! with data.
+//! continue where the last one ended, writes of 1 byte go to the end, other writes go to a random place. Reads go to
+//! files with data.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -56,14 +56,14 @@ const OPEN_WRITE: u64 = 36_200;
 
 #[derive(Clone, Copy, Debug)]
 struct ClientFile {
-    /// Size that it grows to, bytes.
+    /// Size to which the file grows, bytes.
     most: u64,
     /// Present size, bytes.
     size: u64,
     alive: bool,
 }
 
-/// One client.
+/// One DBench client.
 #[derive(Clone, Debug)]
 pub struct DBench {
     random: Xoshiro256PlusPlus,
@@ -185,7 +185,7 @@ impl DBench {
         FileOp::Read { file, offset, size: size.min(there - offset) }
     }
 
-    /// Returns the file to write to: the current one, or another if that is gone.
+    /// Returns the file to write to: the current one, or another if the current one no longer exists.
     fn target(&mut self) -> Option<FileId> {
         if !self.files[self.current as usize].alive {
             self.turn_to_another()?;

@@ -18,9 +18,9 @@ pub(crate) use worker::clients;
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// In order, and from the start again at the end.
+    /// In address order; after the end of the file, from its start again.
     Sequential,
-    /// According to the job's distribution.
+    /// At random addresses, drawn from the job's distribution.
     Random,
 }
 
@@ -33,37 +33,37 @@ pub enum Distribution {
     Zipf(f64),
     /// Self-similar (Gray et al.) with this h: fio's pareto.
     Pareto(f64),
-    /// Shares of accesses and of the file, ppm, in address order.
+    /// For each zone, in address order: its share of the accesses and its share of the file, ppm.
     Zoned(Vec<(u64, u64)>),
 }
 
-/// One section of a job file, including its globals.
+/// One section of a job file, including the global options that apply to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The section's name.
     pub name: String,
-    /// Order of addresses.
+    /// Order of the job's requests.
     pub pattern: Pattern,
     /// Share of reads, percent: 100, 0 or `rwmixread`.
     pub read_percent: u64,
-    /// Bytes of reads and of writes.
+    /// Bytes of each read, and of each write.
     pub block: [u64; 2],
-    /// Requests outstanding.
+    /// Number of requests outstanding.
     pub iodepth: u32,
     /// Bytes of the file, and of one pass over it.
     pub size: u64,
     /// How random addresses are distributed.
     pub distribution: Distribution,
-    /// An fsync after this many writes; 0: none.
+    /// Number of writes after which an fsync follows; 0: no fsyncs.
     pub fsync: u64,
-    /// Limit in bytes per second, of reads and of writes; 0: no limit.
+    /// Limit in bytes per second, for reads and for writes; 0: no limit.
     pub rate: [u64; 2],
     /// Time after which the job ends, ns.
     pub runtime_ns: Option<u64>,
-    /// Whether it continues past `size` until the runtime is over.
+    /// Whether the job continues past `size` until the runtime is over.
     pub time_based: bool,
-    /// Workers of this job, each with a file of its own.
+    /// Number of workers of this job, each with a file of its own.
     pub numjobs: u32,
-    /// Whether it bypasses the page cache.
+    /// Whether the job bypasses the page cache.
     pub direct: bool,
 }

@@ -65,7 +65,7 @@ const KIND: Holds = <Kind as Natural>::KIND;
 /// The value of a key that is left at auto.
 const AUTO: u64 = u64::MAX;
 
-/// Naming the benchmark chooses it.
+/// A benchmark is chosen by naming it.
 impl Switched for Parameters {
     fn declare_with_switch(keys: &mut Vec<Key>) {
         Parameters::declare(keys);
@@ -77,7 +77,7 @@ impl Switched for Parameters {
 }
 
 impl Parameters {
-    /// Returns the paper's parameters.
+    /// Returns the paper's parameters for this benchmark.
     pub fn of(kind: Kind) -> Parameters {
         let none = Parameters {
             kind,
@@ -116,7 +116,7 @@ impl Parameters {
         }
     }
 
-    /// Returns the same keys with the paper's value for each one left at auto.
+    /// Returns the parameters with the paper's value for each one left at auto.
     fn complete(mut self) -> Parameters {
         let paper = Parameters::of(self.kind);
         let small =
@@ -150,7 +150,7 @@ impl Parameters {
         Clients { name: self.kind.name(), clients, window_ns, parameters: self.listed() }
     }
 
-    /// Returns the parameters that this benchmark reads, for the result.
+    /// Returns the parameters that this benchmark reads, each with its value, for the result.
     fn listed(&self) -> Vec<(&'static str, String)> {
         let read: &[&str] = match self.kind {
             Kind::PostMark => &["files", "file_size", "request", "transactions", "runs", "ageing_runs"],

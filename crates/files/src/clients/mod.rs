@@ -25,25 +25,25 @@ pub enum FileOp {
     SetAttributes(FileId),
     /// Closes a file.
     Close(FileId),
-    /// Reads.
+    /// Reads from a file.
     Read {
         /// The file.
         file: FileId,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
     },
-    /// Writes.
+    /// Writes to a file.
     Write {
-        /// To this file.
+        /// The file.
         file: FileId,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
     },
-    /// Makes a file's data and what is needed to find them durable.
+    /// Makes a file's data, and the metadata needed to find it, durable.
     Fsync(FileId),
     /// Renames a file within its directory.
     Rename(FileId),
@@ -53,7 +53,7 @@ pub enum FileOp {
     Allocate {
         /// The file, which is created.
         file: FileId,
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
     },
     /// Drops a file's clean pages from the page cache; done before the load, and takes no time.
@@ -65,7 +65,7 @@ impl FileOp {
     pub const KINDS: [&'static str; 9] =
         ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink"];
 
-    /// Returns the index in [`FileOp::KINDS`]; `None` for an operation that only prepares.
+    /// Returns the index in [`FileOp::KINDS`]; `None` for an operation that only prepares the load.
     pub fn kind(&self) -> Option<usize> {
         Some(match self {
             FileOp::Create(_) => 0,
@@ -97,7 +97,7 @@ pub enum Step {
     /// Performs an operation; the next step follows it.
     Do(FileOp),
     /// Starts a read or write that bypasses the page cache (a write only to space that the file already has). The next
-    /// step follows at once, so that a client can have several in flight.
+    /// step follows at once, so that a client can have several of these operations in flight.
     Start(FileOp),
     /// Waits until one of the started operations has ended.
     Await,
@@ -105,7 +105,7 @@ pub enum Step {
     Until(u64),
     /// Waits until every client has reached this step.
     Gather,
-    /// What follows is measured as one run.
+    /// A run begins: what follows is measured as one run.
     Begin,
     /// The run has ended.
     End,
@@ -116,9 +116,9 @@ pub enum Step {
 /// What a client is told when it is asked for its next step.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// Now, ns.
+    /// The present time, ns.
     pub now_ns: u64,
-    /// Operations of [`Step::Start`] that are still in flight.
+    /// Number of operations of [`Step::Start`] that are still in flight.
     pub outstanding: u32,
 }
 
@@ -131,7 +131,7 @@ pub enum Client {
     RandomWrite(random_write::RandomWrite),
     /// DBench.
     DBench(Box<dbench::DBench>),
-    /// A job of fio.
+    /// A worker of a fio job.
     Fio(Box<fio::Worker>),
     /// A fixed list of steps, one after another.
     Script(std::vec::IntoIter<Step>),
@@ -150,14 +150,15 @@ impl Client {
     }
 }
 
-/// The clients of a run, and when it is measured.
+/// The clients of a run, and when the run is measured.
 #[derive(Clone, Debug)]
 pub struct Clients {
     /// Name of the benchmark.
     pub name: &'static str,
     /// The clients, each with a directory of its own.
     pub clients: Vec<Client>,
-    /// Beginning and end of the measurement, ns; `None`: the clients' own [`Step::Begin`] and [`Step::End`].
+    /// Beginning and end of the measurement, ns; `None`: the clients' steps [`Step::Begin`] and [`Step::End`] mark
+    /// them.
     pub window_ns: Option<(u64, u64)>,
     /// The parameters, for the result: name and value.
     pub parameters: Vec<(&'static str, String)>,

@@ -1,10 +1,10 @@
 //! PostMark: many files are created, read, appended to and deleted.
 //!
 //! Source: J. Katcher, "PostMark: A new file system benchmark", TR3022, 1997; version 1.51. A run creates its pool of
-//! files, performs its transactions, and deletes what is left. A transaction reads a whole file or appends to it, then
-//! creates or deletes one, each with a bias of 5 in 10. An append adds RND(high - size) + 1 bytes and is skipped
-//! silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync follows each append, and the first of
-//! several runs ages the device.
+//! files, performs its transactions, and deletes the files that are left. A transaction reads a whole file or appends
+//! to one, then creates or deletes a file; both choices have a bias of 5 in 10. An append adds RND(high - size) + 1
+//! bytes and is skipped silently when the file is full. Shim et al., TC 2014, section 6.3: an fsync follows each
+//! append, and the first of several runs ages the device.
 //!
 //! Interpretation: sizes run from PostMark's own minimum of 500 bytes to `file_size`; calls have `request`
 //! bytes.
@@ -37,7 +37,7 @@ enum Task {
     Close(FileId),
 }
 
-/// The client.
+/// The PostMark client.
 #[derive(Clone, Debug)]
 pub struct PostMark {
     random: Xoshiro256PlusPlus,
@@ -114,7 +114,7 @@ impl PostMark {
         if measured { Step::End } else { Step::Do(FileOp::Lookup) }
     }
 
-    /// Transfers the bytes of a file, call by call.
+    /// Continues an operation: transfers the next bytes of its file, or syncs or closes the file.
     fn go_on(&mut self, task: Task) -> Step {
         match task {
             Task::Transfer { file, at, end, write, sync } => {
@@ -164,7 +164,7 @@ impl PostMark {
         Some(Step::Do(FileOp::Unlink(file)))
     }
 
-    /// Reads a whole file, or appends to one; `None` if there is none.
+    /// Begins to read a whole file or to append to one; returns `None` if there is no file.
     fn touch(&mut self) -> Option<Step> {
         if self.alive.is_empty() {
             return None;

@@ -3,8 +3,8 @@
 //!
 //! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code:
 //! uniform, rounded down to the request size. The file is written once in order before the load, and synced.
-//! SysBench: the same load first ages the device; then comes one run, which ends after a number of requests or a
-//! time, whichever comes first, with an fsync. FileBench: runs of a fixed time.
+//! SysBench: the same load first ages the device; then comes one run, which ends after a number of requests or after
+//! a given time, whichever comes first, with an fsync. FileBench: each run takes a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,7 +13,7 @@ use super::keys::Kind;
 use super::{FileOp, Moment, Parameters, Step};
 use ftlab_core::util::{below, stream};
 
-/// Bytes of each call while the file is made.
+/// Bytes of each write call while the file is made.
 const PREPARE: u64 = 128 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum Phase {
     Ended,
 }
 
-/// The client.
+/// The client that runs SysBench's or FileBench's load.
 #[derive(Clone, Debug)]
 pub struct RandomWrite {
     random: Xoshiro256PlusPlus,
@@ -55,7 +55,7 @@ impl RandomWrite {
         }
     }
 
-    /// Returns a random write, or the fsync that is due.
+    /// Returns a random write, or the fsync that is due; and whether it is a write.
     fn load(&mut self) -> (FileOp, bool) {
         if self.unsynced >= self.of.sync_every {
             self.unsynced = 0;

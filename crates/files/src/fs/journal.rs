@@ -1,15 +1,15 @@
 //! The journal: which metadata blocks belong to which transaction, and which parts of the ring are free.
 //!
-//! Source: jbd2 of Linux 2.6.32, in ordered mode. A changed block (a buffer) belongs to the running
-//! transaction and may not be written in place before that is committed. Then it is dirty, and its part of
-//! the ring becomes free when it has been written in place (a checkpoint) or committed again. A commit writes
-//! a descriptor for every 508 blocks (8 B per tag), the blocks, then a commit block.
+//! Source: jbd2 of Linux 2.6.32, in ordered mode. A changed block (a buffer) belongs to the running transaction and
+//! may not be written in place before that transaction is committed. Then it is dirty, and its part of the ring
+//! becomes free when it has been written in place (a checkpoint) or committed again. A commit writes a descriptor for
+//! every 508 blocks (8 B per tag), the blocks, then a commit block.
 //!
 //! Interpretation: there are no revoke records, and the journal's own superblock is not written.
 
 use std::collections::VecDeque;
 
-/// Blocks that one descriptor block describes.
+/// Number of blocks that one descriptor block describes.
 const TAGS: u32 = 508;
 
 /// Number of a transaction, from 1.
@@ -20,15 +20,15 @@ pub type Tid = u64;
 pub struct Buffer {
     /// Block of the device.
     pub block: u32,
-    /// The uncommitted transaction in which it was changed; 0: none.
+    /// The uncommitted transaction in which the block was changed; 0: none.
     changed: Tid,
-    /// The committed transaction whose copy has not been written in place; 0: none.
+    /// The committed transaction whose copy of the block has not been written in place; 0: none.
     pub logged: Tid,
-    /// When it became dirty in place, ns.
+    /// Time since which the block has had to be written in place, ns.
     pub dirtied_ns: u64,
-    /// Whether it is being written in place.
+    /// Whether the block is being written in place.
     pub writing: bool,
-    /// Whether it is in the list of dirty buffers.
+    /// Whether the buffer is in the list of dirty buffers.
     listed: bool,
 }
 
@@ -38,12 +38,12 @@ impl Buffer {
         Buffer { block, changed: 0, logged: 0, dirtied_ns: 0, writing: false, listed: false }
     }
 
-    /// Whether its copy belongs to this transaction and is not being written in place.
+    /// Whether the buffer's logged copy belongs to this transaction and is not being written in place.
     pub fn is_of(&self, tid: Tid) -> bool {
         self.logged == tid && !self.writing
     }
 
-    /// Whether it is dirty and may be written in place now.
+    /// Whether the buffer is dirty and may be written in place now.
     pub fn is_writable(&self) -> bool {
         self.logged != 0 && self.changed == 0 && !self.writing
     }
@@ -54,18 +54,18 @@ impl Buffer {
 pub struct Transaction {
     /// Number of the transaction.
     pub tid: Tid,
-    /// Buffers changed in it.
+    /// Buffers changed in the transaction.
     pub buffers: Vec<u32>,
-    /// Files with blocks allocated in it; their data goes first.
+    /// Files for which the transaction allocated blocks; their data is written first.
     pub files: Vec<u32>,
-    /// Blocks freed in it, which other files may use once it is committed: first block and count.
+    /// Blocks freed in the transaction, which other files may use once it is committed: first block and count.
     pub freed: Vec<(u32, u32)>,
-    /// Time at which it began, ns.
+    /// Time at which the transaction began, ns.
     pub begun_ns: Option<u64>,
 }
 
 impl Transaction {
-    /// Returns the number of blocks of the ring that it occupies.
+    /// Returns the number of blocks of the ring that the transaction occupies.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.buffers.len() as u32;
         blocks + blocks.div_ceil(TAGS).max(1) + 1
@@ -75,7 +75,7 @@ impl Transaction {
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     blocks: u32,
-    /// Buffers whose copy has not been written in place.
+    /// Number of buffers whose copy has not been written in place.
     pending: u32,
 }
 
@@ -97,7 +97,7 @@ pub struct Journal {
     pub committing: Option<Transaction>,
     /// The last transaction committed.
     pub committed: Tid,
-    /// Buffers that are dirty in place, or were recently.
+    /// Buffers that have to be written in place, and perhaps some that no longer have to.
     pub dirty: Vec<u32>,
 }
 
@@ -159,7 +159,7 @@ impl Journal {
         self.committing.insert(std::mem::replace(&mut self.running, next))
     }
 
-    /// Returns the next block of the ring.
+    /// Uses the next block of the ring, and returns its number on the device.
     ///
     /// # Panics
     /// If the ring is full.
@@ -214,7 +214,7 @@ impl Journal {
         }
     }
 
-    /// Appends the dirty buffers that `which` selects, in block order.
+    /// Appends the dirty buffers that `which` selects to `found`, in block order.
     pub fn writable(
         &mut self,
         buffers: &mut [Buffer],

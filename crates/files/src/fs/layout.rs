@@ -5,22 +5,22 @@ pub const BLOCK: u64 = 4096;
 pub(super) const GROUP: u32 = 32_768;
 pub(super) const INODES_PER_BLOCK: u32 = 16;
 
-/// How a file system is made.
+/// How to make a file system.
 #[derive(Clone, Copy, Debug)]
 pub struct Mkfs {
-    /// Bytes of the journal; `None`: chosen by the size of the device.
+    /// Bytes of the journal; if `None`, the size of the device determines them.
     pub journal_bytes: Option<u64>,
 }
 
 impl Mkfs {
-    /// Returns the bytes for data on a device of `user_bytes`.
+    /// Returns how many bytes are left for data on a device of `user_bytes`.
     pub fn data_bytes(self, user_bytes: u64) -> u64 {
         let blocks = (user_bytes / BLOCK).min(u64::from(u32::MAX)) as u32;
         u64::from(blocks.saturating_sub(Layout::new(self, blocks).data)) * BLOCK
     }
 }
 
-/// Where things are, in blocks.
+/// Where the parts of a file system are, in blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub groups: u32,

@@ -6,7 +6,7 @@
 //! are allocated when a page is first written, from a window that the file reserves in advance (mballoc's
 //! preallocation: 16 KiB to 2 MiB depending on the file's size) and gives back when it is closed; directory,
 //! inode and bitmap blocks, group descriptors and the superblock (orphan list) change in the running
-//! transaction; freed blocks become free to others after the commit.
+//! transaction; freed blocks can be used by other files after the commit.
 //!
 //! Interpretation: metadata blocks stay in memory once mounted, so none is read; the journal follows the
 //! inode tables; a directory entry has 32 B; extent blocks (for a file of more than four extents) are left
@@ -28,16 +28,16 @@ const ENTRIES_PER_BLOCK: u32 = 128;
 /// A file.
 #[derive(Clone, Debug, Default)]
 pub struct Inode {
-    /// Bytes.
+    /// Size of the file, bytes.
     pub size: u64,
-    /// The transaction in which it last changed; 0: none.
+    /// The transaction in which the file last changed; 0: none.
     pub tid: Tid,
     number: u32,
     directory: u32,
     entry: u32,
     /// Block of each page, or [`NONE`].
     map: Vec<u32>,
-    /// The window reserved in advance: first page, first block, count.
+    /// The window reserved in advance: its first page, its first block, and its number of blocks.
     window: (u32, u32, u32),
 }
 
@@ -53,7 +53,7 @@ struct Directory {
     group: u32,
     number: u32,
     entries: Space,
-    /// Buffers of its blocks.
+    /// Buffers of the directory's blocks.
     buffers: Vec<u32>,
 }
 
@@ -61,7 +61,7 @@ struct Directory {
 #[derive(Clone, Debug)]
 pub struct Fs {
     layout: Layout,
-    /// Whether it has metadata; otherwise the device is used raw.
+    /// Whether there is metadata; otherwise the device is used bare.
     meta: bool,
     blocks: Space,
     inode_numbers: Space,
@@ -74,13 +74,13 @@ pub struct Fs {
     pub journal: Journal,
 }
 
-/// The file system has no room left.
+/// The error that the file system has no room left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
 impl Fs {
-    /// Makes and mounts a file system on a device of `count` blocks, with a directory for each of `clients`;
-    /// `None`: the bare device.
+    /// Makes and mounts a file system on a device of `count` blocks, with a directory for each of `clients`; if `made`
+    /// is `None`, there are only files on the bare device.
     pub fn new(made: Option<Mkfs>, count: u32, clients: u32) -> Fs {
         let meta = made.is_some();
         let layout = made.map_or_else(Layout::raw, |made| Layout::new(made, count));
@@ -114,7 +114,7 @@ impl Fs {
         fs
     }
 
-    /// Whether it keeps metadata.
+    /// Whether the file system keeps metadata.
     pub fn has_metadata(&self) -> bool {
         self.meta
     }
@@ -278,7 +278,7 @@ impl Fs {
         self.journal.free(first, count);
     }
 
-    /// Makes blocks that a committed transaction has freed available.
+    /// Makes available the blocks that a committed transaction has freed.
     pub fn release(&mut self, first: u32, count: u32) {
         self.blocks.give(first, count);
     }
@@ -322,7 +322,7 @@ impl Fs {
         self.change_inode(inode, now_ns);
     }
 
-    /// Returns the block of a page that is being written by a write that ends at `end`; allocates one if it
+    /// Returns the block of a page that is being written by a write that ends at `end`; allocates a block if the page
     /// has none.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ enum Step {
     EndCommit,
     /// Writes this many dirty buffers in place.
     Submit(usize),
-    /// Completes some of the buffers that are being written in place.
+    /// Completes some of the in-place writes under way.
     Arrive(usize),
 }
 
@@ -253,7 +253,7 @@ impl Pair {
     }
 }
 
-/// Devices: one that the files fill, one of a single group, one of three groups, a bare one.
+/// Generates devices: one that the files fill, one of a single group, one of three groups, and a bare one.
 fn pairs() -> impl Strategy<Value = (u32, Option<u32>)> {
     prop_oneof![
         Just((900, Some(100))),

@@ -1,6 +1,6 @@
 //! Where the plain model of a file system puts things.
 
-/// Where mke2fs puts things on a device of up to 8 GiB; block numbers.
+/// Where mke2fs puts the parts of a file system on a device of up to 8 GiB, as block numbers.
 #[derive(Clone)]
 pub struct Places {
     pub groups: u32,
@@ -16,7 +16,7 @@ pub struct Places {
 pub const GROUP: u32 = 128 << 20 >> 12;
 
 impl Places {
-    /// Places them in this order: superblock, group descriptors of 32 B, the groups' bitmaps, their inode tables
+    /// Places the parts in this order: superblock, group descriptors of 32 B, the groups' bitmaps, their inode tables
     /// (an inode of 256 B for every 16 KiB), the journal, data.
     pub fn of(blocks: u32, journal_blocks: u32) -> Places {
         let groups = blocks.div_ceil(GROUP);

@@ -18,7 +18,7 @@ pub struct File {
     entry: u32,
     /// Block of each page that has one.
     pub pages: BTreeMap<u32, u32>,
-    /// The block reserved for each page of the window, including used ones.
+    /// The block reserved for each page of the window, including used blocks.
     window: BTreeMap<u32, u32>,
 }
 
@@ -41,8 +41,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// Returns the number of blocks of the ring that it takes: a descriptor for every 508 blocks (at least one), the
-    /// blocks, the commit block.
+    /// Returns the number of blocks of the ring that the transaction takes: a descriptor for every 508 blocks (at
+    /// least one), the blocks, the commit block.
     pub fn log_blocks(&self) -> u32 {
         let blocks = self.blocks.len() as u32;
         blocks.div_ceil(508).max(1) + blocks + 1
@@ -117,8 +117,8 @@ impl Model {
         own.or(self.numbers.first()).copied()
     }
 
-    /// Returns consecutive free blocks: as many as there are at the goal, up to `want`; else the first whole
-    /// run after it, then before it; else the longest.
+    /// Returns consecutive free blocks: as many as there are at the goal, up to `want`; else the first run of `want`
+    /// blocks after the goal, or else before it; else the longest run.
     fn find(&self, goal: u32, want: u32) -> Option<Vec<u32>> {
         let goal = if goal < self.blocks { goal } else { 0 };
         let run = |from: u32, to: u32| -> Vec<u32> {

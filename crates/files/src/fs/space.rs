@@ -1,9 +1,9 @@
 //! Free and used numbers in a file system: blocks, inodes, directory entries.
 
-/// A bitmap over `0..len`.
+/// A bitmap of the numbers `0..len`.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// A set bit means in use.
+    /// A set bit marks a number in use.
     words: Vec<u64>,
     len: u32,
     free: u32,
@@ -63,8 +63,8 @@ impl Space {
         self.next(from, end.min(self.len), false)
     }
 
-    /// Returns a run of free numbers, at most `want` long: starting at `goal` if that is free, else the first run
-    /// of that length after it, then the first from the start; if there is none, the longest run.
+    /// Returns a run of free numbers, at most `want` long: starting at `goal` if that is free, else the first run of
+    /// that length after it, else the first such run from the start, else the longest run.
     pub fn run(&self, goal: u32, want: u32) -> Option<(u32, u32)> {
         let goal = if goal < self.len { goal } else { 0 };
         if !self.used(goal) {

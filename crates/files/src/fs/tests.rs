@@ -1,9 +1,9 @@
-//! Exact small cases, among them that no block has two owners.
+//! Small cases with exact results; among other things, no block has two owners.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Returns a file system on 64 MiB: one group, a journal of 4 MiB.
+/// Returns a file system on 64 MiB, with one group and a journal of 4 MiB.
 fn fs(clients: u32) -> Fs {
     Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, clients)
 }
@@ -25,7 +25,7 @@ fn commit(fs: &mut Fs) {
     done.freed.iter().for_each(|&(first, count)| fs.release(first, count));
 }
 
-/// 512 MiB as mke2fs lays it out: 4 groups, 32 MiB of inode tables, a journal of 16 MiB.
+/// A device of 512 MiB as mke2fs lays it out: 4 groups, 32 MiB of inode tables, a journal of 16 MiB.
 #[test]
 fn the_layout_of_the_papers_device() {
     let layout = Layout::new(Mkfs { journal_bytes: None }, 131_072);
@@ -58,8 +58,8 @@ fn operations_change_their_blocks() {
     assert_eq!(changed(&fs), [0, 1, 2, 3, 4, directory]);
 }
 
-/// Regression: one file more than there are inodes caused a panic. Now it simply does not fit; nothing
-/// changes, and a freed inode can be used again.
+/// Regression: one file more than there are inodes caused a panic. Now its creation is refused and changes nothing,
+/// and a freed inode can be used again.
 #[test]
 fn inodes_run_out() {
     let mut fs = fs(1);

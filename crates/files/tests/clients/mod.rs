@@ -18,7 +18,7 @@ pub fn run_files(settings: &Settings, clients: Clients, check: bool) -> (Report,
     (report, log.0)
 }
 
-/// Makes a benchmark of the paper that takes a fraction of its time.
+/// Makes the parameters of one of the paper's benchmarks, reduced so that it takes a fraction of the time.
 pub fn small(kind: Kind) -> Parameters {
     let paper = Parameters::of(kind);
     match kind {

@@ -20,7 +20,7 @@ pub(super) struct Heard {
     pub answers: Vec<(u64, bool, u64)>,
     pub ended: Vec<u64>,
     pub ran: Vec<Ran>,
-    /// Simulated time from arrival to completion for each operation, without failures.
+    /// Simulated times from arrival to completion of the submissions that succeeded, by operation.
     pub latency: Vec<Histogram>,
 }
 
@@ -78,7 +78,7 @@ impl Ticket {
     }
 }
 
-/// All tickets, by place.
+/// All open tickets; each is identified by its place in `places`.
 #[derive(Default)]
 pub(super) struct Tickets {
     places: Vec<Option<Ticket>>,
@@ -136,12 +136,12 @@ pub(super) struct Flight {
     pub op: Op,
     pub offset: u64,
     pub end: u64,
-    /// Data of a write; empty: zeroes.
+    /// Data of a write; if it is empty, zeroes are written.
     pub data: Option<Arc<[u8]>>,
 }
 
 impl Flight {
-    /// Returns the range of its bytes that lies in the page that begins at `start`, if there is one.
+    /// Returns the range of the submission's bytes that lies in the page that begins at `start`, if there is one.
     fn within(&self, start: u64, page_bytes: usize) -> Option<(u64, u64)> {
         let (from, to) = (self.offset.max(start), self.end.min(start + page_bytes as u64));
         (from < to).then_some((from, to))
@@ -158,12 +158,12 @@ pub(super) struct Flights {
     behind: HashMap<u64, Vec<u64>>,
     /// The submissions that make up the request being issued.
     issuing: Vec<u64>,
-    /// Slot from which the next program takes its data, and whether that data is overwritten.
+    /// Slot from which the next program takes its data, and whether a request writes over that data.
     source: (u32, bool),
 }
 
 impl Flights {
-    /// Notes that a submission was handed over.
+    /// Notes that a submission was handed over to the simulation.
     pub fn begin(&mut self, number: u64, flight: Flight) {
         if self.queue.is_empty() {
             self.first = number;

@@ -1,8 +1,7 @@
 //! The simulation with its payload: clients' requests go in, replies come out.
 //!
-//! Whoever holds the engine moves time on: a connection when requests arrive, or a thread of the server when
-//! something is due that no request causes. A client's request becomes one or a few submissions to the
-//! simulation.
+//! Whichever thread holds the engine advances time: a connection when requests arrive, or a thread of the server when
+//! an event is due that no new request causes. A client's request becomes one or a few submissions to the simulation.
 
 mod flights;
 mod power;
@@ -30,9 +29,9 @@ pub use status::{Live, OPERATIONS};
 
 /// Where replies go.
 pub trait Sink: Send + Sync {
-    /// Takes a reply to a request, which was charged [`Asked::charged`]; must not block.
+    /// Takes the reply to a request that was charged this many bytes (see [`Asked::charged`]); must not block.
     fn put(&self, reply: Vec<u8>, charged: usize);
-    /// Sends what was put in; must not block. Called by whoever held the engine, not by the engine itself.
+    /// Sends the replies put here; must not block. Called by whoever held the engine, not by the engine itself.
     fn kick(&self);
     /// Called when the device has lost its power: no reply will come, and the client is cut off.
     fn lose(&self);
@@ -46,17 +45,17 @@ pub struct Asked<'a> {
     pub data: &'a [u8],
     /// Whether the client reads replies in chunks.
     pub structured: bool,
-    /// The client.
+    /// The client, to which the reply goes.
     pub sink: &'a Arc<dyn Sink>,
-    /// The bytes charged to the client until it has the reply.
+    /// Bytes charged to the client until the request is answered.
     pub charged: usize,
 }
 
-/// The device.
+/// The live device: the simulation, its payload, and the clients' requests in flight.
 pub struct Engine {
     simulation: Simulation<'static>,
     payload: Payload,
-    /// The flash, if it is in a file.
+    /// The power supply and the file, if the flash is in a file.
     supply: Option<Supply>,
     pace: Pace,
     moves: Moves,
@@ -74,7 +73,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes the device for checked settings, either prepared for them or stored in a file; time begins now.
+    /// Makes the device for checked settings; it has been prepared for them or was stored in a file. Time begins now.
     pub fn new(
         settings: &Settings,
         (prepared, stored): (Prepared, Option<Stored>),
@@ -112,7 +111,7 @@ impl Engine {
         }
     }
 
-    /// Takes the clients with replies that have not been sent: see [`Sink::kick`].
+    /// Moves the clients with unsent replies into `emptied`, so that they can be told to send: see [`Sink::kick`].
     pub fn take_answered(&mut self, emptied: &mut Vec<Arc<dyn Sink>>) {
         debug_assert!(emptied.is_empty());
         std::mem::swap(&mut self.answered, emptied);
@@ -136,7 +135,7 @@ impl Engine {
         let refused = match command {
             Command::Unknown(_) => Some(Errno::Inval),
             command if flags.foreign(command) => Some(Errno::Inval),
-            // Reserved: a flush covers the whole device.
+            // Both fields are reserved: a flush covers the whole device.
             Command::Flush if offset != 0 || length != 0 => Some(Errno::Inval),
             _ if writes && self.read_only => Some(Errno::Perm),
             _ if ranged && end.is_none() => {
@@ -147,7 +146,7 @@ impl Engine {
                 })
             }
             Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
-            // The answer has at least one extent.
+            // The answer must have at least one extent.
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
@@ -206,7 +205,7 @@ impl Engine {
             fua && (command == Command::Trim || (command == Command::WriteZeroes && !flags.no_hole()));
     }
 
-    /// Writes zeroes: by a trim of the whole pages, and by writes at both ends.
+    /// Writes zeroes: trims the whole pages, and writes zeroes to the partial pages at both ends.
     fn zero(&mut self, ticket: usize, offset: u64, end: u64) {
         let page = self.payload.page_bytes() as u64;
         let (first, last) = (offset.next_multiple_of(page), end / page * page);
@@ -252,7 +251,7 @@ impl Engine {
     /// Advances simulated time to what the wall clock says; must be called before requests are taken.
     ///
     /// # Errors
-    /// The simulation's error; it can no longer be used then.
+    /// The simulation's error; the engine can then no longer be used.
     pub fn catch_up(&mut self) -> Result<(), RunError> {
         match self.pace.simulated_ns(Instant::now()) {
             Some(now_ns) if now_ns > self.simulation.now_ns() => self.advance(now_ns),
@@ -307,7 +306,7 @@ impl Engine {
         self.run(|simulation, heard| simulation.advance(until_ns, heard))
     }
 
-    /// Advances the simulation by `how`, then moves the bytes and passes on the replies.
+    /// Advances the simulation with `how`, then moves the bytes and passes on the replies.
     fn run(
         &mut self,
         how: impl FnOnce(&mut Simulation<'static>, &mut Heard) -> Result<(), RunError>,

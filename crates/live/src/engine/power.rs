@@ -1,9 +1,9 @@
 //! A device whose flash is in a file: programs and erases are written there as they finish, and its power can
 //! be cut.
 //!
-//! The FTL decides on a change of the flash when a request issues, and the device performs it later; only what has
-//! finished is in the file. The reply to a request is sent after that. So whatever ends the process, the file
-//! holds the flash of a device that lost its power at that moment; a cut also tears the operations in service.
+//! The FTL decides on a change of the flash when a request is issued, and the device performs the change later; only
+//! finished changes are in the file, and the reply to a request is sent after that. So whatever ends the process, the
+//! file holds the flash of a device that lost its power at that moment; a cut also tears the operations in service.
 
 use std::collections::VecDeque;
 use std::io;
@@ -33,7 +33,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// Returns the part of an activity that concerns the flash's contents.
+    /// Returns the period if the activity is a program or an erase in the cells, else `None`.
     pub fn of(activity: &Activity) -> Option<Ran> {
         let cells =
             activity.stage == ftlab_core::device::Stage::Cells && activity.operation != Operation::Read;
@@ -58,7 +58,7 @@ pub struct MediaStatus {
     pub opened: Opened,
     /// Number of programs and erases finished since the file was opened.
     pub operations: u64,
-    /// The outcome of the cut, once power was cut.
+    /// The outcome of the cut, once power has been cut.
     pub cut: Option<Cut>,
     /// Why the file can no longer be written, if it cannot.
     pub error: Option<String>,
@@ -74,7 +74,7 @@ pub(super) struct Supply {
     /// Number of the first operation in the queue.
     first: u32,
     queue: VecDeque<Option<Pending>>,
-    /// Operations that have ended and are not yet in the file: number, and time of the end.
+    /// Operations that have ended and are not yet in the file: the number of each, and the time at which it ended.
     ended: VecDeque<(u32, u64)>,
     status: MediaStatus,
     /// If a cut is planned: the number of the operation in which the power will be cut, and the seed.
@@ -110,13 +110,13 @@ impl Supply {
         self.status.cut.is_some()
     }
 
-    /// Whether the file accepts nothing more.
+    /// Whether the file can no longer be written.
     pub fn is_full(&self) -> bool {
         self.status.error.is_some()
     }
 
-    /// Takes in what was decided and what has run so far; returns the time and the seed of the planned cut, if its
-    /// operation is among those that ran. Replies have been sent up to `since_ns`.
+    /// Takes in the operations decided on and those that have run so far; returns the time and the seed of the planned
+    /// cut, if its operation is among those that ran. Replies have been sent up to `since_ns`.
     fn take(&mut self, ran: &mut Vec<Ran>, payload: &mut Payload, since_ns: u64) -> Option<(u64, u64)> {
         for change in self.tape.take_changes() {
             let stuff = self.stuff(&change, payload);
@@ -284,20 +284,19 @@ impl Engine {
         self.supply = Some(supply);
     }
 
-    /// Gives up the requests in flight: their clients get no reply and are cut off.
+    /// Abandons the requests in flight: their clients get no reply and are cut off.
     pub(super) fn give_up(&mut self) {
         self.tickets.drain().for_each(|ticket| ticket.sink.lose());
     }
 
-    /// Whether writes have to be refused because the file accepts nothing more.
+    /// Whether writes have to be refused because the file can no longer be written.
     pub(super) fn is_full(&mut self) -> bool {
         let Some(supply) = self.supply.as_mut().filter(|supply| supply.is_full()) else { return false };
         supply.settle(u64::MAX, &mut self.payload);
         supply.is_full()
     }
 
-    /// Returns the result up to the cut, or up to now if there was none, and the figures that the simulation does not
-    /// have.
+    /// Returns the result up to the cut, or up to now if there was none, and the live device's own figures.
     pub fn report(&self) -> (Report, Live) {
         let live = Live::new(self);
         let Some(supply) = &self.supply else { return (self.simulation.report(), live) };
@@ -337,10 +336,10 @@ impl Engine {
         Ok(self.supply.as_ref().and_then(|supply| supply.status.error.clone()))
     }
 
-    /// Returns the FTL's state, if loading it gives the same device.
+    /// Returns the FTL's state, if loading it would restore the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
-        // A checkpoint does not include the additional state that these keep.
+        // A checkpoint does not include the additional state of these two settings.
         if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
             return None;
         }

@@ -8,18 +8,18 @@ use crate::pace::Time;
 
 /// The most pages that one answer covers: the client asks again for the rest.
 const MOST_PAGES: u64 = 1 << 16;
-/// A part without data, which reads as zeroes.
+/// The flags of an extent without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
 
-/// Names of the operations, in order.
+/// Names of the operations, in the order of their numbers.
 pub const OPERATIONS: [&str; 4] = ["read", "write", "trim", "flush"];
 
-/// Figures of a live device that the simulation does not have.
+/// Figures of a live device that are not in the simulation's report.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// `real` or `free`.
     pub time: &'static str,
-    /// Simulated time over wall time; 1 if time is free.
+    /// Simulated time divided by wall time; 1 if time is free.
     pub speed: f64,
     /// How late replies were sent, ns of wall time; empty if time is free.
     pub lateness: Summary,
@@ -27,9 +27,9 @@ pub struct Live {
     pub payload_bytes: u64,
     /// Simulated time, ns.
     pub now_ns: u64,
-    /// Requests waiting in the host, and those held by the device.
+    /// Number of requests waiting in the host, and of those held by the device.
     pub queues: [u32; 2],
-    /// Erased blocks that belong to no log.
+    /// Number of erased blocks that belong to no log.
     pub free_blocks: u64,
     /// The state of the media, for a device whose flash is in a file.
     pub media: Option<MediaStatus>,
@@ -57,8 +57,8 @@ impl Live {
 }
 
 impl Engine {
-    /// Returns the simulated time from arrival to completion for each operation, ns, without failures; and how late
-    /// replies were sent, ns of wall time.
+    /// Returns a histogram for each operation of the simulated times from arrival to completion, without failures, ns;
+    /// and one of how late replies were sent, ns of wall time.
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
     }

@@ -7,28 +7,28 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use crate::engine::Sink;
 use crate::nbd;
 
-/// Where the data of an NBD reply without chunks begins.
+/// Offset of the data in an NBD reply without chunks.
 const DATA_AT: usize = 16;
 
-/// How the kernel is answered.
+/// How a request of the kernel is answered: with data, with the number of bytes written, or with success alone.
 pub(super) enum Answer {
     Data(ReplyData),
     Written(ReplyWrite, u32),
     Done(ReplyEmpty),
 }
 
-/// A request of the kernel, which may be several requests to the engine.
+/// A request of the kernel, which may have become several requests to the engine.
 pub(super) struct Pending(pub Mutex<State>);
 
-/// The outcome so far.
+/// The outcome so far of a request of the kernel.
 pub(super) struct State {
     /// Number of replies still to come.
     pub left: usize,
-    /// The first error.
+    /// The number of the first error; 0: none.
     pub error: u32,
     /// The last reply.
     pub reply: Vec<u8>,
-    /// How to answer the kernel; taken when that is done.
+    /// How to answer the kernel; taken when the answer is sent.
     pub answer: Option<Answer>,
 }
 

@@ -1,4 +1,4 @@
-//! Where things are in a media file, and the form of its records. docs/live.md describes both.
+//! Where things are in a media file, and the format of its records. docs/live.md describes both.
 //!
 //! Every record is sealed with a checksum (XXH3, 64 bits) and is within one page of the system's cache, so a
 //! process that is killed leaves either the old or the new record.
@@ -8,17 +8,17 @@ use ftlab_core::settings::Settings;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-/// First bytes of the file. The last two are not text, so that a transfer in text mode damages them.
+/// The first bytes of the file. The last two are a line end, so that a transfer in text mode damages them.
 pub const MAGIC: [u8; 8] = *b"ftlnnd\r\n";
-/// Number of the layout.
+/// Version number of the layout.
 pub const VERSION: u32 = 1;
 /// Bytes of the head.
 pub const HEAD: u64 = 64 << 10;
-/// Bytes after the head, for the record that says how the file was left.
+/// Bytes reserved after the head for the record that says how the file was left.
 const LEFT: u64 = 4096;
 /// Bytes of a block's record.
 pub const BLOCK: usize = 32;
-/// Bytes of a page's record before its slots, and bytes of each slot.
+/// Bytes of a page's record before its slots, and bytes of the record for each slot.
 const SPARE: usize = 24;
 const SLOT: usize = 16;
 /// Every part of the file begins at a multiple of this.
@@ -32,9 +32,9 @@ pub fn sum(bytes: &[u8]) -> u64 {
 /// The shape of the flash, and of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Erase blocks.
+    /// Number of erase blocks.
     pub blocks: u32,
-    /// Pages of a block.
+    /// Number of pages in a block.
     pub pages_per_block: u32,
     /// Bytes of a page's payload in the file.
     pub page_bytes: u32,
@@ -62,7 +62,7 @@ impl Shape {
         u64::from(self.blocks) * u64::from(self.pages_per_block)
     }
 
-    /// Returns where the record begins that says how the file was left.
+    /// Returns the offset of the record that says how the file was left.
     pub fn left(&self) -> u64 {
         HEAD
     }
@@ -88,7 +88,7 @@ impl Shape {
     }
 }
 
-/// How the file was left.
+/// How the file was left: with or without a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
     /// Bytes of the checkpoint; 0: there is none.
@@ -101,7 +101,7 @@ impl Left {
     /// Bytes of the record.
     pub const BYTES: usize = 24;
 
-    /// Returns the record.
+    /// Encodes the record and its checksum.
     pub fn encode(&self) -> Vec<u8> {
         seal([self.bytes.to_le_bytes(), self.sum.to_le_bytes()].concat())
     }
@@ -113,19 +113,19 @@ impl Left {
     }
 }
 
-/// A block.
+/// The record of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockRecord {
-    /// Number of its last erase; 0: none since the file was made.
+    /// Sequence number of the block's last erase; 0: it has not been erased since the file was made.
     pub number: u64,
     /// Number of erasures.
     pub erases: u32,
-    /// Whether the block's last erase was cut.
+    /// Whether a power cut interrupted the block's last erase.
     pub torn: bool,
 }
 
 impl BlockRecord {
-    /// Returns the record.
+    /// Encodes the record and its checksum.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = self.number.to_le_bytes().to_vec();
         out.extend(self.erases.to_le_bytes());
@@ -144,21 +144,21 @@ impl BlockRecord {
     }
 }
 
-/// A slot of a page.
+/// What the record of a page says about one of its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its owner, and the sequence number of the write.
+    /// The slot's owner, and the sequence number of the write.
     pub spare: Spare,
-    /// Bytes of its payload; 0: nothing is stored, and it reads as zeroes.
+    /// Bytes of the slot's payload; 0: nothing is stored, and the slot reads as zeroes.
     pub bytes: u32,
 }
 
 /// The spare area of a page that is not erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Number of its program.
+    /// Sequence number of the program that wrote the page.
     pub number: u64,
-    /// The use for which its block was taken; `None`: the program was cut.
+    /// The use for which the page's block was taken; `None`: a power cut interrupted the program.
     pub kind: Option<Kind>,
     /// Checksum of the payload.
     pub sum: u64,
@@ -170,7 +170,7 @@ const KINDS: [Kind; 5] = [Kind::Data, Kind::Map, Kind::Log, Kind::Shared, Kind::
 const TORN: u32 = 0xff;
 
 impl Page {
-    /// Returns the record.
+    /// Encodes the record and its checksum.
     pub fn encode(&self) -> Vec<u8> {
         let kind = self.kind.map_or(TORN, |kind| {
             KINDS.iter().position(|&other| other == kind).expect("all are listed") as u32
@@ -187,7 +187,7 @@ impl Page {
         seal(out)
     }
 
-    /// Parses the record from a place that is not all zeroes; `None` if it is damaged.
+    /// Parses a record that is not all zeroes; `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Page> {
         let count = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
         let length = count.checked_mul(SLOT)?.checked_add(SPARE + 8)?;

@@ -2,9 +2,9 @@
 //! however that ends.
 //!
 //! Each change of a page or a block is one record, written after the payload that it describes: a page counts as
-//! programmed once its record is complete. An erase is the record of its block, which voids everything programmed
-//! before. So a process that is killed leaves the flash as it was between two operations, never in the middle of
-//! one.
+//! programmed once its record is complete. An erase rewrites the record of its block, which voids everything
+//! programmed there before. So a process that is killed leaves the flash as it was between two operations, never in
+//! the middle of one.
 
 mod layout;
 mod open;
@@ -29,7 +29,7 @@ use layout::{BlockRecord, HEAD, Left, MAGIC, Page, Shape, Slot, VERSION, sum};
 pub(crate) use open::is_data;
 pub use open::{Found, Opened};
 
-/// The contents of the head.
+/// The contents of the file's head.
 #[derive(Serialize, Deserialize)]
 struct Head {
     shape: Shape,
@@ -40,7 +40,7 @@ struct Head {
 /// What a slot is programmed with.
 #[derive(Clone, Debug)]
 pub enum Stuff {
-    /// Nothing is stored: it reads as zeroes.
+    /// Nothing is stored: the slot reads as zeroes.
     Nothing,
     /// The user's data.
     Data(Content),
@@ -49,7 +49,7 @@ pub enum Stuff {
 }
 
 impl Stuff {
-    /// Releases what it holds.
+    /// Releases the content, if it is user data.
     pub fn release(self, payload: &mut Payload) {
         if let Stuff::Data(content) = self {
             payload.release(content);
@@ -57,19 +57,19 @@ impl Stuff {
     }
 }
 
-/// The file, written as the flash changes.
+/// The media file, which is written as the flash changes.
 pub struct Nand {
     file: File,
     path: PathBuf,
     shape: Shape,
     blocks: Vec<BlockRecord>,
-    /// Number of the last program or erase.
+    /// Sequence number of the last program or erase.
     number: u64,
     /// The payload of the page being written.
     buffer: Vec<u8>,
 }
 
-/// A flash in a file, and what the device needs to continue with it.
+/// Flash in a file, and what the device needs to continue with it.
 pub struct Stored {
     /// The file.
     pub nand: Nand,
@@ -79,7 +79,7 @@ pub struct Stored {
     pub says: Says,
     /// The payload of the flash's slots.
     pub payload: Payload,
-    /// The keys of the device.
+    /// The keys of the device with their values.
     pub identity: Identity,
     /// The state in which the file was found.
     pub opened: Opened,
@@ -89,7 +89,7 @@ impl Nand {
     /// Makes a file for a prepared device; everything that preparation put on flash is written to it first.
     ///
     /// # Errors
-    /// [`LiveError::User`]: the file's error, or the FTL cannot lose power.
+    /// [`LiveError::User`]: the file's error, or a message that the FTL cannot lose power.
     pub fn create(
         path: &Path,
         settings: &Settings,
@@ -116,7 +116,7 @@ impl Nand {
         &self.path
     }
 
-    /// Finishes a program or an erase.
+    /// Writes a finished program or erase to the file.
     ///
     /// # Errors
     /// The system's error; the flash is then as it was before.
@@ -132,7 +132,7 @@ impl Nand {
         }
     }
 
-    /// Cuts a program or an erase in the middle.
+    /// Records in the file that a power cut interrupted a program or an erase.
     ///
     /// # Errors
     /// The system's error; the flash is then as it was before.
@@ -188,7 +188,7 @@ impl Nand {
         let pages = u64::from(self.shape.pages_per_block);
         let first = u64::from(block) * pages;
         let from = self.shape.payload(first);
-        // Void data is released, if the file system supports that.
+        // The space of void data is released, if the file system supports that.
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let _ = rustix::fs::fallocate(&self.file, how, from, self.shape.payload(first + pages) - from);
         Ok(())
@@ -208,8 +208,8 @@ impl Nand {
         self.file.set_len(self.shape.checkpoint())
     }
 
-    /// Closes the file, with the FTL's state if it is known. Other processes can then use the file, even if it is
-    /// still open somewhere.
+    /// Closes the file, and first appends the FTL's state if it is known. Other processes can then use the file, even
+    /// if it is still open somewhere.
     ///
     /// # Errors
     /// The system's error; the flash is complete all the same.
@@ -268,7 +268,8 @@ fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
         .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
 }
 
-/// Writes a new file with what the media hold; returns it, its block records and the number of the last program.
+/// Writes the contents of the media to a new file; returns the file, its block records and the number of the last
+/// program.
 fn write_anew(
     path: &Path,
     shape: Shape,

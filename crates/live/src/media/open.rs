@@ -1,4 +1,4 @@
-//! An existing file: its contents, and the device that continues with it.
+//! Opens an existing media file: reads its contents, and restores the device that continues with it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions};
@@ -27,7 +27,7 @@ const MOST_NAMED: usize = 8;
 /// The state in which a file was found.
 #[derive(Clone, Copy, Debug)]
 pub enum Opened {
-    /// It did not exist and was made.
+    /// The file did not exist and was made.
     Made,
     /// The media's checkpoint was loaded.
     Checkpoint,
@@ -50,7 +50,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the file; `None` if there is none, or it is empty. Nothing is written.
+    /// Reads the file; returns `None` if it does not exist or is empty. Nothing is written.
     ///
     /// # Errors
     /// [`LiveError::User`] if it belongs to another device, has another version, is damaged, or is in use.
@@ -142,7 +142,7 @@ impl Found {
         Ok((prepared, Stored { nand, tape, says, payload, identity, opened }))
     }
 
-    /// Returns the flash in the simulation's form.
+    /// Returns the flash in the form that the simulation uses.
     fn media(&self, settings: &Settings) -> Media {
         enum What<'a> {
             Erase(u32, bool),
@@ -156,7 +156,7 @@ impl Found {
         let mut order: Vec<(u64, What)> =
             self.pages.iter().map(|(page, record)| (record.number, What::Page(*page, record))).collect();
         for (number, block) in (0..).zip(&self.nand.blocks) {
-            // The replay counts its erase again.
+            // The replay counts the last erase of the block again.
             let replayed = u32::from(block.number > 0 && !block.torn);
             media.set_erases(number, block.erases - replayed);
             if block.number > 0 {
@@ -230,7 +230,7 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Follows a program or an erase of recovery; returns what it programs.
+    /// Follows a program or an erase that recovery performs; returns what is programmed.
     fn follow(
         &mut self,
         change: &Change,
@@ -256,7 +256,7 @@ impl Copies<'_> {
         stuff
     }
 
-    /// Returns a slot that holds a version.
+    /// Returns a slot that holds this version of the owner's data.
     fn slot(&mut self, owner: u32, seq: u64) -> u32 {
         let found = self.found.get_or_insert_with(|| {
             let kept = self.pages.iter().filter(|(_, page)| page.kind.is_some_and(|kind| kind != Kind::Map));
@@ -274,7 +274,7 @@ fn damaged<T>(why: String) -> io::Result<T> {
     Err(io::Error::new(ErrorKind::InvalidData, why))
 }
 
-/// Reads the head of a file of this device.
+/// Reads the head of a file, and checks that the file belongs to this device.
 fn read_head(file: &File, identity: &Identity) -> Result<Head, String> {
     let mut bytes = vec![0; HEAD as usize];
     let mut length = 0;
@@ -347,7 +347,7 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     let (mut at, end) = (shape.spare(0), shape.spare(shape.pages()));
     let mut bytes = Vec::new();
     while let Some(from) = next_data(file, at).filter(|&from| from < end) {
-        // Records do not cross the borders of chunks: both sizes are powers of two, and the parts begin at page
+        // Records do not cross the boundaries of chunks: both sizes are powers of two, and the parts begin at page
         // boundaries.
         at = from / each * each;
         bytes.resize((end - at).min(CHUNK) as usize, 0);

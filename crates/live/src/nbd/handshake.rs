@@ -23,7 +23,7 @@ const POLICY: u32 = 0x8000_0002;
 const INVALID: u32 = 0x8000_0003;
 const UNKNOWN: u32 = 0x8000_0006;
 
-/// The only context of block status.
+/// The only context that a client can ask for: block status.
 const ALLOCATION: &[u8] = b"base:allocation";
 /// The number under which this context is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
@@ -31,13 +31,13 @@ pub(crate) const ALLOCATION_ID: u32 = 1;
 /// What is exported, under the empty name.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// Bytes.
+    /// Size of the export, bytes.
     pub size: u64,
     /// Whether writes are refused.
     pub read_only: bool,
     /// Preferred size of a request, bytes.
     pub preferred: u32,
-    /// A description for people.
+    /// A description for human readers.
     pub description: String,
 }
 
@@ -61,14 +61,14 @@ impl Export {
 /// What to do next on a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Wait until at least this many bytes are there.
+    /// Wait until at least this many bytes have arrived.
     Wait(usize),
-    /// Go on: this many bytes are processed, and what has to be sent is in the buffer.
+    /// Go on: this many bytes have been processed, and what has to be sent is in the buffer.
     Go(usize),
     /// A request of this many bytes, header and data.
     Request(Request, usize),
-    /// The connection ends after what is in the buffer has been sent; holds a message if the client made an
-    /// error.
+    /// The connection ends after what is in the buffer has been sent; holds a message if the client violated the
+    /// protocol.
     End(Option<&'static str>),
 }
 
@@ -104,7 +104,8 @@ impl Session {
         self.phase == Phase::Transmission
     }
 
-    /// Returns what the received bytes begin with; answers of the handshake are appended to `out`.
+    /// Interprets the beginning of the received bytes, and returns what to do; appends answers of the handshake to
+    /// `out`.
     pub fn next(&mut self, bytes: &[u8], export: &Export, out: &mut Vec<u8>) -> Turn {
         match self.phase {
             Phase::Flags => self.flags(bytes),
@@ -191,7 +192,7 @@ impl Session {
         Ok(())
     }
 
-    /// Answers INFO and GO.
+    /// Answers the options INFO and GO.
     fn inform(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) {
         let Some((name, wanted)) = asked(data) else { return reply(out, option, INVALID, b"bad length") };
         if !name.is_empty() {
@@ -221,7 +222,7 @@ impl Session {
         }
     }
 
-    /// Answers LIST_META_CONTEXT and SET_META_CONTEXT.
+    /// Answers the options LIST_META_CONTEXT and SET_META_CONTEXT.
     fn contexts(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {
         let Some((name, queries)) = contexts_asked(data) else {
             return reply(out, option, INVALID, b"bad length");
@@ -256,7 +257,7 @@ fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend_from_slice(data);
 }
 
-/// Splits off a length and that many bytes; returns the bytes and what follows them.
+/// Splits off a length and as many bytes as it says; returns these bytes and what follows them.
 fn text(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = (data.len() >= 4).then(|| u32_at(data, 0) as usize)?;
     let end = length.checked_add(4).filter(|&end| end <= data.len())?;

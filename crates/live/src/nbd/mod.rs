@@ -33,17 +33,17 @@ pub enum Errno {
     NotSup = 95,
 }
 
-/// Reads a big-endian number at a place that must exist.
+/// Reads a big-endian number of 16 bits at `at`, which must lie within `bytes`.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }
 
-/// Does the same as [`u16_at`].
+/// Reads a big-endian number of 32 bits, as [`u16_at`] reads one of 16 bits.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Does the same as [`u16_at`].
+/// Reads a big-endian number of 64 bits, as [`u16_at`] reads one of 16 bits.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }

@@ -4,7 +4,7 @@ use super::Errno;
 
 const SIMPLE: u32 = 0x6744_6698;
 const STRUCTURED: u32 = 0x668e_33ef;
-/// Bytes before the data in a reply to a read: simple, and structured.
+/// Bytes before the data in a reply to a read, for simple replies and for structured ones.
 const BEFORE_DATA: [usize; 2] = [16, 28];
 
 /// Writes an answer without data: success or failure.
@@ -21,7 +21,7 @@ pub fn failed(out: &mut Vec<u8>, cookie: u64, error: Errno) {
     out.extend_from_slice(&0u16.to_be_bytes());
 }
 
-/// Makes a reply to a read with this many zero bytes; returns it and the place where they begin.
+/// Makes a reply to a read with this many zero bytes; returns the reply and the place where these bytes begin.
 pub fn read(cookie: u64, offset: u64, length: u32, structured: bool) -> (Vec<u8>, usize) {
     let before = BEFORE_DATA[usize::from(structured)];
     let mut head = Vec::with_capacity(before);
@@ -52,7 +52,7 @@ pub fn block_status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[(u3
     }
 }
 
-/// Makes the head of the only chunk of a reply.
+/// Writes the head of the only chunk of a reply.
 fn chunk(out: &mut Vec<u8>, kind: u16, cookie: u64, length: u32) {
     const DONE: u16 = 1;
     out.extend_from_slice(&STRUCTURED.to_be_bytes());

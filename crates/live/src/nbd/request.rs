@@ -40,17 +40,17 @@ impl Flags {
         self.0 & 1 != 0
     }
 
-    /// Whether zeroes are to be written rather than trimmed.
+    /// Whether zeroes must be written rather than left as a hole by a trim.
     pub fn no_hole(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Whether one extent is enough as an answer.
+    /// Whether the client wants only one extent in the answer.
     pub fn one(self) -> bool {
         self.0 & 8 != 0
     }
 
-    /// Whether zeroes are to be written only if that is faster than a write.
+    /// Whether zeroes should be written only if that is faster than an ordinary write.
     pub fn fast_zero(self) -> bool {
         self.0 & 16 != 0
     }
@@ -74,13 +74,13 @@ impl Flags {
 pub struct Request {
     /// The command.
     pub command: Command,
-    /// Its flags.
+    /// Flags of the command.
     pub flags: Flags,
-    /// The client's handle for it.
+    /// The client's handle for the request.
     pub cookie: u64,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub length: u32,
 }
 

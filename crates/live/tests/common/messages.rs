@@ -6,7 +6,7 @@ use ftlab_live::nbd::{Command, Export, Request, Session, Turn};
 use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Begins an option.
+/// The magic number that begins an option.
 pub const OPTION: &[u8] = b"IHAVEOPT";
 const MAGIC: u32 = 0x2560_9513;
 
@@ -45,10 +45,10 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
         // Some requests are beyond the end of the device.
         let mut offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
         match random.random_range(0..16) {
-            // At the edges of what a field holds, where sums overflow.
+            // At the limits of what a field holds, where sums overflow.
             0 => (offset, length) = (u64::MAX - random.random_range(0..3), random.random_range(0..5)),
             1 if command != 1 => (offset, length) = (random.random_range(0..5), u32::MAX),
-            // A flush as it should be, without a range.
+            // A correct flush, which has no range.
             _ if command == 3 && random.random_bool(0.5) => (offset, length) = (0, 0),
             _ => {}
         }
@@ -58,7 +58,7 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Flips, cuts, doubles, swaps or invents parts.
+/// Mutates the messages: overwrites bytes, or truncates, duplicates, swaps or extends messages.
 pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u8> {
     for _ in 0..random.random_range(1..4) {
         let at = random.random_range(0..parts.len());
@@ -134,7 +134,7 @@ impl Understood {
         None
     }
 
-    /// Returns the length of the reply that bytes begin with; `None` if its end is missing.
+    /// Returns the length of the reply at the beginning of `bytes`; `None` if the reply's end is missing.
     fn reply(&mut self, bytes: &[u8]) -> Result<Option<usize>, String> {
         let (magic, header) = match number(bytes, 0, 4) {
             None => return Ok(None),

@@ -9,7 +9,7 @@ use pyo3::types::PyList;
 
 use crate::errors::{Fault, end};
 
-/// An object of the user's class, and where the simulation is, for messages.
+/// An object of the user's class, and the present simulated time, for messages.
 pub(super) struct Object {
     name: String,
     object: Py<PyAny>,

@@ -24,7 +24,7 @@ pub struct Request {
     lpn: Option<u32>,
     /// Number of logical pages.
     pages: u32,
-    /// Whether all its mappings are cached, as far as the host knows.
+    /// Whether all mappings of the request are cached, as far as the host knows.
     hit: bool,
     /// Translation page of the first logical page; `None` for a request without pages.
     translation_page: Option<u32>,
@@ -40,7 +40,7 @@ impl Request {
 #[derive(Debug)]
 struct Scheduler {
     object: Object,
-    /// Pending requests: their number, and the id that the core uses.
+    /// For each pending request, by its number, the id that the core uses.
     pending: HashMap<u64, u32>,
     batches: u64,
 }
@@ -74,7 +74,7 @@ impl Scheduler {
         }
         let first = queue.head();
         if pool[first].host.batch == 0 {
-            // The scheduler gave no batch number: batches are counted as they leave.
+            // The scheduler gave no batch number: batches are numbered as they leave.
             self.batches += 1;
             let mut id = first;
             while id != ftlab_core::util::NONE {

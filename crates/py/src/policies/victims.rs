@@ -13,7 +13,7 @@ use super::object::Object;
 /// A closed block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
-    /// Its place among the blocks of its LUN.
+    /// The block's place among the blocks of its LUN.
     order: u64,
     valid: u32,
     closed: u64,

@@ -7,7 +7,7 @@ use crate::fields::{Commas, time, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Alicloud;
 

@@ -3,8 +3,8 @@
 //!
 //! In the flags, bit 0 marks a write, and bit 2 a request that did not wait. The authors' notes say that a size should
 //! be a multiple of 8 sectors, that the eMMC driver adds a sector to some requests, and that this has to be cleaned
-//! up; in recordings it is always one sector, on writes (the header of a packed command). So sizes are rounded down to
-//! multiples of 4 KiB, but not below 4 KiB.
+//! up; in recordings it adds exactly one sector, and only to writes (the header of a packed command). So sizes are
+//! rounded down to multiples of 4 KiB, but not below 4 KiB.
 
 use crate::devices::Devices;
 use crate::fields::{SECTOR, Words, sectors, time, unexpected, whole};
@@ -14,7 +14,7 @@ use ftlab_core::workload::Op;
 
 const BLOCK: u64 = 8 * SECTOR;
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Biotracer {
     cleaned: u64,

@@ -1,7 +1,7 @@
 //! blkparse's text: `maj,min cpu seq sec.nsec pid action rwbs sector + n [process]`.
 //!
-//! The same I/O appears as Q (queued), G, I (inserted), D (issued), C (completed) and more, one of which is counted
-//! ([`Counted`]). A summary ends the trace.
+//! The same I/O appears as Q (queued), G, I (inserted), D (issued), C (completed) and more; only the rows of one of
+//! these actions are counted ([`Counted`]). A summary ends the trace.
 
 use crate::actions::Counted;
 use crate::devices::Devices;
@@ -11,7 +11,7 @@ use crate::rwbs::{self, Flagged};
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Blkparse {
     counted: Counted,

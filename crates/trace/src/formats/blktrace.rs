@@ -1,7 +1,7 @@
-//! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): one file for each
-//! CPU, or all of them in one stream.
+//! blktrace's binary output (`struct blk_io_trace` of Linux's blktrace_api.h, version 7): one file for each CPU, or
+//! one stream for all CPUs.
 //!
-//! As in blkparse's text, one action is counted ([`Counted`]).
+//! As in blkparse's text, only the rows of one action are counted ([`Counted`]).
 
 use super::Stamps;
 use crate::actions::Counted;
@@ -17,7 +17,7 @@ const SECTOR: u64 = 512;
 /// Actions, and blkparse's letters for them.
 const LETTERS: [(u8, u8); 4] = [(1, b'Q'), (7, b'D'), (8, b'C'), (12, b'I')];
 
-/// Categories, the upper half of an action.
+/// Categories of an action: bits in the upper half of its field.
 const WRITE: u32 = 1 << 1;
 const FLUSH: u32 = 1 << 2;
 const COMMAND: u32 = 1 << 9;
@@ -25,7 +25,7 @@ const NOTIFY: u32 = 1 << 10;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
 
-/// The reader.
+/// The reader of this layout.
 pub(crate) struct Blktrace {
     big_endian: bool,
     counted: Counted,
@@ -57,8 +57,8 @@ impl Fields<'_> {
         if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
-    /// Returns the action as blkparse's letter, or 0 for an action without one: the lower half of the field, without
-    /// the flag of control groups.
+    /// Returns blkparse's letter for the action, or 0 if it has none. The action is the lower half of the field,
+    /// without the flag of control groups.
     fn action(&self) -> u8 {
         let action = self.u32(28) as u8;
         LETTERS.iter().find(|(number, _)| *number == action).map_or(0, |&(_, letter)| letter)
@@ -73,7 +73,7 @@ impl Fields<'_> {
     }
 }
 
-/// Returns the actions among the records at a file's beginning.
+/// Returns the actions of the records at a file's beginning.
 fn actions(head: &[u8], big_endian: bool) -> impl Iterator<Item = u8> {
     let mut rest = head;
     std::iter::from_fn(move || {

@@ -14,7 +14,7 @@ fn is_header(line: &[u8]) -> bool {
     header_is(line, &["version", "time", "op", "size", "lbn"])
 }
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Cloudphysics;
 

@@ -1,5 +1,5 @@
-//! The four look-alikes: `arrival device address size op`, separated by blanks, in different units. Nothing
-//! in such a file distinguishes them, so they are never guessed.
+//! The four layouts that look alike: `arrival device address size op`, separated by blanks, in different units.
+//! Nothing in such a file distinguishes them, so they are never guessed.
 
 use super::{Recognised, digit_op};
 use crate::devices::Devices;
@@ -10,7 +10,7 @@ use ftlab_core::workload::Op;
 
 /// Units of one of these layouts.
 pub(crate) trait Layout: Default + Send + 'static {
-    /// Reads the arrival, as ns.
+    /// Reads the arrival time; returns ns.
     fn arrival(text: &[u8]) -> Result<u64, Trouble>;
     /// Some lines of the layout.
     const SAMPLE: &'static str;
@@ -22,7 +22,7 @@ pub(crate) trait Layout: Default + Send + 'static {
     }
 }
 
-/// MQSim and SSDSim: ns, sectors, 1 = read.
+/// The layout of MQSim and SSDSim: times in ns, addresses and sizes in sectors; operation 1 is a read.
 #[derive(Default)]
 pub(crate) struct Mqsim;
 pub(crate) type Ssdsim = Mqsim;
@@ -34,7 +34,8 @@ impl Layout for Mqsim {
     const BYTES: u64 = SECTOR;
 }
 
-/// DiskSim's ASCII layout: ms with decimals, sectors, flags (hexadecimal) whose bit 0 is read.
+/// DiskSim's ASCII layout: times in ms with decimals, addresses and sizes in sectors; bit 0 of the hexadecimal flags
+/// marks a read.
 #[derive(Default)]
 pub(crate) struct Disksim;
 impl Layout for Disksim {
@@ -55,7 +56,7 @@ impl Layout for Disksim {
     }
 }
 
-/// The replayer: ms with decimals, bytes, 1 = read.
+/// The layout of the replayer: times in ms with decimals, addresses and sizes in bytes; operation 1 is a read.
 #[derive(Default)]
 pub(crate) struct Replayer;
 impl Layout for Replayer {

@@ -10,7 +10,7 @@ use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::{Op, Record};
 
-/// The number of columns examined; further ones are ignored.
+/// The number of columns examined; further columns are ignored.
 const COLUMNS: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum Column {
 /// The parser; its columns are known from the first line on.
 pub(crate) struct Csv {
     columns: [Column; COLUMNS],
-    /// Columns up to the last one used.
+    /// Number of columns up to the last one used.
     used: usize,
     time_unit: u32,
     depth: Depth,

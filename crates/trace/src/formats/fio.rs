@@ -13,12 +13,12 @@ use ftlab_core::workload::Op;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Whether a line begins such a log.
+/// Whether a line is the first line of such a log.
 fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"fio version ")
 }
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Fio {
     version: Option<u8>,

@@ -8,7 +8,7 @@ use crate::fields::{Words, sectors, time, unexpected, whole};
 use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Fiu;
 

@@ -19,7 +19,7 @@ fn is_header(line: &[u8]) -> bool {
     })
 }
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct MobileEbpf {
     flagged: Flagged,

@@ -1,4 +1,4 @@
-//! The layouts: one file each. Their list, with their names, is [`ftlab_core::trace_formats`].
+//! The layouts, with a file for each. Their list, with their names, is [`ftlab_core::trace_formats`].
 
 use crate::binary::Binary;
 use crate::devices::Devices;
@@ -15,7 +15,7 @@ pub(crate) struct Format {
     pub(crate) recognised: Recognised,
     /// Some lines of the layout.
     pub(crate) sample: &'static str,
-    /// Rows of an opened file.
+    /// Makes the rows of an opened file.
     pub(crate) rows: fn(&str, Lines, &Options) -> Box<dyn Rows>,
     /// Counts how many of these lines (none of them blank) parse, and how many do not.
     pub(crate) probe: fn(&[&[u8]], &Options) -> Probe,
@@ -24,9 +24,9 @@ pub(crate) struct Format {
 /// How well a layout fits some lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// Lines that are requests, or rows to be dropped.
+    /// Number of lines that are requests, or rows to be dropped.
     pub(crate) good: usize,
-    /// Lines that do not parse.
+    /// Number of lines that do not parse.
     pub(crate) bad: usize,
 }
 
@@ -91,8 +91,8 @@ pub(crate) fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().chain(binaries).find(|format| format.name == name)
 }
 
-/// Whether a line is a header of these names, in any case, ignoring surrounding blanks; anything may follow
-/// the last name after a comma or a blank.
+/// Whether a line is a header that lists these names, in upper or lower case, ignoring surrounding blanks; anything
+/// may follow the last name after a comma or a blank.
 fn header_is(line: &[u8], names: &[&str]) -> bool {
     let mut fields = crate::fields::Commas::of(line);
     let (last, first) = names.split_last().expect("a header has names");
@@ -124,7 +124,7 @@ fn read_or_write(text: &[u8], name: &'static str) -> Result<ftlab_core::workload
     }
 }
 
-/// Parses a digit that stands for an operation: `read` or `write`.
+/// Parses a digit that stands for an operation; `read` and `write` are the two digits allowed.
 #[inline]
 fn digit_op(
     text: &[u8],

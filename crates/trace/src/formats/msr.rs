@@ -9,7 +9,7 @@ use crate::text::{Parser, Row, Trouble};
 
 const TICK_NS: u64 = 100;
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Msr;
 

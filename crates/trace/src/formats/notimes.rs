@@ -1,5 +1,5 @@
-//! Traces without times: a header line, then `offset,size,type`; offset in sectors, size in
-//! bytes, type 1 write and 0 read.
+//! Traces without times: a header line, then `offset,size,type`; offset in sectors, size in bytes, type 1 for a write
+//! and 0 for a read.
 
 use super::{Recognised, Stamps, digit_op, header_is};
 use crate::devices::Devices;
@@ -11,7 +11,7 @@ fn is_header(line: &[u8]) -> bool {
     header_is(line, &["offset", "size", "type"])
 }
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Notimes;
 

@@ -9,7 +9,7 @@ use ftlab_core::workload::Op;
 const SECTOR: u64 = 512;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The reader.
+/// The reader of this layout.
 pub(crate) struct OracleGeneral;
 
 impl Reader for OracleGeneral {

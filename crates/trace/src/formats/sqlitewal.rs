@@ -7,7 +7,7 @@ use crate::number::unit;
 use crate::text::{Parser, Row, Trouble};
 use ftlab_core::workload::Op;
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Sqlitewal;
 

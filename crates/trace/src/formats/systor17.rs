@@ -13,7 +13,7 @@ fn is_header(line: &[u8]) -> bool {
     header_is(line, &["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"])
 }
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Systor17;
 

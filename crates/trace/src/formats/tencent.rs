@@ -1,5 +1,5 @@
-//! Tencent CBS (Zhang et al., ATC 2020): `Timestamp,Offset,Size,IOType,VolumeID`; whole seconds,
-//! offset and size in sectors, IOType 0 read and 1 write.
+//! Tencent CBS (Zhang et al., ATC 2020): `Timestamp,Offset,Size,IOType,VolumeID`; whole seconds, offset and size in
+//! sectors, IOType 0 for a read and 1 for a write.
 
 use super::{Stamps, added_header, digit_op};
 use crate::devices::Devices;
@@ -8,7 +8,7 @@ use crate::text::{Parser, Row, Trouble};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The parser.
+/// The parser of this layout.
 #[derive(Default)]
 pub(crate) struct Tencent;
 

@@ -14,10 +14,10 @@ const RLE: i64 = 3;
 const DELTA_BINARY_PACKED: i64 = 5;
 const RLE_DICTIONARY: i64 = 8;
 
-/// The next values of a page.
+/// The encoding of a page's next values, and where they are.
 #[derive(Clone, Copy)]
 enum Values {
-    /// The first byte of the next value.
+    /// Where the first byte of the next value is.
     Plain(usize),
     /// Indices into the dictionary.
     Dictionary(Hybrid),
@@ -26,20 +26,20 @@ enum Values {
 
 /// Reads a column.
 pub(super) struct Column {
-    /// Whether its numbers have four bytes.
+    /// Whether the column's numbers have four bytes instead of eight.
     short: bool,
-    /// Whether its numbers are unsigned; those beyond 2^63 come out negative.
+    /// Whether the column's numbers are unsigned; those beyond 2^63 come out negative.
     pub(super) unsigned: bool,
     optional: bool,
     pages: Pages,
     dictionary: Vec<i64>,
-    /// Rows left in the page, and where the page ends.
+    /// Number of rows left in the page, and where the page ends.
     left: usize,
     end: usize,
     /// 1 for each row that has a value, 0 for all others.
     levels: Option<Hybrid>,
     values: Values,
-    /// Levels of some rows; indices of their values in the dictionary.
+    /// Buffers: the levels of some rows, and the indices of their values in the dictionary.
     present: Vec<u32>,
     indices: Vec<u32>,
 }
@@ -88,7 +88,7 @@ impl Column {
         Ok(lacking)
     }
 
-    /// Reads rows of one page.
+    /// Reads rows of the current page only, as many as `out` takes; otherwise does the same as [`Column::read`].
     fn read_page(&mut self, out: &mut [i64]) -> Result<Option<usize>, String> {
         let Some(levels) = &mut self.levels else {
             self.decode(out)?;
@@ -118,7 +118,7 @@ impl Column {
         Ok(Some(first))
     }
 
-    /// Reads the next values.
+    /// Decodes the next values, as many as `out` takes.
     fn decode(&mut self, out: &mut [i64]) -> Result<(), String> {
         let data = &self.pages.data;
         let (short, unsigned) = (self.short, self.unsigned);

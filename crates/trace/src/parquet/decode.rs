@@ -3,15 +3,15 @@
 
 use super::thrift::{ENDS, varint, zigzag};
 
-/// Small numbers: runs of one number, and groups packed with a fixed number of bits each ("RLE/bit-packing
-/// hybrid").
+/// A reader of small numbers, which are stored as runs of one number and as groups packed with a fixed number of bits
+/// for each number ("RLE/bit-packing hybrid").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hybrid {
     bits: u32,
     /// Where the next run begins, and where the data ends.
     at: usize,
     end: usize,
-    /// Numbers left in the run.
+    /// How many numbers are left in the run.
     left: usize,
     run: Run,
 }
@@ -24,7 +24,7 @@ enum Run {
 }
 
 impl Hybrid {
-    /// Reads numbers of `bits` bits in `data[at..end]`.
+    /// Makes a reader of numbers of `bits` bits in `data[at..end]`.
     pub(super) fn new(bits: u32, at: usize, end: usize) -> Result<Hybrid, String> {
         if bits > 32 {
             return Err(format!("numbers of {bits} bits in a dictionary's place"));
@@ -59,7 +59,7 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Skips `count` numbers, if the run shows that all of them have this value.
+    /// Skips `count` numbers if the run shows that all of them have this value; returns whether it does.
     pub(super) fn pass(&mut self, data: &[u8], count: usize, number: u32) -> Result<bool, String> {
         while self.left == 0 {
             self.next_run(data)?;
@@ -95,7 +95,8 @@ impl Hybrid {
     }
 }
 
-/// Differences, in blocks of groups, each group with its own width ("DELTA_BINARY_PACKED").
+/// A reader of numbers stored as differences, in blocks of groups, each group with its own width
+/// ("DELTA_BINARY_PACKED").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delta {
     /// Where the next block begins, and where the data ends.
@@ -104,10 +105,10 @@ pub(super) struct Delta {
     /// Number of groups in a block, and of numbers in a group.
     groups: usize,
     length: usize,
-    /// The next group of this block, and where the widths of its groups are.
+    /// The next group of the block, and where the widths of the block's groups are.
     group: usize,
     widths: usize,
-    /// Numbers left in the group, their width in bits, and the first bit of the next one.
+    /// How many numbers are left in the group, their width in bits, and the first bit of the next number.
     left: usize,
     bits: usize,
     bit: usize,
@@ -119,7 +120,7 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// Reads the numbers in `data[at..end]`.
+    /// Makes a reader of the numbers in `data[at..end]`.
     pub(super) fn new(data: &[u8], mut at: usize, end: usize) -> Result<Delta, String> {
         let data = &data[..end];
         let mut number = || varint(data, &mut at);
@@ -155,7 +156,7 @@ impl Delta {
             if self.left == 0 {
                 self.next_group(data)?;
             }
-            // In halves, since a word may provide only 57 bits.
+            // Read in halves, since a word may provide only 57 bits.
             let low = word(data, self.bit) & mask(self.bits.min(32));
             let high = word(data, self.bit + 32) & mask(self.bits.saturating_sub(32));
             self.next = self.next.wrapping_add(self.least).wrapping_add((high << 32 | low) as i64);
@@ -185,7 +186,7 @@ impl Delta {
     }
 }
 
-/// Returns the bits starting at this one, at least 57 of them.
+/// Returns at least 57 bits of the data, starting at `bit`.
 #[inline]
 fn word(data: &[u8], bit: usize) -> u64 {
     let bytes = data[bit / 8..bit / 8 + 8].try_into().expect("eight bytes");

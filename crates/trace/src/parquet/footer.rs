@@ -6,9 +6,9 @@ use super::thrift::Thrift;
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// Its index among the columns that hold values.
+    /// Index of the column among those that hold values.
     pub(super) leaf: usize,
-    /// What it holds.
+    /// What the column holds.
     pub(super) holds: Holds,
     /// Whether rows may lack a value.
     pub(super) optional: bool,
@@ -19,12 +19,12 @@ pub(super) struct Column {
 pub(super) enum Holds {
     /// Whole numbers.
     Whole {
-        /// Whether they have four bytes each instead of eight.
+        /// Whether the numbers have four bytes each instead of eight.
         short: bool,
-        /// Whether they are unsigned.
+        /// Whether the numbers are unsigned.
         unsigned: bool,
     },
-    /// Anything else, by its name.
+    /// Anything else; the name of its type.
     Other(&'static str),
 }
 
@@ -32,18 +32,18 @@ pub(super) enum Holds {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) rows: u64,
-    /// The parts, in the order in which the columns were asked for.
+    /// The columns' data, in the order in which the columns were asked for.
     pub(super) parts: Vec<ColumnChunk>,
 }
 
 /// A column's data in a row group: pages, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ColumnChunk {
-    /// How its pages are compressed, by Parquet's number.
+    /// Parquet's number for the compression of the pages.
     pub(super) codec: i64,
-    /// First byte in the file.
+    /// Offset of the first byte in the file.
     pub(super) start: u64,
-    /// One past the last byte.
+    /// Offset of the byte after the last one.
     pub(super) end: u64,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn columns(footer: &[u8]) -> Result<Vec<Column>, String> {
             thrift.skip(kind)?;
             continue;
         }
-        // The children still to come of each open group; the first group is the schema itself.
+        // For each open group, the number of children still to come; the first group is the schema itself.
         let mut open: Vec<u64> = Vec::new();
         for _ in 0..thrift.list(kind)?.0 {
             let element = Element::read(&mut thrift)?;
@@ -149,7 +149,7 @@ fn metadata(thrift: &mut Thrift) -> Result<ColumnChunk, String> {
 #[derive(Default)]
 struct Element {
     physical: Option<i64>,
-    /// 0 required, 1 optional, 2 repeated.
+    /// 0: required, 1: optional, 2: repeated.
     repetition: i64,
     name: String,
     children: u64,

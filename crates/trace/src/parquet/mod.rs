@@ -21,14 +21,14 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// Rows delivered at a time.
+/// Number of rows delivered at a time.
 const ROWS: u64 = 4096;
 /// The bytes at both ends of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
 /// Bytes of the longest footer that is read.
 const LONGEST_FOOTER: u64 = 64 << 20;
 const COLUMNS: [&str; 4] = ["ts_ns", "op", "offset", "size"];
-/// Index of the column op.
+/// Index of the column `op`.
 const OP: usize = 1;
 /// Optional columns.
 const FURTHER: [&str; 2] = ["flags", crate::depth::NAME];
@@ -50,7 +50,7 @@ pub(crate) fn is_one(path: &str) -> bool {
 /// Opens a Parquet file; returns a function that reads its rows, from the start at each call.
 ///
 /// # Errors
-/// [`SourceError::Input`] if it is not one, or lacks a column.
+/// [`SourceError::Input`] if the file is not a Parquet file, or lacks a column.
 pub(crate) fn open(path: &str, options: &Options) -> Result<MakeChunks, SourceError> {
     let fail = |error: std::io::Error| input_error(path, &reason(&error));
     let file = File::open(path).map_err(fail)?;
@@ -141,14 +141,14 @@ fn chosen(columns: &[footer::Column]) -> Result<Vec<footer::Column>, String> {
     Ok(chosen)
 }
 
-/// Rows of a pass.
+/// The rows of one pass over the file.
 struct Rows {
     path: String,
     groups: Arc<[Group]>,
-    /// The next row group, and the rows left of the current one.
+    /// Index of the next row group, and the number of rows left in the current one.
     group: usize,
     left: u64,
-    /// Rows delivered.
+    /// Number of rows delivered so far.
     row: u64,
     columns: Vec<Column>,
     names: Vec<String>,
@@ -211,7 +211,7 @@ impl Rows {
             _ => u64::MAX,
         };
         let unfit = || values.iter().position(|&value| value as u64 > most);
-        // Without an early exit from the loop, many are compared at once.
+        // Without an early exit from the loop, many values are compared at once.
         let any = values.iter().fold(false, |any, &value| any | (value as u64 > most));
         if let Some(row) = lacking.or_else(|| any.then(unfit).flatten()) {
             let shown = match values[row] {

@@ -31,11 +31,11 @@ pub(super) struct Page {
     pub(super) content: Content,
     /// Number of values, including missing ones.
     pub(super) values: usize,
-    /// How they are encoded, by Parquet's number.
+    /// Parquet's number for the encoding of the values.
     pub(super) encoding: i64,
-    /// How the levels are encoded in version 1, by Parquet's number.
+    /// Parquet's number for the encoding of the levels, in version 1.
     pub(super) level_encoding: i64,
-    /// Its bytes, uncompressed.
+    /// Bytes of the page when uncompressed.
     pub(super) length: usize,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct Pages {
     file: Arc<File>,
     part: ColumnChunk,
     packed: Vec<u8>,
-    /// The page read last, and [`SLACK`] bytes.
+    /// The page read last, followed by [`SLACK`] bytes.
     pub(super) data: Vec<u8>,
     zstd: zstd::bulk::Decompressor<'static>,
 }
 
 impl Pages {
-    /// Makes a reader that has no page yet; [`Pages::start`] comes first.
+    /// Makes a reader that has no pages yet; [`Pages::start`] must be called first.
     pub(super) fn new(file: Arc<File>) -> Pages {
         Pages {
             file,
@@ -96,9 +96,10 @@ impl Pages {
         Ok(None)
     }
 
-    /// Returns the header that begins here, and its length.
+    /// Returns the page header at the current position, and its length.
     fn header(&mut self) -> Result<(Header, usize), String> {
-        /// Enough for most headers; then enough for statistics of any numbers.
+        /// Bytes to read at first, enough for most headers, and bytes to read if those do not suffice, enough for
+        /// headers with statistics of any numbers.
         const LENGTHS: [u64; 2] = [256, 64 << 10];
         let rest = self.part.end - self.part.start;
         self.read(self.part.start, LENGTHS[0].min(rest) as usize)?;
@@ -110,7 +111,7 @@ impl Pages {
         Header::read(&self.packed)
     }
 
-    /// Reads bytes of the file.
+    /// Reads `count` bytes of the file from `from` on into `packed`.
     fn read(&mut self, from: u64, count: usize) -> Result<(), String> {
         self.packed.resize(count, 0);
         let mut file = &*self.file;
@@ -121,7 +122,7 @@ impl Pages {
         })
     }
 
-    /// Fills `data` from what was read.
+    /// Fills `data` with the page whose bytes were read, uncompressed.
     fn unpack(&mut self, header: &Header, length: usize) -> Result<(), String> {
         // Levels of version 2 are never compressed.
         let plain = match header.content {
@@ -169,11 +170,11 @@ impl Pages {
 
 /// The header of a page.
 struct Header {
-    /// `None`: a page of another kind.
+    /// `None`: the page is of another kind.
     content: Option<Content>,
-    /// Bytes in the file.
+    /// Bytes of the page in the file.
     packed: u64,
-    /// Bytes when uncompressed.
+    /// Bytes of the page when uncompressed.
     length: u64,
     compressed: bool,
     values: usize,

@@ -1,4 +1,4 @@
-//! Thrift's compact protocol: the form of Parquet's footer and page headers.
+//! Thrift's compact protocol, in which Parquet's footer and page headers are encoded.
 
 /// How deeply a value that is skipped may be nested.
 const DEEPEST: u32 = 16;
@@ -31,8 +31,8 @@ impl<'a> Thrift<'a> {
         Ok(&rest[..count])
     }
 
-    /// Returns the next field of a struct, by number and kind; `last` is 0 at first. `None` at the end of the
-    /// struct.
+    /// Returns the number and the kind of the next field of a struct, or `None` at the end of the struct; `last` must
+    /// be 0 before the first field.
     pub(super) fn field(&mut self, last: &mut i64) -> Result<Option<(i64, Kind)>, String> {
         let head = self.bytes(1)?[0];
         if head == 0 {
@@ -113,7 +113,7 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Skips an element of a list, in which even a boolean takes a byte, so that each element takes at least one.
+    /// Skips an element of a list, in which even a boolean takes a byte, so that each element takes at least one byte.
     fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<(), String> {
         self.skip_at(if kind <= 2 { 3 } else { kind }, depth + 1)
     }

@@ -1,4 +1,4 @@
-//! Protocol buffers as Perfetto's traces need them: varints, fixed 64 bits, strings, messages.
+//! Protocol buffers as Perfetto's traces need them: varints, fixed 64-bit integers, strings, messages.
 //!
 //! Source: <https://protobuf.dev/programming-guides/encoding/>; the field numbers are in Perfetto's
 //! `protos/perfetto/trace`, and those used here in [`super::perfetto`].
@@ -15,12 +15,12 @@ impl Message {
         &self.bytes
     }
 
-    /// Starts again, keeping the memory.
+    /// Empties the message, but keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Adds an integer, unsigned or an enum.
+    /// Adds an unsigned integer, or the value of an enum.
     pub fn uint(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-/// Tracks for requests: requests that overlap in time are on different ones.
+/// Tracks for requests: requests that overlap in time are drawn on different tracks.
 #[derive(Debug, Default)]
 pub struct Lanes {
-    /// When each free lane became free.
+    /// The free lanes: the time at which each became free, and its number.
     free: BTreeSet<(u64, u64)>,
     /// Number of lanes made so far.
     pub count: u64,
@@ -26,14 +26,14 @@ impl Lanes {
         })
     }
 
-    /// Whether a lane is used for the first time; asked once for each use.
+    /// Whether a lane is used for the first time; must be called exactly once for each use.
     pub fn is_new(&mut self, lane: u64) -> bool {
         let new = lane == self.announced;
         self.announced += u64::from(new);
         new
     }
 
-    /// Frees a lane from a moment on.
+    /// Makes a lane free from this moment on.
     pub fn free(&mut self, lane: u64, from_ns: u64) {
         self.free.insert((from_ns, lane));
     }

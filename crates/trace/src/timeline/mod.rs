@@ -1,9 +1,9 @@
 //! The timeline of a run, in a format that <https://ui.perfetto.dev> opens.
 //!
-//! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and
-//! `access` inside; under `device` link and cores have their tracks, and each channel has its `bus` and its chips,
-//! with a slice for every flash operation's cells and for every transfer of data. An arrow leads from a request through
-//! what link and cores do for it and its flash operations.
+//! Under `host` there is a slice for each request, from arrival to completion, with its `wait` and `access` inside;
+//! under `device`, the link and the cores have their tracks, and each channel has its `bus` and its chips, with a
+//! slice for every flash operation's cells and for every transfer of data. An arrow leads from a request through the
+//! work that the link and the cores do for it, and through its flash operations.
 
 mod encoder;
 mod lanes;
@@ -40,9 +40,9 @@ const FIRST: u64 = 16;
 /// What a finished timeline holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// Slices and counter changes.
+    /// Number of slices and counter changes.
     pub events: u64,
-    /// When it stopped because it reached its limit, ns.
+    /// When the timeline stopped because it reached its limit, ns.
     pub cut_ns: Option<u64>,
 }
 
@@ -72,11 +72,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Starts the file `path` for a device with these tracks. Without a window it ends after about `most`
+    /// Starts the file `path` for a device with these tracks. Without a window, the timeline ends after about `most`
     /// events.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the file cannot be created.
     pub fn create(
         path: &Path,
         tracks: Tracks,
@@ -156,7 +156,7 @@ impl Timeline {
         self.write();
     }
 
-    /// Draws what link or core did for a request.
+    /// Draws what the link or a core did for a request.
     pub fn handled(&mut self, handling: &Handling) {
         let Handling { server, service, ref request, begin_ns, end_ns } = *handling;
         self.bound(end_ns);

@@ -1,4 +1,4 @@
-//! What slices of a timeline are called, and what they carry.
+//! Names, categories and arguments of a timeline's slices.
 
 use ftlab_core::flash::{Cause, Operation};
 use ftlab_core::workload::Op;
@@ -31,7 +31,7 @@ impl Name {
     const CELLS: u64 = Name::OPS + 5;
     const CONTROLLER: u64 = Name::CELLS + (Operation::ALL.len() * Cause::ALL.len()) as u64;
 
-    /// Returns the number of the name; 0 means none.
+    /// Returns the number of the name, which is not 0: 0 stands for no name.
     pub fn iid(self) -> u64 {
         match self {
             Name::Request(op) => 1 + op as u64,
@@ -63,7 +63,7 @@ impl Name {
         }
     }
 
-    /// Returns all, by number, those of the `controller` last, if it has any.
+    /// Returns all names in the order of their numbers, with those of a `controller` last, if there is one.
     pub fn all(controller: bool) -> impl Iterator<Item = Name> {
         let cells =
             Operation::ALL.into_iter().flat_map(|op| Cause::ALL.into_iter().map(move |c| Name::Cells(op, c)));
@@ -112,7 +112,7 @@ impl Category {
         Category::Core,
     ];
 
-    /// Returns all, by number, those of the `controller` last, if it has any.
+    /// Returns all categories in the order of their numbers, with those of a `controller` last, if there is one.
     pub fn all(controller: bool) -> impl Iterator<Item = Category> {
         let all = Category::ALL.into_iter();
         all.filter(move |one| controller || !matches!(one, Category::Link | Category::Core))
@@ -146,17 +146,17 @@ impl Category {
 pub enum Arg {
     /// Number of the request, from 1 in trace order.
     Request = 1,
-    /// First byte.
+    /// Offset of the first byte.
     Offset,
-    /// Bytes.
+    /// Number of bytes.
     Size,
-    /// Logical page.
+    /// Number of the logical page, or of the first one.
     Lpn,
     /// Number of logical pages.
     Pages,
-    /// Chip.
+    /// Number of the chip.
     Chip,
-    /// Length of a slice that the window cut, ns.
+    /// Whole length of a slice that the window cuts off, ns.
     WholeNs,
     /// Arrival at the host, ns.
     ArrivalNs,
@@ -164,9 +164,9 @@ pub enum Arg {
     WaitNs,
     /// Time from arrival to completion, ns.
     LatencyNs,
-    /// Mapping-cache misses.
+    /// Number of mapping-cache misses.
     MappingMisses,
-    /// Batch, from 1.
+    /// Number of the batch, from 1.
     Batch,
     /// Operation of the request.
     Op,

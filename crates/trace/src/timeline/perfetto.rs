@@ -1,4 +1,4 @@
-//! Tracks and slices as packets of a Perfetto trace.
+//! Writes tracks and slices as packets of a Perfetto trace.
 //!
 //! Source: `TracePacket`, `TrackDescriptor`, `TrackEvent`, `DebugAnnotation` and `InternedData` in Perfetto's
 //! `protos/perfetto/trace`. Names appear once in the file, in its first packet, and are referred to by number.
@@ -46,7 +46,7 @@ mod event {
     pub const TRACK: u32 = 11;
     pub const COUNTER_VALUE: u32 = 30;
     pub const FLOW: u32 = 47;
-    /// `Type`.
+    /// Values of `Type`.
     pub const BEGIN: u64 = 1;
     pub const END: u64 = 2;
     pub const COUNTER: u64 = 4;
@@ -67,7 +67,7 @@ mod interned {
     pub const VALUE: u32 = 2;
 }
 
-/// All packets belong to one sequence.
+/// The sequence to which all packets belong.
 const SEQUENCE: u64 = 1;
 
 /// The arguments of an event that is being written.
@@ -110,15 +110,15 @@ impl Args<'_> {
 /// A track in the hierarchy.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// Its number, not 0.
+    /// Number of the track; not 0.
     pub uuid: u64,
     /// Number of the parent track; 0: none.
     pub parent: u64,
-    /// Its name; siblings with the same name are drawn as one track.
+    /// Name of the track; siblings with the same name are drawn as one track.
     pub name: &'a str,
-    /// Its place among its siblings.
+    /// The track's place among its siblings.
     pub rank: u64,
-    /// Whether it holds values instead of slices.
+    /// Whether the track shows values instead of slices.
     pub counter: bool,
 }
 

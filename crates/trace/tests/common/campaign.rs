@@ -1,4 +1,4 @@
-//! The frame of a campaign: numbered cases, a short form, and a long form that resumes where it stopped.
+//! Runs a campaign of numbered cases: a short form, and a long form that resumes where it stopped.
 //!
 //! `FTLAB_CAMPAIGN=N` continues from out/campaigns/NAME to the next multiple of N; `FTLAB_CAMPAIGN_SECONDS`
 //! may end it earlier. `FTLAB_CASE=K` runs case K alone.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Ends the process if a case takes longer than this, since a thread cannot be stopped.
+/// Ends the process if a case takes longer than `most`, since a thread cannot be stopped.
 fn watch(current: Arc<AtomicU64>, most: Duration) {
     std::thread::spawn(move || {
         let mut seen = (0, Instant::now());

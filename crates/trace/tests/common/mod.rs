@@ -73,7 +73,7 @@ pub fn rows(content: impl AsRef<[u8]>, options: &Options) -> Vec<Short> {
     short(&read(content, options).unwrap_or_else(|error| panic!("{error}")).0)
 }
 
-/// Reads content that must fail, checks the form of the error and returns it.
+/// Reads content that must fail, checks the form of the error and returns the error.
 pub fn failure(content: impl AsRef<[u8]>, options: &Options) -> String {
     match read(content, options) {
         Ok((records, _)) => panic!("no error, but {} records", records.len()),
@@ -84,7 +84,7 @@ pub fn failure(content: impl AsRef<[u8]>, options: &Options) -> String {
     }
 }
 
-/// Checks that an error is short, says in its first line where it is, and has no prefix of its own.
+/// Checks that an error is short, says in its first line where the fault is, and has no prefix of its own.
 pub fn check_form(text: &str) {
     assert!(text.lines().count() <= 12, "{text}");
     assert!(!text.starts_with("error"), "{text}");
@@ -105,8 +105,8 @@ pub fn shared(name: &str) -> Option<String> {
     }
 }
 
-/// Returns the settings for this number of cases, or for what PROPTEST_CASES says; failing seeds are kept
-/// next to the test.
+/// Returns proptest's settings for this number of cases, or for the number that PROPTEST_CASES gives; failing seeds
+/// are kept next to the test.
 pub fn cases(count: u32) -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, FileFailurePersistence};
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };

@@ -1,20 +1,21 @@
-//! A channel's bus: first come, first served, commands before transfers of data where that is asked for.
+//! A channel's bus, which serves its users in order of arrival; if so configured, commands go before data transfers.
 
 use std::collections::VecDeque;
 
-/// One bus and the users that wait for it. What a user's number means is up to whoever uses the bus.
+/// One bus and the users that wait for it. The caller decides what a user's number means.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bus {
     user: Option<u32>,
     /// Users that wait to send a command; they are served before those in `queue`.
     commands: VecDeque<u32>,
     queue: VecDeque<u32>,
-    /// How long the bus has been in use, ns, including the present use to its end.
+    /// Time for which the bus has been in use, ns; the present use counts to its end.
     pub busy_ns: u64,
 }
 
 impl Bus {
-    /// Returns whether `who` gets the bus now; if not, it joins the queue, or that of the commands if `goes_first`.
+    /// Returns whether `who` can have the bus now; if not, `who` joins the queue, or the queue of commands if
+    /// `goes_first`.
     #[inline]
     pub fn ask(&mut self, who: u32, goes_first: bool) -> bool {
         let free = self.is_free();
@@ -25,7 +26,7 @@ impl Bus {
         free
     }
 
-    /// Gives `who` the bus for `ns`.
+    /// Gives `who` the bus for `ns` nanoseconds.
     #[inline]
     pub fn grant(&mut self, who: u32, ns: u64) {
         self.user = Some(who);

@@ -1,11 +1,12 @@
 //! Which step a die takes next, and which steps of other planes go with it.
 //!
-//! In order: each LUN runs its steps in the order of emission; among the first steps of its LUNs a die takes the
-//! oldest that waits for nothing. When running out of order, to interrupt an operation, and while one is suspended,
-//! reads overtake waiting programs and erasures: the oldest read that waits for nothing goes. Out of order, when
-//! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that one goes. A read that goes
-//! out of order waits for the program of its own page and for erasures of its block; one that interrupts waits also
-//! for all programs of its block; a program or erasure waits for all steps of its LUN that were emitted before it.
+//! In order, each LUN runs its steps as they were emitted; among the first steps of its LUNs, a die takes the oldest
+//! that waits for nothing. Reads overtake waiting programs and erasures when running out of order, to interrupt an
+//! operation, and while one is suspended: the oldest read that waits for nothing goes first. Out of order, once
+//! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that program or erasure goes. A
+//! read that goes out of order waits for the program of its own page and for erasures of its block; one that interrupts
+//! an operation also waits for all programs of its block. A program or erasure waits for all steps of its LUN that were
+//! emitted before it.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
@@ -19,20 +20,20 @@ use crate::flash::Operation;
 use crate::flash::parallel::MultiPlane;
 use crate::util::NONE;
 
-/// Which steps are wanted.
+/// Criteria for the steps that a die may take.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// True: reads; false: programs and erasures.
+    /// Whether reads are wanted; if not, programs and erasures are.
     reads: bool,
     /// Whether reads may overtake waiting programs and erasures.
     passing: bool,
-    /// Only steps with numbers below this.
+    /// Only steps with numbers below this one are wanted.
     before: u64,
-    /// Only steps of this operation.
+    /// If given, only steps of this operation are wanted.
     operation: Option<Operation>,
-    /// Only this page number within a block.
+    /// If given, only steps on this page number within their block are wanted.
     offset: Option<u32>,
-    /// Only reads that may interrupt this operation.
+    /// If given, only reads that may interrupt this operation are wanted.
     interrupts: Option<Group>,
 }
 
@@ -69,7 +70,7 @@ impl Overlap {
         (chosen != NONE).then_some(chosen)
     }
 
-    /// Returns the number of a step; that of [`NONE`] is the greatest.
+    /// Returns the number of a step; for [`NONE`], the greatest number there is.
     fn number(&self, slot: u32) -> u64 {
         self.extras.get(slot as usize).map_or(u64::MAX, |extra| extra.number)
     }
@@ -78,13 +79,13 @@ impl Overlap {
         if self.number(one) <= self.number(other) { one } else { other }
     }
 
-    /// Returns which of the wanted steps a LUN would take, or [`NONE`]. If it has to wait for a step elsewhere, its
-    /// die is served again when that step has finished.
+    /// Returns which of the wanted steps a LUN would take, or [`NONE`]. If the LUN has to wait for a step elsewhere,
+    /// its die is served again when that step has finished.
     fn candidate(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
         if wanted.passing && wanted.reads {
             return self.passing_read(frame, lun, wanted);
         }
-        // No other step of the LUN may be older.
+        // In order, only the oldest step of the LUN can be taken.
         let [urgent, other, changes] = self.luns[lun as usize].lines.all.map(|line| line.head);
         let slot = self.older(self.older(urgent, other), changes);
         let takes = self.number(slot) < wanted.before
@@ -101,7 +102,7 @@ impl Overlap {
         if self.shares_suspended(frame, lun, slot) { NONE } else { slot }
     }
 
-    /// Returns the oldest wanted read of a LUN that waits for nothing, whatever it overtakes.
+    /// Returns the LUN's oldest wanted read that waits for nothing, no matter what it overtakes.
     fn passing_read(&mut self, frame: &mut Frame, lun: u32, wanted: Wanted) -> u32 {
         let Lines { all, open } = &self.luns[lun as usize].lines;
         let (mut reads, open) = ([all[0].head, all[1].head], open.map(|list| list.head));
@@ -134,7 +135,7 @@ impl Overlap {
                 found = slot;
             }
         }
-        // If an older wanted read waits, the die is served again when what it waits for has finished.
+        // If an older wanted read waits, the die is served again when the step that the read waits for has finished.
         let end = self.number(found).min(wanted.before);
         if waits || kind == OPEN && self.has_aside(frame, reads, end, wanted) {
             self.stall(frame, lun);
@@ -156,7 +157,7 @@ impl Overlap {
         })
     }
 
-    /// Lets the die of a LUN be served again when something that it waits for has finished.
+    /// Has the die of a LUN served again once a step that it waits for has finished.
     fn stall(&mut self, frame: &mut Frame, lun: u32) {
         let die = self.luns[lun as usize].die;
         if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {
@@ -176,7 +177,7 @@ impl Overlap {
             && wanted.interrupts.is_none_or(|group| self.interrupts(frame, &group, slot))
     }
 
-    /// Returns an unfinished step that a step waits for, if there is one.
+    /// Returns an unfinished step that the given step waits for, if there is one.
     fn awaited(&self, frame: &Frame, lun: u32, slot: u32) -> Option<u32> {
         let queued = &frame.steps[slot];
         let mut waits = [queued.after, queued.needs, self.extras[slot as usize].change].into_iter();
@@ -193,8 +194,8 @@ impl Overlap {
         suspended.is_some_and(|suspended| self.shares_block(frame, &suspended.group, slot))
     }
 
-    /// Returns a program or erasure, numbered up to `number`, that another LUN has not finished. A LUN finishes them
-    /// in the order of their numbers.
+    /// Returns an unfinished program or erasure of another LUN whose number is at most `number`. A LUN finishes its
+    /// programs and erasures in the order of their numbers.
     #[cold]
     fn unsettled(&self, frame: &Frame, lun: u32, number: u32) -> Option<u32> {
         let others = (0..self.luns.len() as u32).filter(|&other| other != lun);

@@ -1,4 +1,4 @@
-//! What every way of running steps needs: steps, clock, buses, and which LUNs are busy.
+//! The state that every way of running steps needs: the steps, the clock, the buses, and which LUNs are busy.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::flash::Operation;
 use crate::util::Bits;
 
-/// What all ways of running steps share. The resources of its clock are the dies, then the channels.
+/// The state that all ways of running steps share. The resources of its clock are the dies, then the channels.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub steps: Steps,
@@ -16,7 +16,7 @@ pub(super) struct Frame {
     /// Number of dies.
     pub dies: u32,
     pub channels: Vec<Bus>,
-    /// Commands of reads and erases get a bus before transfers (`flash.bus`).
+    /// Whether commands of reads and erasures get a bus before data transfers do (`flash.bus`).
     pub commands_first: bool,
     /// Dies whose next step waits for a step elsewhere.
     pub stalled: VecDeque<u32>,
@@ -83,8 +83,8 @@ impl Frame {
         self.dies + channel
     }
 
-    /// Returns whether a die gets its channel's bus now, for a step's transfer in (`is_in`) or out; otherwise it
-    /// waits.
+    /// Returns whether a die gets its channel's bus now, for a step's transfer in (`is_in`) or out; if not, the die
+    /// waits for the bus.
     #[inline]
     pub fn ask_bus(&mut self, channel: u32, who: u32, slot: u32, is_in: bool) -> bool {
         // A program's command is sent together with its data, so it does not go first.
@@ -100,7 +100,7 @@ impl Frame {
         self.rests += 1;
     }
 
-    /// Keeps a span of work on a step, if spans are kept.
+    /// Records a span of work on a step, if spans are recorded.
     #[cold]
     pub fn keep(&mut self, slot: u32, stage: Stage, times: [u64; 2]) {
         if let Some(kept) = &mut self.kept {

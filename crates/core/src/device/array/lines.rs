@@ -10,15 +10,15 @@ use super::state::Extra;
 use crate::flash::Operation;
 use crate::util::{Chain, Linked, NONE, Neighbours};
 
-/// Kind of list: the line of a LUN that a step is in.
+/// Kind of list: the line of a LUN in which a step waits.
 pub(super) const LINE: usize = 0;
-/// Kind of list: reads of a LUN that are not put aside, where reads may overtake.
+/// Kind of list: a LUN's reads that are not put aside; used where reads may overtake.
 pub(super) const OPEN: usize = 1;
-/// Kind of list: reads of a LUN with the same page number in their blocks, where such reads go together.
+/// Kind of list: a LUN's reads with the same page number in their blocks; used where only such reads go together.
 pub(super) const ALIKE: usize = 2;
 
-/// Number of the line with programs and erasures. A LUN has one line for the reads of read requests, one for other
-/// reads, and this one. Where reads may not overtake, all steps are in the first.
+/// Index of the line with programs and erasures. A LUN has one line for the reads of read requests, one for other
+/// reads, and this one. Where reads may not overtake, all steps are in the first line.
 pub(super) const CHANGES: usize = 2;
 
 impl<const KIND: usize> Linked<KIND> for Extra {
@@ -27,8 +27,8 @@ impl<const KIND: usize> Linked<KIND> for Extra {
     }
 }
 
-/// Puts a step that `waits` into a list where its number belongs, which is near one of the ends; takes any other step
-/// out.
+/// Inserts a step that `waits` into a list, ordered by number; its place is near one of the ends. Removes any other
+/// step from the list.
 fn set<const KIND: usize>(list: &mut Chain<KIND>, extras: &mut [Extra], slot: u32, waits: bool) {
     if !waits {
         return list.unlink(slot, extras);
@@ -49,9 +49,9 @@ fn set<const KIND: usize>(list: &mut Chain<KIND>, extras: &mut [Extra], slot: u3
 /// The steps that wait at a LUN.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines {
-    /// All steps that have not begun.
+    /// All steps that have not begun, by line.
     pub all: [Chain<LINE>; 3],
-    /// The reads among them that are not put aside.
+    /// The waiting reads that are not put aside, by line.
     pub open: [Chain<OPEN>; 2],
 }
 
@@ -79,7 +79,7 @@ impl Overlap {
         (page != NONE && !self.alike.is_empty()).then_some(at)
     }
 
-    /// Puts a step that begins to wait into its lists, or takes one that no longer waits out of them.
+    /// Adds a step that begins to wait to its lists, or removes one that no longer waits from them.
     pub(super) fn list(&mut self, frame: &Frame, slot: u32, waits: bool) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
         let alike = self.alike_at(step.lun, step.page);
@@ -101,7 +101,7 @@ impl Overlap {
         (self.extras[slot as usize].aside, self.extras[slot as usize].next) = (true, next);
     }
 
-    /// Lists again the reads that were put aside until this step had finished.
+    /// Puts the reads that waited for this step, which has finished, back on their lists.
     pub(super) fn take_up(&mut self, frame: &Frame, awaited: u32) {
         let mut slot = std::mem::replace(&mut self.extras[awaited as usize].waiting, NONE);
         while slot != NONE {

@@ -1,16 +1,16 @@
-//! What others see of the array: what is idle, when something is due, what has been done.
+//! The array as other modules see it: what is idle, when something is due, what has been done.
 
 use super::{Array, Overlaps, Span};
 use crate::util::Bits;
 
 impl Array {
-    /// From now on, keeps ended activities as spans until they are taken; this requires steps to have labels.
+    /// From now on, records finished activities as spans until they are taken; this requires steps to have labels.
     pub fn keep_spans(&mut self) {
         self.frame.kept.get_or_insert_default();
     }
 
-    /// Takes the spans kept, in the order in which they ended. Spans of one LUN's cells do not overlap each other,
-    /// nor do those of its transfers.
+    /// Takes out the recorded spans, in the order in which they ended. Spans of one LUN's cells do not overlap each
+    /// other, nor do those of its transfers.
     pub fn take_spans(&mut self) -> impl Iterator<Item = Span> + '_ {
         self.frame.kept.iter_mut().flat_map(|kept| kept.spans.drain(..))
     }
@@ -21,7 +21,7 @@ impl Array {
         !self.frame.busy.get(lun)
     }
 
-    /// Whether a LUN has no work, and neither has the die that it would have to wait for.
+    /// Whether a LUN has no work and its die is at rest.
     pub fn is_resting(&self, lun: u32) -> bool {
         self.is_idle(lun) && self.overlap.as_ref().is_none_or(|overlap| overlap.is_resting(lun))
     }
@@ -63,7 +63,7 @@ impl Array {
         self.frame.active == 0
     }
 
-    /// Returns when the next resource is due, or [`crate::clock::NEVER`].
+    /// Returns when the next resource is due, ns, or [`crate::clock::NEVER`].
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.frame.clock.next_ns()

@@ -58,7 +58,7 @@ struct Lun {
     head: u32,
     tail: u32,
     channel: u32,
-    /// How long it has worked, ns, counted to the end of what it is doing now.
+    /// How long the LUN has worked, ns, counted to the end of what it is doing now.
     busy_ns: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct Array {
     folds: bool,
     /// Present if operations can overlap.
     overlap: Option<Box<Overlap>>,
-    /// Where each LUN is; empty if the LUNs are the chips, in order.
+    /// The place of each LUN; empty if the LUNs are the chips, in order.
     places: Vec<Place>,
     /// Number of dies in each chip, if dies work on their own.
     interleaved: Option<u32>,
@@ -125,7 +125,7 @@ impl Array {
         self.folds
     }
 
-    /// Puts the steps of one owner into the queues of their LUNs; `reads`: the owner is a read.
+    /// Puts the steps of one owner into the queues of their LUNs; `reads` says whether the owner is a read.
     #[inline(never)] // keeps its many addresses apart from those of a request's other steps
     pub fn start(&mut self, owner: u32, work: &Work, reads: bool, now_ns: u64) {
         self.frame.steps.begin();
@@ -155,7 +155,7 @@ impl Array {
         }
     }
 
-    /// Lets dies take up everything that was started at this instant.
+    /// Lets dies begin the steps that were started at this instant.
     #[inline]
     pub fn settle(&mut self, now_ns: u64) {
         if let Some(overlap) = &mut self.overlap {
@@ -163,7 +163,7 @@ impl Array {
         }
     }
 
-    /// Begins the step at the head of a LUN's queue, if what it waits for has finished.
+    /// Begins the step at the head of a LUN's queue, unless it has to wait for another step.
     #[inline(always)] // for every step
     fn begin(&mut self, lun: u32, now_ns: u64) {
         let Queued { step, after, needs, .. } = &self.frame.steps[self.luns[lun as usize].head];
@@ -171,7 +171,7 @@ impl Array {
         self.begin_step(lun, waits, [step.in_ns, step.cell_ns, step.out_ns], now_ns);
     }
 
-    /// Does what [`Array::begin`] does, given the step's fields: most steps wait for nothing.
+    /// Begins a step as [`Array::begin`] does, given the step's fields; most steps wait for nothing.
     #[inline(always)] // for every step
     fn begin_step(&mut self, lun: u32, waits: bool, [in_ns, cell_ns, out_ns]: [u64; 3], now_ns: u64) {
         if waits && self.stalls(lun) {
@@ -204,8 +204,8 @@ impl Array {
         self.frame.clock.add(resource, now_ns + cell_ns);
     }
 
-    /// Returns whether a LUN has to wait for a step: the one that its next step follows, the load that that step
-    /// needs, or any step numbered up to its `settled`. The awaited step is marked.
+    /// Returns whether a LUN has to wait for another step: the one that its next step follows, the load that its next
+    /// step needs, or any step whose number is at most that step's `settled`. Marks the awaited step.
     #[inline(never)] // keeps the path of all other steps short
     fn stalls(&mut self, lun: u32) -> bool {
         let steps = &self.frame.steps;
@@ -223,8 +223,8 @@ impl Array {
         awaited.is_some()
     }
 
-    /// Returns a step, numbered up to `number`, that another LUN has not finished. LUNs run their steps in the order
-    /// of their numbers.
+    /// Returns an unfinished step of another LUN whose number is at most `number`. LUNs run their steps in the order of
+    /// their numbers.
     #[cold]
     fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
         let heads = self.luns.iter().enumerate().filter(|(other, _)| *other != lun as usize);
@@ -266,8 +266,8 @@ impl Array {
         self.frame.clock.add(self.frame.bus(channel), now_ns + ns);
     }
 
-    /// Lets the first resource due at `now_ns` or earlier move on; returns `None` if none is due, else the
-    /// owner of a step that finished, if one did.
+    /// Lets the first resource due at `now_ns` or earlier move on. Returns `None` if no resource is due, else the owner
+    /// of the step that finished, if one did.
     #[inline(always)] // called in one place, for every event
     pub fn advance(&mut self, now_ns: u64) -> Option<Option<u32>> {
         if let Some(overlap) = &mut self.overlap {
@@ -287,7 +287,7 @@ impl Array {
         Some(None)
     }
 
-    /// Ends a use of a channel's bus; returns the owner of the step, if that has finished.
+    /// Ends a use of a channel's bus; returns the step's owner, if the step has finished.
     #[inline]
     fn transfer_ends(&mut self, channel: u32, now_ns: u64) -> Option<u32> {
         if self.frame.channels[channel as usize].is_free() {
@@ -330,7 +330,7 @@ impl Array {
         self.frame.keep(head, stage, [now_ns - ns, now_ns]);
     }
 
-    /// Ends the step at the head of a LUN's queue and begins the one behind it.
+    /// Ends the step at the head of a LUN's queue and begins the one behind it; returns the owner of the ended step.
     #[inline(always)] // for every step
     fn finish(&mut self, lun: u32, now_ns: u64) -> u32 {
         let state = &mut self.luns[lun as usize];

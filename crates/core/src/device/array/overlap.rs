@@ -30,7 +30,7 @@ use crate::flash::parallel::{MultiPlane, Parallel, Place, Suspend};
 use crate::flash::{Operation, Step};
 use crate::util::{Chain, Divider, NONE};
 
-/// Dies with their operations, and what waits for them.
+/// The dies with their operations, and the steps that wait for the dies.
 #[derive(Clone, Debug)]
 pub(super) struct Overlap {
     pub options: Parallel,
@@ -40,18 +40,18 @@ pub(super) struct Overlap {
     /// The LUNs, die by die.
     pub order: Vec<u32>,
     pub dies: Vec<Die>,
-    /// What is stored about each step in addition to [`Queued`], by slot.
+    /// The state of each step beyond [`Queued`], by slot.
     pub extras: Vec<Extra>,
     pub pages_per_block: Divider,
-    /// Reads of each LUN by page number in their block, where reads may overtake and reads of the same page number go
-    /// together.
+    /// Each LUN's reads by page number in their block; used where reads may overtake and only reads of the same page
+    /// number go together.
     pub alike: Vec<Chain<ALIKE>>,
     /// The last program or erasure of each block, if reads may overtake.
     changes: Vec<Reference>,
     emitted: u64,
     /// Dies with new steps.
     touched: Vec<u32>,
-    /// Owners of finished steps that have not been reported.
+    /// Owners of finished steps, as long as they have not been reported.
     finished: VecDeque<u32>,
     /// Whether an awaited step has finished.
     awaited: bool,
@@ -59,7 +59,7 @@ pub(super) struct Overlap {
 }
 
 impl Overlap {
-    /// Makes idle dies.
+    /// Makes the dies, all of them idle.
     pub fn new(settings: &Settings, places: &[Place]) -> Overlap {
         let flash = &settings.flash;
         let options = flash.parallel;
@@ -102,8 +102,8 @@ impl Overlap {
         }
     }
 
-    /// Puts the steps of one owner into the queues of their LUNs; `urgent`: the owner is a read. They begin when
-    /// [`Overlap::settle`] is called.
+    /// Puts the steps of one owner into the queues of their LUNs; `urgent` says whether the owner is a read. They begin
+    /// when [`Overlap::settle`] is called.
     #[cold]
     pub fn start(&mut self, frame: &mut Frame, owner: u32, steps: &[Step], urgent: bool) {
         for step in steps {
@@ -132,8 +132,8 @@ impl Overlap {
         }
     }
 
-    /// Returns what a read out of order waits for: the program of its page, or an erasure of its block. The search goes
-    /// backwards from `last`, the block's last program or erasure. A LUN finishes these in the order of their numbers.
+    /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
+    /// Searches back from `last`, the block's last such step; a LUN finishes these in the order of their numbers.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
@@ -146,7 +146,7 @@ impl Overlap {
         change
     }
 
-    /// Lets every die with new steps take them up.
+    /// Lets every die that has new steps begin those that it can.
     #[cold]
     pub fn settle(&mut self, frame: &mut Frame, now_ns: u64) {
         for at in 0..self.touched.len() {
@@ -155,7 +155,7 @@ impl Overlap {
         self.touched.clear();
     }
 
-    /// Lets a die take up the steps that it can begin.
+    /// Lets a die begin the steps that it can.
     fn serve(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let Die { groups, front, suspended, .. } = &self.dies[die as usize];
         let (front, suspended) = (*front, *suspended);
@@ -179,7 +179,7 @@ impl Overlap {
         };
         if overlaps && let Some(slot) = self.choose(frame, die, suspended.map(|suspended| suspended.before)) {
             let step = &frame.steps[slot].step;
-            // Without anything to send, a cached program would gain nothing and would keep reads away.
+            // A program without data to send would gain nothing from being cached, and would keep reads away.
             if step.operation == operation && (operation == Operation::Read || step.in_ns > 0) {
                 self.overlaps.cached[operation as usize] += 1;
                 return self.begin(frame, die, 1 - front, slot, now_ns);
@@ -190,7 +190,7 @@ impl Overlap {
         }
     }
 
-    /// Begins an operation with a step, and with matching steps of other planes.
+    /// Begins an operation that consists of a step and the matching steps of other planes.
     fn begin(&mut self, frame: &mut Frame, die: u32, index: usize, slot: u32, now_ns: u64) {
         let before = self.dies[die as usize].suspended.map(|suspended| suspended.before);
         let operation = frame.steps[slot].step.operation;
@@ -287,7 +287,7 @@ impl Overlap {
         Some(self.finished.pop_front())
     }
 
-    /// Ends the work of a die's cells.
+    /// Handles the end of the work of a die's cells.
     fn cells_end(&mut self, frame: &mut Frame, die: u32, now_ns: u64) {
         let state = &mut self.dies[die as usize];
         let index = state.cells.expect("they were at work");

@@ -10,30 +10,30 @@ use crate::util::{NONE, Neighbours};
 /// How often operations overlapped or overtook each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlaps {
-    /// Operations on more than one plane: reads, programs, erasures.
+    /// Numbers of reads, of programs and of erasures on more than one plane.
     pub multi_plane: [u64; 3],
-    /// Operations that began while the previous one was in progress: reads, programs.
+    /// Numbers of reads and of programs that began while the previous operation was in progress.
     pub cached: [u64; 2],
-    /// Suspensions of programs and of erasures.
+    /// Numbers of suspensions of programs and of erasures.
     pub suspensions: [u64; 2],
-    /// Reads that overtook an older program or erasure.
+    /// Number of reads that overtook an older program or erasure.
     pub passed: u64,
 }
 
-/// The state of a step beyond [`Queued`].
+/// The part of a step's state that is not in [`Queued`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
     /// The step's number: each new step gets the next number.
     pub number: u64,
-    /// Neighbours in its lists: [`super::lines`].
+    /// The step's neighbours in each of its lists: see [`super::lines`].
     pub links: [Neighbours; 3],
     /// Whether the step is a read that was put aside.
     pub aside: bool,
-    /// If so, the next read that waits for the same step, or [`NONE`].
+    /// The next read that was put aside until the same step has finished, or [`NONE`].
     pub next: u32,
     /// The first read that was put aside until this step has finished, or [`NONE`].
     pub waiting: u32,
-    /// If reads may overtake: the previous program or erasure of the same block.
+    /// The previous program or erasure of the same block, if reads may overtake.
     pub change: Reference,
     /// Whether the step belongs to a read request.
     pub urgent: bool,
@@ -77,7 +77,7 @@ pub(super) struct Group {
     pub head: u32,
     /// The next step to use the bus.
     pub at: u32,
-    /// When the cells began to work or to resume, and when they end.
+    /// When the cells began to work or to resume, and when they will have finished.
     pub since_ns: u64,
     pub until_ns: u64,
     pub suspensions: u32,
@@ -93,12 +93,12 @@ pub(super) const NO_GROUP: Group = Group {
     suspensions: 0,
 };
 
-/// An operation put aside for reads.
+/// An operation that has been suspended for reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspended {
     pub group: Group,
     pub left_ns: u64,
-    /// Only reads with numbers below this go first.
+    /// Only reads with numbers below this one go first.
     pub before: u64,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Die {
     pub groups: [Group; 2],
     /// Which of the two operations is older.
     pub front: usize,
-    /// Which of them the cells work on.
+    /// Which of the two operations the cells work on.
     pub cells: Option<usize>,
     pub suspended: Option<Suspended>,
     /// Number of reads served ahead of the oldest waiting program or erasure.

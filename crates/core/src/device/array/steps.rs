@@ -6,7 +6,7 @@ use crate::util::NONE;
 /// A slot and the version it had, which identify a step. Once the slot has another version, the step has finished.
 pub(super) type Reference = (u32, u32);
 
-/// No step.
+/// A reference to no step.
 pub(super) const NO_STEP: Reference = (NONE, 0);
 
 /// A step in a queue.
@@ -15,14 +15,14 @@ pub(super) struct Queued {
     pub step: Step,
     pub owner: u32,
     pub behind: u32,
-    /// The slot's version, which grows when the slot is freed: an old reference can thus be recognized as one to a
-    /// finished step.
+    /// The slot's version, which grows when the slot is freed, so that a reference to a finished step can be
+    /// recognized.
     version: u32,
     /// The step that this one waits for.
     pub after: Reference,
-    /// The step that loads what this one needs.
+    /// The step whose load this one needs.
     pub needs: Reference,
-    /// Whether something waits for this step.
+    /// Whether another step waits for this one.
     pub awaited: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Steps {
     free: Vec<u32>,
     /// Loads in progress: the number of each, and the slot of its step.
     loads: Vec<(u32, u32)>,
-    /// Slots of the steps being started, by index in their work.
+    /// Slots of the steps being started, by index in their [`Work`](crate::flash::Work).
     started: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ impl Steps {
         }
     }
 
-    /// Begins the steps of another `Work`.
+    /// Prepares for the steps of another `Work`.
     #[inline]
     pub fn begin(&mut self) {
         self.started.clear();
@@ -70,7 +70,7 @@ impl Steps {
         slot
     }
 
-    /// Notes what a step waits for, and which load others may wait for.
+    /// Notes which steps a new step waits for, and that others may wait for its load.
     #[inline(never)] // keeps the path of all other steps short
     fn link(&mut self, slot: u32, step: &Step) {
         let after = match step.after {
@@ -88,7 +88,7 @@ impl Steps {
         }
     }
 
-    /// Makes another slot.
+    /// Makes another slot and returns it.
     #[cold]
     fn grow(&mut self, step: &Step) -> u32 {
         let (step, owner, behind, awaited) = (*step, NONE, NONE, false);
@@ -108,7 +108,7 @@ impl Steps {
         (slot, self.steps[slot as usize].version)
     }
 
-    /// Whether a reference is to an unfinished step.
+    /// Whether a reference refers to an unfinished step.
     #[inline]
     pub fn unfinished(&self, (slot, version): Reference) -> bool {
         slot != NONE && self.steps[slot as usize].version == version
@@ -144,37 +144,37 @@ impl std::ops::IndexMut<u32> for Steps {
     }
 }
 
-/// Stages of a step, one after another.
+/// The stages of a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The bus, before the cells.
+    /// The first transfer over the bus, before the cells work.
     In,
-    /// The cells.
+    /// The work of the cells.
     Cells,
-    /// The bus, after the cells.
+    /// The second transfer over the bus, after the cells have worked.
     Out,
 }
 
 /// A stretch of time in which cells, or a channel's bus, worked on a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// LUN the step ran on: [`crate::flash::parallel`].
+    /// The LUN that the step ran on: see [`crate::flash::parallel`].
     pub lun: u32,
     /// The meaning of the step.
     pub label: Label,
     /// The step's owner.
     pub(in crate::device) owner: u32,
-    /// The stage worked on.
+    /// The stage that was worked on.
     pub stage: Stage,
     /// Whether the cells were suspended and go on later.
     pub suspended: bool,
-    /// Beginning, ns.
+    /// When the work began, ns.
     pub begin_ns: u64,
-    /// End, ns.
+    /// When the work ended, ns.
     pub end_ns: u64,
 }
 
-/// What is kept for a timeline.
+/// The labels and spans recorded for a timeline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     /// Labels of the steps, by slot.
@@ -184,7 +184,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Labels the steps started last.
+    /// Attaches labels to the steps started last.
     pub fn label(&mut self, steps: &Steps, labels: &[Label]) {
         let Some(&any) = labels.first() else { return };
         self.labels.resize(steps.steps.len(), any);
@@ -193,14 +193,14 @@ impl Kept {
         }
     }
 
-    /// Marks the span kept last as suspended: its activity has not ended.
+    /// Marks the span recorded last as suspended: its activity has not ended.
     pub fn suspend_last(&mut self) {
         if let Some(span) = self.spans.last_mut() {
             span.suspended = true;
         }
     }
 
-    /// Keeps an activity that has just ended.
+    /// Records an activity that has just ended.
     pub fn add(&mut self, steps: &Steps, slot: u32, stage: Stage, [begin_ns, end_ns]: [u64; 2]) {
         let Queued { step, owner, .. } = &steps.steps[slot as usize];
         let label = self.labels[slot as usize];

@@ -1,26 +1,26 @@
-//! How long everything worked. The time of an activity is added when it begins. An activity that is under way at the
-//! moment in question counts only up to that moment, so that nothing works for longer than the time that has passed,
-//! and it makes no difference whether a stretch is one step or several.
+//! How long each part of the device worked. The time of an activity is added when it begins. An activity that is under
+//! way at the moment in question counts only up to that moment, so that no part works for longer than the time that has
+//! passed, and it makes no difference whether a stretch of work is one step or several.
 
 use super::{Array, Lun, Phase};
 
 /// Time that each part of the device worked, ns.
 #[derive(Clone, Debug, Default)]
 pub struct Used {
-    /// Each chip: its bus or any of its dies.
+    /// For each chip, the time for which its bus or any of its dies worked.
     pub chips: Vec<u64>,
-    /// Each die, chip by chip, where dies work on their own.
+    /// For each die, chip by chip; empty unless dies work on their own.
     pub dies: Vec<u64>,
-    /// Each channel's bus.
+    /// For each channel, the time for which its bus worked.
     pub channels: Vec<u64>,
-    /// Each direction of the link, if there is one.
+    /// For each direction of the link; empty without a link.
     pub link: Vec<u64>,
-    /// Each core of the controller, if commands take them time.
+    /// For each core of the controller; empty if commands take the cores no time.
     pub cores: Vec<u64>,
 }
 
 impl Used {
-    /// Returns the time added since an earlier moment.
+    /// Returns the time that each part has worked since an earlier moment.
     pub fn since(mut self, before: &Used) -> Used {
         let sides = [
             (&mut self.chips, &before.chips),
@@ -35,13 +35,13 @@ impl Used {
         self
     }
 
-    /// Replaces the times of link and cores.
+    /// Replaces the times of the link and the cores.
     pub fn set_controller(&mut self, link: impl Iterator<Item = u64>, cores: impl Iterator<Item = u64>) {
         refill(&mut self.link, link);
         refill(&mut self.cores, cores);
     }
 
-    /// Returns the longest time.
+    /// Returns the longest time of any part.
     pub fn most(&self) -> u64 {
         let Used { chips, dies, channels, link, cores } = self;
         [chips, dies, channels, link, cores].into_iter().flatten().copied().max().unwrap_or(0)
@@ -49,8 +49,8 @@ impl Used {
 }
 
 impl Array {
-    /// Works out how long everything worked up to a moment; nothing has begun since that moment or is still due
-    /// before it.
+    /// Stores in `used` how long each part worked up to a moment. Nothing may have begun since that moment, or still be
+    /// due before it.
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         let Array { frame, luns, .. } = self;
         let buses = (0..).zip(&frame.channels);
@@ -85,9 +85,9 @@ impl Array {
         self.frame.clock.due_ns(resource).map_or(0, |due_ns| due_ns - now_ns)
     }
 
-    /// Returns the time for which a bus is still needed. It is not known when, within its time, a folded step uses the
-    /// bus; a report made while requests are under way assumes that it does so at the beginning. Steps that outlast all
-    /// requests are not folded.
+    /// Returns the time for which a bus is still needed. When a folded step uses the bus, within its time, is not
+    /// known; a report made while requests are under way assumes that it does so at the beginning. Steps that outlast
+    /// all requests are not folded.
     fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
         if !self.frame.channels[channel as usize].is_free() {
             let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));

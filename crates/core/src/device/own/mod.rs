@@ -18,26 +18,25 @@ use crate::request::{Pages, Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 
-/// A task. What it knows is not part of saved states and does not survive a power cut.
+/// A task of the device's own. What it knows is not part of saved states, and does not survive a power cut.
 trait Task: Debug + Send {
     /// Makes the task, if these settings switch it on.
     fn new(settings: &Settings) -> Option<Self>
     where
         Self: Sized;
 
-    /// Whether a request of its own counts as held by the device, and keeps all others out until it has
-    /// ended.
+    /// Whether the task's requests count as held by the device, and keep all others out until they have ended.
     fn occupies(&self) -> bool {
         false
     }
 
-    /// Begins the work that there is to do now; returns when to call again even if nothing else happens, or [`NEVER`].
+    /// Begins the work that there is now; returns when to call again even if nothing else happens, or [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
 
-    /// Called when a request of its own has ended.
+    /// Called when a request of the task has ended.
     fn ended(&mut self, _request: &Request) {}
 
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the task's own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
@@ -111,7 +110,7 @@ impl Tasks {
         self.list.iter().map(|(name, task)| (*name, task.stats()))
     }
 
-    /// Ends a request of a task; returns whether it kept others out.
+    /// Ends a request of a task; returns whether the request kept others out.
     pub(super) fn ended(&mut self, request: &Request) -> bool {
         let (_, task) = &mut self.list[request.task as usize - 1];
         task.ended(request);
@@ -120,7 +119,8 @@ impl Tasks {
 }
 
 impl Device {
-    /// Lets tasks begin at the end of an instant. `lull`: no request of the host is due, and more may come.
+    /// Lets tasks begin work at the end of an instant. `lull` says that no request of the host is due, and more may
+    /// come.
     pub fn begin_own(
         &mut self,
         (now_ns, lull): (u64, bool),

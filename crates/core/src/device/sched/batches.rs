@@ -18,7 +18,7 @@
 //! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can be behind
 //!   it: when all chips are idle, any older write issues first.
 //!
-//! **Cost.** Neither an arrival nor a choice looks at all requests. Requests with the same window of chips share one
+//! **Cost.** Neither an arrival nor a choice examines every request. Requests with the same window of chips share one
 //! queue ([`super::windows`]), in which both batch numbers and arrivals ascend. On arrival: since sets only grow, the
 //! first batch that may have room for a window only moves forward; while a request waits in the window, a hint keeps
 //! the search from starting over. On choice: only windows that begin at an idle chip and have a waiting request are
@@ -34,17 +34,17 @@ use crate::request::{Ages, Pool, Window};
 use crate::util::{Bits, NONE};
 use crate::workload::Op;
 
-/// The largest number of chips: every choice and every arrival examines sets of chips.
+/// The largest number of chips that is supported: every choice and every arrival examines sets of chips.
 pub(super) const MOST_CHIPS: u32 = 1024;
 
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    /// Slot of the queue for its chips.
+    /// Slot of the window that holds the requests with its chips.
     window: u32,
     /// The next request with the same chips.
     behind: u32,
-    /// Channel batch, from 1; 0 without channel batches.
+    /// Number of its channel batch, from 1; 0 without channel batches.
     channel: u32,
     /// Number of its batch, from 1.
     number: u64,
@@ -67,7 +67,7 @@ struct ChipBatch {
 #[derive(Clone, Debug)]
 struct HalfQueue {
     windows: Windows,
-    /// Live batches, and gone ones between and just before them, in order of creation.
+    /// Live batches, and batches that are gone but are between or just before live ones, in order of creation.
     batches: Vec<ChipBatch>,
     /// Chips of each of `batches`; all ones when the batch is gone.
     sets: Vec<u64>,
@@ -90,7 +90,7 @@ pub(super) struct ChipBatches<const CHANNELS: bool> {
     most_passed: u32,
     arrived: u64,
     created: u64,
-    /// If nothing could issue at the last choice and nothing has arrived since: the array's `rests` at that choice.
+    /// The array's `rests` at the last choice, if nothing could issue then and nothing has arrived since.
     nothing_since: Option<u64>,
     channel_batches: ChannelBatches,
     /// Scratch: the chips of a request.

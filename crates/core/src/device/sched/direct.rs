@@ -1,11 +1,11 @@
-//! No queue of requests at all: the chips hold them.
+//! A scheduler without a queue of requests: they wait at the chips.
 //!
 //! Source: the transaction queues of SSDSim (Hu et al., ICS 2011) and MQSim (Tavakkol et al., FAST 2018):
 //! every request is divided on arrival, and its operations wait at their chips. The die decides which of them
 //! it serves next: in order of arrival, unless `flash.out_of_order` is on. Under dynamic allocation writes wait until
 //! a die is free ([`super::unbound`]).
 //!
-//! Interpretation: a flush waits until everything before it has completed, and what came after it waits behind it.
+//! Interpretation: a flush waits until everything before it has completed, and requests that came later wait behind it.
 
 use super::unbound::Unbound;
 use super::{Part, Scheduler, Space};
@@ -20,11 +20,11 @@ pub(super) const NAME: &str = "direct";
 pub(super) const DOC: &str = "every request issues at once and waits at its chips (SSDSim, MQSim)";
 pub type Keys = ();
 
-/// A flush that waits, and what waits behind it.
+/// The scheduler: a waiting flush with the requests behind it, and the pages that wait for a die.
 #[derive(Clone, Debug)]
 pub(super) struct Direct {
     waiting: Ages,
-    /// What waits for a die, if allocation is dynamic.
+    /// Pages that wait for a die, if allocation is dynamic.
     unbound: Option<Box<Unbound>>,
 }
 

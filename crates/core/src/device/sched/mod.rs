@@ -29,18 +29,18 @@ use crate::ftl::placement::ONE;
 use crate::request::{Pool, Window};
 use crate::util::Stat;
 
-/// What a scheduler needs of the device.
+/// What a scheduler needs from the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders requests by the chips given by eq. (1) of VIOS, and so needs static allocation.
+    /// Whether the scheduler orders requests by the chips given by eq. (1) of VIOS, and so needs static allocation.
     pub chips: bool,
-    /// Whether it hurries writes that others wait for; if so, blocks are chosen by speed, unless `ftl.placement` says
-    /// otherwise.
+    /// Whether the scheduler hurries writes that others wait for; if so, blocks are chosen by speed, unless
+    /// `ftl.placement` says otherwise.
     pub speeds: bool,
 }
 
 impl Needs {
-    /// A scheduler that only needs to know which chips are at work.
+    /// The needs of a scheduler that only has to know which chips are at work.
     pub const NOTHING: Needs = Needs { chips: false, speeds: false };
 }
 
@@ -49,23 +49,23 @@ impl Needs {
 pub enum Part {
     /// No page yet: the request has left the queue, and its pages will issue.
     Begin,
-    /// Some of its logical pages.
+    /// Some of the request's logical pages.
     Pages {
-        /// The index of the first one within the request.
+        /// The index of the first of these pages within the request.
         at: u32,
-        /// How many there are.
+        /// The number of these pages.
         count: u32,
     },
 }
 
-/// The chips and pages for which a scheduler orders requests.
+/// The chips and the logical pages that a scheduler has to deal with.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// Channel of each chip (die, plane).
     pub channels: Vec<u32>,
-    /// Logical pages of the device.
+    /// Number of logical pages of the device.
     pub pages: u32,
-    /// What `ftl.allocation` says; hybrid FTLs do not follow it.
+    /// The value of `ftl.allocation`, which hybrid FTLs do not follow.
     pub allocation: Allocation,
     /// Whether writes go where there is room, so that their chips are known only when they issue.
     pub dynamic: bool,
@@ -116,16 +116,16 @@ dispatch! {
     fn next(self: &mut Self, array: &Array, ftl: @Locate, pool: &mut Pool) -> Option<u32>;
     /// Whether requests may issue in parts.
     fn divides(self: &Self) -> bool = { false };
-    /// Returns which part of the request last returned by `next` issues; `None`: all of it. If the scheduler has
+    /// Returns which part of the request last returned by `next` issues; `None` means all of it. If the scheduler has
     /// checked which dies are taken, it passes them to `work`.
     fn part(self: &Self, work: &mut Work) -> Option<Part> = { None };
-    /// Returns the batch, from 1, and the channel batch within it (0: none) of a request that has issued; `None` if
-    /// the scheduler makes no batches.
+    /// Returns the batch, from 1, and the channel batch within it (0 if there is none) of a request that has issued;
+    /// `None` if the scheduler makes no batches.
     #[inline]
     fn batch_of(self: &Self, id: u32) -> Option<(u64, u32)> = { None };
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the scheduler's own figures; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
 }
 

@@ -24,7 +24,7 @@ pub type Keys = ();
 #[derive(Clone, Debug)]
 pub(super) struct Noop {
     pub(super) waiting: Ages,
-    /// Under dynamic allocation: the number of LUNs.
+    /// The number of LUNs, under dynamic allocation.
     dynamic: Option<u64>,
 }
 

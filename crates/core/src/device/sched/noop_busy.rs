@@ -11,7 +11,7 @@
 //!   chips are busy, but only VIOS's chip-state vector knows how many requests wait for a chip (section 3.2). Nothing
 //!   bounds how often the oldest is overtaken.
 //! - At an instant the oldest goes first, then those that arrive at that instant, in the order of arrival.
-//! - What came after a flush waits behind it.
+//! - Requests that came after a flush wait behind it.
 
 use super::noop::Noop;
 use super::{Scheduler, Space};
@@ -26,7 +26,7 @@ pub(super) const DOC: &str =
     "a request whose chips are idle on arrival issues at once, the others as under noop";
 pub type Keys = ();
 
-/// The queue, with requests that have just arrived at its end.
+/// The queue; requests that have just arrived are at its end.
 #[derive(Clone, Debug)]
 pub(super) struct NoopBusy {
     queue: Noop,
@@ -60,7 +60,7 @@ impl Scheduler for NoopBusy {
         while self.arrived != NONE {
             let id = self.arrived;
             self.arrived = pool.younger(id);
-            // If all chips were idle the oldest would have issued: a flush overtakes nothing here.
+            // If all chips were idle, the oldest request would have issued: a flush overtakes nothing here.
             if self.flushes == 0 && (array.all_idle() || self.queue.may_issue(&pool[id], array, ftl)) {
                 self.queue.waiting.unlink(id, pool);
                 return Some(id);

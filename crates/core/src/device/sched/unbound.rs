@@ -65,8 +65,8 @@ impl Unbound {
         }
     }
 
-    /// Returns which part of the request returned by `next` issues; `None`: all of it. Passes the dies that are taken
-    /// to `work`.
+    /// Returns which part of the request returned by `next` issues; `None` means all of it. Passes the dies that are
+    /// taken to `work`.
     pub(super) fn part(&self, work: &mut Work) -> Option<Part> {
         work.set_busy(&self.taken);
         self.part

@@ -14,5 +14,5 @@ pub(super) const DOC: &str =
 
 pub type Keys = ();
 
-/// Chip batches, in each of which requests go by channel batch, then in the order of arrival.
+/// Chip batches, in each of which requests go channel batch by channel batch, then in the order of arrival.
 pub(super) type Vios = ChipBatches<true>;

@@ -1,4 +1,4 @@
-//! Waiting requests by the chips they touch.
+//! Waiting requests, grouped by the chips they touch.
 //!
 //! A request's chips are a [`Window`] of consecutive chips. Requests with the same window conflict, so only
 //! the first of them can issue. Only windows in which something waits are stored: each first chip has a list of its
@@ -15,7 +15,7 @@ use crate::util::{Bits, Chain, Linked, NONE, Neighbours, Slab};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Same {
     pub chips: Window,
-    /// First and last request.
+    /// The first and the last request.
     pub head: u32,
     pub tail: u32,
     /// Every batch before this place has one of these chips, or is gone. The place is forgotten with the window.
@@ -34,7 +34,7 @@ impl Linked for Same {
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     slots: Slab<Same>,
-    /// The windows of each first chip, narrowest first; at the end, that of requests that touch no chip.
+    /// The windows of each first chip, narrowest first; the last row holds the window of requests that touch no chip.
     rows: Vec<Chain>,
     /// First chips at which something waits, and which of them may be ready.
     starts: Bits,

@@ -7,7 +7,7 @@ use crate::flash::variation::Speeds;
 use crate::util::NONE;
 
 choice! {
-    /// If blocks are chosen by speed: which block of its LUN is taken by a write that nobody waits for.
+    /// Which erased block of a LUN a write takes, if nobody waits for the write and blocks are chosen by speed.
     pub enum Unhurried {
         /// the erased block next in order, as under the other schedulers
         InOrder = "in-order",
@@ -49,7 +49,7 @@ impl BlockPool {
         self.classes[lun as usize]
     }
 
-    /// Whether blocks are sorted by speed and an unhurried write takes the slowest.
+    /// Whether blocks are sorted by speed and an unhurried write takes the slowest one.
     pub(crate) fn slowest_first(&self) -> bool {
         self.speeds > 1 && self.order.is_none()
     }
@@ -61,8 +61,8 @@ impl BlockPool {
         self.order.as_ref().map_or(0, |order| order.numbers[block as usize])
     }
 
-    /// Returns the block that was erased first among a LUN's erased blocks of one class, of which there must be
-    /// one.
+    /// Returns the block that was erased first among a LUN's erased blocks of one class, of which there must be at
+    /// least one.
     pub(crate) fn first_of_class(&self, lun: u32, class: u32) -> u32 {
         self.lists[self.list(lun, class)].head
     }

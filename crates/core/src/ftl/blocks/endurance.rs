@@ -24,7 +24,7 @@ use crate::util::codec::Damage;
 pub struct Lives {
     /// Erases after which a block is retired; `u32::MAX`: never.
     limit: u32,
-    /// The limit of each block, if error rates set it; otherwise empty.
+    /// The limit of each block, if error rates set the limits; otherwise empty.
     limits: Vec<u32>,
     /// Number of spare blocks that each LUN had at first.
     per_lun: u32,
@@ -38,15 +38,15 @@ pub struct Lives {
 /// Wear of a device's blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Life {
-    /// Blocks in all, retired and spare ones included.
+    /// Number of all blocks, including retired and spare ones.
     pub blocks: u64,
-    /// Erased blocks that belong to no log.
+    /// Number of erased blocks that belong to no log.
     pub erased: u64,
-    /// Retired blocks.
+    /// Number of retired blocks.
     pub retired: u64,
     /// Number of spare blocks at the beginning, and now.
     pub spares: (u64, u64),
-    /// Number of spare blocks that each LUN had, and number left on the LUN with the fewest.
+    /// Number of spare blocks that each LUN had at the beginning, and number left on the LUN with the fewest.
     pub fewest: (u32, u32),
     /// Erases of a block as a share of its limit, averaged over all blocks; a block at 1 or above is worn out.
     /// `None` without a limit.
@@ -54,7 +54,7 @@ pub struct Life {
 }
 
 impl Lives {
-    /// Makes the lives of a device whose blocks have no limit and none of whose blocks is spare.
+    /// Makes the lives of a device whose blocks have no limit and which has no spare blocks.
     pub(crate) fn unlimited() -> Lives {
         Lives {
             limit: u32::MAX,
@@ -128,9 +128,9 @@ impl BlockPool {
         }
     }
 
-    /// Removes the spare and retired blocks from the pool that was found after a power cut, which holds every
-    /// erased block. The limit alone tells which of these are retired, as before the cut; erased blocks differ
-    /// in nothing but wear, so the least worn ones become the spare blocks.
+    /// Removes the spare and retired blocks from a pool that was found after a power cut and holds every erased block.
+    /// The limit alone tells which of these are retired, as before the cut; erased blocks differ in nothing but wear,
+    /// so the least worn ones become the spare blocks.
     pub(crate) fn withhold_found(&mut self, settings: &Settings) {
         let per_lun = settings.ftl.spare_blocks;
         if settings.flash.endurance == Endurance::Unlimited && per_lun == 0 {
@@ -158,7 +158,7 @@ impl BlockPool {
         }
     }
 
-    /// Sets the spare blocks of a saved state, LUN by LUN.
+    /// Sets the spare blocks to those of a saved state, which are listed LUN by LUN.
     pub(super) fn set_spares(&mut self, spares: &[u32]) -> Result<(), Damage> {
         let per_lun = self.blocks_per_lun();
         let of_luns = &mut self.lives_mut().spares;
@@ -211,7 +211,7 @@ impl BlockPool {
         }
     }
 
-    /// Returns the number of blocks of each LUN that are neither spare nor retired, which never changes.
+    /// Returns the number of blocks of each LUN that are neither spare nor retired; this number never changes.
     pub(crate) fn in_service(&self) -> u32 {
         self.blocks_per_lun() - self.lives().per_lun
     }
@@ -261,7 +261,7 @@ impl BlockPool {
 /// Checks the limit against the wear at time 0.
 ///
 /// # Errors
-/// [`Contradiction`] naming the key to change.
+/// A [`Contradiction`] that names the key to change.
 pub fn check(settings: &Settings) -> Result<(), Contradiction> {
     let flash = &settings.flash;
     let fail = |key, message| Err(Contradiction { key, message });

@@ -40,7 +40,7 @@ pub struct BlockPool {
     pub(super) speeds: u32,
     /// If blocks are sorted by speed but taken in order: the order in which they returned to the pool.
     pub(super) order: Option<Order>,
-    /// Erase count of each LUN's least worn movable block, when it was last checked.
+    /// Erase count of each LUN's least worn movable block, as of the last check.
     floors: Vec<u32>,
     /// Under wear levelling, by how much the erase counts of a LUN's blocks may differ.
     threshold: Option<u32>,
@@ -117,7 +117,7 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the block of a LUN that was erased first or, if the slowest goes first, the slowest.
+    /// Takes the erased block of a LUN that was erased first or, if blocks are taken slowest first, the slowest one.
     pub(crate) fn take(&mut self, lun: u32) -> Option<u32> {
         match self.classes[lun as usize] {
             0 => None,
@@ -125,7 +125,7 @@ impl BlockPool {
         }
     }
 
-    /// Takes the block that was erased first among a LUN's erased blocks of one class, of which there must be
+    /// Takes the block that was erased first among a LUN's erased blocks of one class, of which there must be at least
     /// one.
     #[inline]
     pub(crate) fn take_class(&mut self, lun: u32, class: u32) -> u32 {
@@ -146,14 +146,13 @@ impl BlockPool {
         (lun * self.speeds + class) as usize
     }
 
-    /// Returns the speed class of a block, of which 0 is the fastest, if blocks are sorted by speed; otherwise
-    /// 0.
+    /// Returns the speed class of a block (0 is the fastest) if blocks are sorted by speed; otherwise 0.
     #[inline]
     pub(crate) fn class(&self, block: u32, cells: &Cells) -> u32 {
         cells.speeds().filter(|_| self.speeds > 1).map_or(0, |speeds| speeds.class(block))
     }
 
-    /// Counts an erasure.
+    /// Counts an erasure of a block, and notes it if the LUN's erase counts now differ too much.
     #[inline]
     pub(crate) fn erased(&mut self, lun: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;
@@ -176,14 +175,13 @@ impl BlockPool {
         self.uneven
     }
 
-    /// Sets the erase count against which the LUN's blocks are measured, and forgets that a LUN was seen to be
-    /// uneven.
+    /// Sets the erase count against which a LUN's blocks are measured, and forgets that a LUN was seen to be uneven.
     pub(crate) fn set_floor(&mut self, lun: u32, floor: u32) {
         self.uneven = None;
         self.floors[lun as usize] = floor;
     }
 
-    /// Returns the blocks of a LUN.
+    /// Returns the block numbers of a LUN.
     pub(crate) fn of_lun(&self, lun: u32) -> std::ops::Range<u32> {
         lun * self.blocks_per_lun..(lun + 1) * self.blocks_per_lun
     }
@@ -225,7 +223,7 @@ impl BlockPool {
         self.push_class(block, 0);
     }
 
-    /// Gives back an erased block of this speed class.
+    /// Gives an erased block of this speed class back to the pool.
     pub(crate) fn push_class(&mut self, block: u32, class: u32) {
         let lun = block / self.blocks_per_lun;
         let list = self.list(lun, class);
@@ -258,7 +256,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Claims a block for the part that calls this.
+    /// Claims a block for the part of the FTL that calls this.
     pub(crate) fn claim(&mut self, block: u32) -> Result<(), Damage> {
         if block >= self.blocks || self.taken.get(block) {
             return Damage::impossible(format!("block {block} is not there, or in two places"));

@@ -1,4 +1,4 @@
-//! Cost-benefit: the block with the greatest (1 - u) / 2u x age, where u is the share of valid slots.
+//! Cost-benefit: collects the block with the greatest (1 - u) / 2u x age, where u is the share of valid slots.
 //!
 //! Source: Kawaguchi, Nishioka, Motoda, "A Flash-Memory Based File System", USENIX 1995, after
 //! Rosenblum and Ousterhout's log-structured file system (SOSP 1991), which divides by 1 + u.
@@ -26,7 +26,7 @@ pub type Keys = ();
 pub(super) struct CostBenefit {
     space: Space,
     buckets: Buckets,
-    /// When each block was last modified.
+    /// Time at which each block was last modified, counted in writes to the log.
     modified: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Cyclic: the closed blocks of a LUN in the order of their numbers, round and round, whatever they hold.
+//! Cyclic: collects the closed blocks of a LUN in the order of their numbers, round and round, whatever they hold.
 //!
 //! Source: none; it is one of two interpretations that fit the numbers in Kim and Lee, ICSOFT 2020, section
 //! 4.3, which does not say how user blocks are chosen (docs/msftl.md).
@@ -23,7 +23,7 @@ pub(super) struct Cyclic {
 }
 
 impl Cyclic {
-    /// Returns the first closed block of a LUN at or after `number`, else the LUN's first closed block.
+    /// Returns the first closed block of a LUN at or after `number` or, if there is none, the LUN's first closed block.
     fn next_from(&self, lun: u32, number: u32) -> Option<u32> {
         let first = lun * self.space.blocks_per_lun;
         let end = first + self.space.blocks_per_lun;

@@ -1,9 +1,9 @@
 //! d-choices: draws `ftl.gc_choices` blocks at random, with replacement, and takes the one whose collection
 //! gains most (among blocks of one size, the one with the fewest valid slots); of equals, the one drawn first.
 //!
-//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid
-//! state drives", SIGMETRICS 2013. As there, a block whose pages are all valid is collected if it is drawn
-//! ([`super`] explains why this does not go on forever).
+//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based solid state
+//! drives", SIGMETRICS 2013. As in that paper, a block whose pages are all valid is collected if it is drawn ([`super`]
+//! explains why this does not go on forever).
 
 use super::closed::Closed;
 use super::{Need, Own, Space, Victims};
@@ -16,7 +16,7 @@ pub(super) const DOC: &str =
     "the fewest valid pages of ftl.gc_choices blocks drawn at random (Van Houdt, SIGMETRICS 2013)";
 
 section! {
-    /// Keys of d-choices alone.
+    /// The keys that only d-choices has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Blocks that ftl.gc d-choices draws for each collection.
@@ -24,7 +24,7 @@ section! {
     }
 }
 
-/// d-choices: draws as many blocks as its key says.
+/// The policy `d-choices`, which draws as many blocks as its key says.
 pub(super) type DChoices = Drawn<true>;
 
 /// A policy that draws blocks at random: for each collection, either several blocks or one.

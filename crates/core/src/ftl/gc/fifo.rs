@@ -1,4 +1,4 @@
-//! FIFO: the block that was closed first, whatever it holds.
+//! FIFO: collects the block that was closed first, whatever it holds.
 //!
 //! This is cyclic cleaning of a log (also called LRU): blocks whose pages are all valid are moved too. The
 //! closed form of its write amplification assumes exactly that (Xiang and Kurkoski 2012; Desnoyers, SYSTOR

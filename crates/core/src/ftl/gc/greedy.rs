@@ -1,6 +1,6 @@
-//! Greedy: the block whose collection gains most (among blocks of one size, the one with the fewest valid slots); of
-//! equals, the one that came to gain that much first. The choice takes constant time: blocks are kept in lists
-//! according to what they gain.
+//! Greedy: collects the block whose collection gains most (among blocks of one size, the one with the fewest valid
+//! slots); of equals, the one that was the first to gain that much. The choice takes constant time: blocks are kept in
+//! lists according to what they gain.
 
 use super::lists::Buckets;
 use super::{Need, Own, Space, Victims};

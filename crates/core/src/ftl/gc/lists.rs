@@ -20,8 +20,8 @@ pub(super) fn each(links: &[Neighbours], list: Chain, visit: &mut dyn FnMut(u32)
     }
 }
 
-/// Lists of blocks by LUN and loss ([`Space::loss`]), each in the order in which its blocks came to that loss. If
-/// all blocks have the same size, blocks of equal loss have the same number of valid slots.
+/// Lists of blocks by LUN and loss ([`Space::loss`]), each in the order in which its blocks reached that loss. If all
+/// blocks have the same size, blocks of equal loss have the same number of valid slots.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
     lists: Vec<Chain>,
@@ -68,13 +68,13 @@ impl Buckets {
         self.push(lun, block, valid);
     }
 
-    /// Returns the block of a LUN that came to this loss first, or [`NONE`].
+    /// Returns the block of a LUN that was the first to reach this loss, or [`NONE`].
     #[inline]
     pub(crate) fn head(&self, lun: u32, loss: u32) -> u32 {
         self.lists[self.at(lun, loss)].head
     }
 
-    /// Returns the block with the least loss on a LUN; of equals, the one that came to that loss first.
+    /// Returns the block with the least loss on a LUN; of equals, the one that was the first to reach that loss.
     #[inline]
     pub(crate) fn first(&mut self, lun: u32) -> u32 {
         let least = self.least(lun);

@@ -1,9 +1,9 @@
 //! Victim selection of garbage collection: which closed block of a LUN is collected next.
 //!
-//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and
-//! asks it for a victim. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a type that implements
-//! [`Victims`], and one line in the registry below. A saved device state holds the closed blocks in the order
-//! of [`Victims::each`], and they are closed in that order when it is loaded.
+//! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and asks it
+//! for a victim. To add a policy, add a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Victims`],
+//! and one line to the registry below. A saved device state holds the closed blocks in the order of [`Victims::each`],
+//! and they are closed in that order when it is loaded.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as the block has gains nothing when it
 //! is collected; any other block is called *gainful*. When a LUN is collected, at least one of its `C` closed
@@ -58,8 +58,8 @@ impl Space {
         self.luns * self.blocks_per_lun
     }
 
-    /// Returns the number of slots of a block. So far all blocks have the same size. Should some blocks differ, as
-    /// in SLC mode, only this function and [`Space::smallest`] need to know.
+    /// Returns the number of slots of a block. So far all blocks have the same size. Should some blocks differ, as in
+    /// SLC mode, only this function and [`Space::smallest`] would have to change.
     #[inline]
     pub fn slots(&self, _block: u32) -> u32 {
         self.slots_per_block
@@ -71,8 +71,7 @@ impl Space {
         self.slots_per_block
     }
 
-    /// Returns the number of slots that collection can count on in any block: at most the rest of one page is
-    /// lost.
+    /// Returns the least number of slots that collection can fill in any block: at most the rest of one page is lost.
     #[inline]
     pub(crate) fn sure(&self) -> u64 {
         u64::from(self.smallest() - (self.slots_per_page - 1))
@@ -105,7 +104,7 @@ pub struct Need {
 }
 
 registry! {
-    /// A registered policy.
+    /// A registered policy for choosing victims.
     #[derive(Clone, Debug)]
     pub enum Policy or AnyVictims, for "ftl.gc";
 
@@ -119,7 +118,8 @@ registry! {
 }
 
 dispatch! {
-    /// A policy. It holds the closed blocks of one log; `valid` returns the number of a block's valid slots.
+    /// A policy for choosing victims. It holds the closed blocks of one log; `valid` returns the number of a block's
+    /// valid slots.
     pub trait Victims: [Debug + Send + Sync];
     for Policy or AnyVictims (Clone by copy), which "ftl.gc", "ftl.translation_gc" may name;
 

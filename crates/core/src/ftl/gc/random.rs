@@ -1,4 +1,4 @@
-//! Random: any closed block, each with equal probability.
+//! Random: collects a closed block drawn at random, each with equal probability.
 //!
 //! Under uniform random writes its write amplification is `1 / (1 - rho)` (the closed form of d-choices with `d
 //! = 1`). This requires that blocks without an invalid slot are collected too when they are drawn, as they are
@@ -10,5 +10,5 @@ pub(super) const NAME: &str = "random";
 pub(super) const DOC: &str = "any block, each as likely as any other";
 pub type Keys = ();
 
-/// Random: a single draw decides.
+/// The policy `random`, in which a single draw decides.
 pub(super) type Random = Drawn<false>;

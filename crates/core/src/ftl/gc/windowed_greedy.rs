@@ -1,6 +1,6 @@
-//! Windowed greedy: the block whose collection gains most (of blocks of one size, the one with the fewest valid
-//! slots) among the `ftl.gc_window` oldest blocks of the LUN; of equals, the one that came to gain that much, or
-//! entered the window, first.
+//! Windowed greedy: collects the block whose collection gains most (of blocks of one size, the one with the fewest
+//! valid slots) among the `ftl.gc_window` oldest blocks of the LUN; of equals, the one that was the first to gain that
+//! much within the window.
 //!
 //! Source: Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write Amplification Analysis in Flash-Based Solid State
 //! Drives", SYSTOR 2009. A window of one block is FIFO; a window of all blocks is greedy. The choice takes
@@ -19,7 +19,7 @@ pub(super) const DOC: &str =
     "the fewest valid pages of the ftl.gc_window blocks filled first (Hu et al., SYSTOR 2009)";
 
 section! {
-    /// Keys of windowed-greedy alone.
+    /// The keys that only windowed-greedy has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Oldest blocks of each LUN that ftl.gc windowed-greedy chooses from.
@@ -31,7 +31,7 @@ section! {
 pub(super) struct WindowedGreedy {
     window: u32,
     buckets: Buckets,
-    /// How many blocks are in the window of each LUN; `inside` marks these blocks.
+    /// How many blocks the window of each LUN holds; `inside` marks these blocks.
     len: Vec<u32>,
     inside: Bits,
     /// Blocks of each LUN that are younger than the window, oldest first.

@@ -1,4 +1,4 @@
-//! Check mode of a hybrid FTL: checks of what the medium does not know, and the FTL's part in simulated power
+//! Check mode of a hybrid FTL: checks that the medium cannot make by itself, and the FTL's part in simulated power
 //! cuts.
 //!
 //! The model's contract is: "L2P and P2L a bijection, valid + invalid + free = all". Pages of a data block may
@@ -28,7 +28,7 @@ impl Store {
         self.slots.follow(moves, self.shape.lpns);
     }
 
-    /// Records programs and erases on a tape as they are decided; check mode only.
+    /// From now on, records programs and erases on a tape as they are decided; works only in check mode.
     ///
     /// # Panics
     /// If not in check mode.
@@ -54,9 +54,9 @@ impl Store {
         }
     }
 
-    /// Writes what was programmed to the media; returns the largest sequence number. Pages that are not valid are
-    /// written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery relies on
-    /// the order of programs.
+    /// Writes to the media what was programmed; returns the largest sequence number. Pages that are not valid are
+    /// written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery relies on the
+    /// order of programs.
     ///
     /// # Panics
     /// If not in check mode.
@@ -167,7 +167,7 @@ impl Store {
         }
     }
 
-    /// Checks everything.
+    /// Checks all mappings, all blocks and the counts.
     ///
     /// # Errors
     /// A message about the first broken invariant. Always `Ok` outside check mode.

@@ -23,17 +23,17 @@ use super::store::{Block, Role, Store};
 use crate::flash::{Cause, Work};
 use crate::util::{List, Lru, NONE};
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "bast";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
 /// Keys that bast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
-/// BAST.
+/// The FTL `bast`.
 pub type Bast = Hybrid<Pairs>;
 
-/// Log blocks by their logical block, in the order of their last writes.
+/// The log blocks, found by their logical blocks and listed in the order of their last writes.
 #[derive(Clone, Debug)]
 pub struct Pairs {
     logs: Lru<u32>,
@@ -50,7 +50,7 @@ impl Pairs {
         }
     }
 
-    /// Gives a logical block a log block; returns the id of the log block.
+    /// Gives a logical block a log block; returns the id that the log block has in `logs`.
     fn allocate(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
         let lun = store.lun(logical);
         let (list, limit) = self.luns[lun as usize];
@@ -88,7 +88,7 @@ impl Pairs {
         store.drop_log(log, MergeKind::Full, work);
     }
 
-    /// Returns the id of the log block that takes a logical block's next page.
+    /// Returns the id of the log block that takes a logical block's next page; merges and allocates if necessary.
     #[inline]
     fn ready(&mut self, logical: u32, store: &mut Store, work: &mut Work) -> u32 {
         match self.logs.find(logical) {

@@ -33,15 +33,15 @@ use super::store::{Role, Store};
 use crate::flash::{Cause, Work};
 use crate::util::NONE;
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "fast";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
 /// Keys that fast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 
-/// FAST.
+/// The FTL `fast`.
 pub type Fast = Hybrid<Shared>;
 
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl Shared {
         } else if store.block(log).in_order {
             store.merge_in_order(log, work);
         } else {
-            // A power cut tore one of its pages.
+            // A power cut tore one of the log block's pages.
             store.merge_full(store.block(log).owner, work);
             store.drop_log(log, MergeKind::Full, work);
         }
@@ -107,7 +107,7 @@ impl Shared {
         store.drop_log(victim, MergeKind::Full, work);
     }
 
-    /// Takes another RW log block.
+    /// Takes an erased block as a LUN's next RW log block; first reclaims one if the LUN is at its limit.
     fn open(&mut self, lun: u32, store: &mut Store, work: &mut Work) -> u32 {
         let at = &self.0[lun as usize];
         if at.random.len() == at.limit {

@@ -1,4 +1,4 @@
-//! Hybrid FTLs: data blocks are mapped as whole blocks, log blocks page by page, and merges turn log into data
+//! Hybrid FTLs: data blocks are mapped as whole blocks, log blocks page by page, and merges turn log blocks into data
 //! blocks.
 //!
 //! Source: H. Shim, J.-S. Kim, S. Maeng, "System-Wide Cooperative Optimization for NAND Flash-Based Mobile
@@ -12,14 +12,13 @@
 //! its own.
 //!
 //! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log;
-//! writes of FBN go there at their offsets, and pages that they skip are copied on the way; COOP_Complete(FBN)
-//! copies the rest and makes it the data block. The old data block is erased, and so are log blocks that no
-//! longer hold anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes the
-//! present one; a write to an offset already passed ends the issue early (completes it) and goes the ordinary
-//! way, as do those after it; if an ordinary write needs a merge of FBN meanwhile, this also ends the issue,
-//! whose completion then serves as that merge. A COOP_Complete of any block but the present one does nothing.
-//! Offsets without data are skipped. If neither the host nor an older block has any data for CSM_Log, the block
-//! returns to the pool.
+//! writes of FBN go there at their offsets, and pages that they skip are copied on the way; COOP_Complete(FBN) copies
+//! the rest and makes CSM_Log the data block. The old data block is erased, and so are log blocks that no longer hold
+//! anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes the present one; a
+//! write to an offset already passed ends the issue early (completes it) and goes the ordinary way, as do those after
+//! it; if an ordinary write needs a merge of FBN meanwhile, this also ends the issue, whose completion then serves as
+//! that merge. A COOP_Complete of any block but the present one does nothing. Offsets without data are skipped. If
+//! neither the host nor an older block has any data for CSM_Log, the block returns to the pool.
 //!
 //! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been
 //! erased. Without a spare block the device turns read-only once the present page, with the merges it needs,
@@ -43,7 +42,7 @@ use crate::request::{Mark, Pages};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 
-/// Ends the present cooperative switch merge.
+/// Completes the present cooperative switch merge.
 pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
     let block = std::mem::replace(&mut store.cooperative, NONE);
     let logical = store.block(block).owner;
@@ -72,7 +71,7 @@ pub struct Hybrid<L> {
     pub(super) store: Store,
     pub(super) logs: L,
     pub(super) stats: MapStats,
-    /// The number of logical pages whose entries would share a translation page, for schedulers that group
+    /// Divides by the number of logical pages whose entries would share a translation page, for schedulers that group
     /// requests by translation page.
     pub(super) by_entries: Divider,
     read_modify_write: bool,
@@ -92,7 +91,7 @@ impl<L: Logs> Hybrid<L> {
     ) -> bool {
         let Hybrid { store, logs, .. } = self;
         let last = request.first + request.pages - 1;
-        // None until a page goes to a log block.
+        // Remains `None` until a page goes to a log block.
         let mut sequential = None;
         for lpn in part.first..end {
             if store.pool.is_exhausted() {
@@ -229,7 +228,7 @@ impl<L: Logs> Serve for Hybrid<L> {
         0
     }
 
-    /// Does nothing: every write is programmed at once.
+    /// Has nothing to write, since every write is programmed at once.
     fn flush(&mut self, _work: &mut Work) {
         self.refused += u64::from(self.is_read_only());
     }
@@ -312,7 +311,7 @@ impl<L: Logs> Hybrid<L> {
         }
     }
 
-    /// Charges padding to padded switch merges ("The cost of PSM includes the padding overhead").
+    /// Charges the cost of padding to padded switch merges ("The cost of PSM includes the padding overhead").
     #[inline]
     fn charge_padding(&mut self, pages: u32, since_ns: u64, work: &Work) {
         let busy_ns = work.counts().busy_ns[Cause::Pad] - since_ns;

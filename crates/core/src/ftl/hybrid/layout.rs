@@ -55,7 +55,8 @@ impl Shape {
         self.lpns.div_ceil(self.pages_per_block)
     }
 
-    /// Returns the number of owners: the logical pages and, after them, each logical block's trims.
+    /// Returns the number of owners: one for each logical page and then, if trims are durable, one for each logical
+    /// block's trims.
     pub(crate) fn owners(&self) -> u32 {
         self.lpns + if self.power_safe { self.logical_blocks() } else { 0 }
     }
@@ -90,7 +91,7 @@ fn fits(settings: &Settings) -> bool {
     settings.user_pages() > 0 && data + log + ERASED + spare <= settings.flash.blocks_per_lun()
 }
 
-/// Checks that the geometry has the blocks that `name` needs, with at least `least` log blocks on each LUN.
+/// Checks that the geometry has the blocks that the FTL `name` needs, with at least `least` log blocks on each LUN.
 pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), Contradiction> {
     let fail = |key, message| Err(Contradiction { key, message });
     let flash = &settings.flash;

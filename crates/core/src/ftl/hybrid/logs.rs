@@ -1,4 +1,4 @@
-//! Log blocks, which is where hybrid FTLs differ.
+//! Log blocks, in whose use hybrid FTLs differ.
 
 use super::layout::Shape;
 use super::store::Store;
@@ -8,9 +8,9 @@ use crate::util::Stat;
 /// The part of a write within one logical block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockWrite {
-    /// Logical block.
+    /// Logical block that is written.
     pub logical: u32,
-    /// First LPN.
+    /// First LPN of the part.
     pub first: u32,
     /// Whether the host cooperates, so that the FTL need not guess what is sequential.
     pub coop: bool,
@@ -18,12 +18,12 @@ pub struct BlockWrite {
 
 /// The log blocks of a hybrid FTL: all that distinguishes BAST from FAST.
 pub trait Logs: Sized + Clone {
-    /// Registered name.
+    /// The name under which the FTL is registered.
     const NAME: &'static str;
     /// The least number of log blocks that a LUN needs.
     const LEAST: u64;
 
-    /// Makes the log blocks, none of them in use.
+    /// Makes the lists of log blocks; no log block is in use yet.
     fn new(shape: &Shape) -> Self;
     /// Whether a part is written as sequential; asked before its first page is written.
     fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool;
@@ -37,13 +37,13 @@ pub trait Logs: Sized + Clone {
     fn write_trims(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// Visits the log blocks in an order from which they can be restored ([`Logs::found`]).
     fn each(&self, visit: &mut dyn FnMut(u32));
-    /// Takes the log blocks found after a power cut, or in a saved state, in the order of their last
-    /// programs.
+    /// Makes the lists of the log blocks that were found after a power cut, or in a saved state; `logs` lists them in
+    /// the order of their last programs.
     ///
     /// # Errors
     /// A message, if there are more log blocks than allowed.
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
-    /// Erases log blocks that hold nothing valid after a cooperative switch merge of a logical block.
+    /// After a cooperative switch merge of a logical block, erases the log blocks that no longer hold anything valid.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
     /// COOP_Query (Algorithms 3 and 4): stores in `set`, which must be empty, the logical blocks, in ascending
     /// order, whose full or partial merge a block issue would cause.
@@ -59,11 +59,11 @@ pub trait Logs: Sized + Clone {
     fn verify(&self, store: &Store) -> Result<(), String>;
 }
 
-/// A log block that was found after a power cut.
+/// A log block that was found after a power cut or in a saved state.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundLog {
     /// Number of the block.
     pub block: u32,
-    /// Number of its first program.
+    /// Number of the block's first program or, in a saved state, its place among the log blocks.
     pub born: u64,
 }

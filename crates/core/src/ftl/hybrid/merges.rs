@@ -20,29 +20,29 @@ pub enum MergeKind {
     Cooperative = 4,
 }
 
-/// Merges of one kind.
+/// Counts of the merges of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeCount {
     /// Number of merges.
     pub count: u64,
-    /// Pages copied by them; for padded switch merges, the padding pages.
+    /// Number of pages that the merges copied; for padded switch merges, of padding pages.
     pub pages_copied: u64,
-    /// Time of their flash operations, including erasures, ns; for padded switch merges, also of reading and
+    /// Time of the merges' flash operations, including erasures, ns; for padded switch merges, also of reading and
     /// programming the padding.
     pub busy_ns: u64,
 }
 
-/// Merges by kind.
+/// Counts of the merges, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeStats([MergeCount; 5]);
 
 impl MergeStats {
-    /// Returns the merges of one kind.
+    /// Returns the counts of the merges of one kind.
     pub fn of(&self, kind: MergeKind) -> MergeCount {
         self.0[kind as usize]
     }
 
-    /// Returns the merges since `base`.
+    /// Returns the counts of the merges since `base` was taken.
     pub fn since(&self, base: &MergeStats) -> MergeStats {
         let mut since = *self;
         for (count, base) in since.0.iter_mut().zip(base.0) {
@@ -107,7 +107,7 @@ impl Store {
         count.busy_ns += merge_ns(work) - since_ns;
     }
 
-    /// Erases a log block without valid pages; the time counts as that of merges of this kind.
+    /// Erases a log block without valid pages; the time is charged to the merges of this kind.
     pub(crate) fn drop_log(&mut self, log: u32, kind: MergeKind, work: &mut Work) {
         let since_ns = merge_ns(work);
         self.erase(log, work);
@@ -115,7 +115,7 @@ impl Store {
     }
 }
 
-/// Returns the time of merging so far, ns.
+/// Returns the time that merges have taken so far, ns.
 #[inline]
 pub(crate) fn merge_ns(work: &Work) -> u64 {
     work.counts().busy_ns[Cause::Merge]

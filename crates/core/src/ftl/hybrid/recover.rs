@@ -13,10 +13,10 @@
 //!
 //! 1. Of each logical page the version with the highest sequence number counts; of a copy and its original, the
 //!    one programmed last. A version that was trimmed later does not count ([`super::trims`]).
-//! 2. **A full merge that was cut** left a block that was taken as a data block and an older block that still
-//!    has pages that count. The newer block holds nothing but copies of pages that still exist elsewhere (if
-//!    not, the older block is no longer a data block): the newer block is erased, and the originals count again.
-//!    If the merge was complete, nothing in the old blocks counts.
+//! 2. **A full merge that was cut** left a block that was taken as a data block and an older block that still has pages
+//!    that count. The newer block holds nothing but copies of pages that still exist elsewhere (if not, the older block
+//!    is no longer a data block), so it is erased, and the originals count again. If the merge was complete, nothing in
+//!    the old blocks counts.
 //! 3. Blocks in which nothing counts are erased: torn ones, and the sources of a merge that was complete. So
 //!    there is an erased block again without any copying.
 //! 4. A logical block's data block is the block that was taken as its data block; if there is none, it is the
@@ -26,9 +26,9 @@
 //!    block has no valid page at an offset that the log block has already passed (for example with a torn page);
 //!    otherwise it gets a full merge when its turn comes. A full log block whose merge had not begun is merged
 //!    at its next write.
-//! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that
-//!    announced it is gone. If one of its pages was torn and has an older version, a full merge takes its place;
-//!    the layout's second erased block is there for this.
+//! 6. **A cooperative switch merge in progress** is completed, as COOP_Complete would do: the host that announced it is
+//!    gone. If a page of CSM_Log was torn and has an older version, a full merge takes its place; the layout's second
+//!    erased block is there for this.
 //!
 //! Each of these steps can itself be cut; the next recovery treats what the cut leaves like any other state.
 //! Pages without data are skipped when blocks are merged, so only a scan of all pages finds everything.
@@ -48,9 +48,9 @@ struct Scan<'a> {
     media: &'a Media,
     store: &'a Store,
     flaw: Flaw,
-    /// Logical block of each block, except for shared log blocks.
+    /// For each block, the logical block to which it belongs; [`NONE`] for shared log blocks.
     logical: Vec<u32>,
-    /// Blocks in which every page holds the logical page of its offset.
+    /// For each block, whether every page in it holds the logical page of its offset.
     ordered: Vec<bool>,
     /// For each block, how many of its pages count.
     live: Vec<u32>,
@@ -223,7 +223,7 @@ impl<'a> Scan<'a> {
         Ok(roles)
     }
 
-    /// Fills the store with what was found.
+    /// Returns a copy of the empty store, filled with what was found.
     fn fill(&self, roles: &[(u32, Role)]) -> Result<Store, String> {
         let mut store = self.store.clone();
         for &(block, role) in roles {
@@ -253,8 +253,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into `work`
-/// and the changes of the media onto the tape, as will those of later requests.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media, in check mode. The steps go into `work`, and the
+/// changes of the media onto the tape; later requests use both in the same way.
 pub(super) fn recover<L: Logs>(
     settings: &Settings,
     media: &Media,

@@ -26,8 +26,8 @@ impl Store {
         self.slots.save(out)
     }
 
-    /// Restores the saved blocks and map, and makes the log blocks. In check mode the versions of all pages are
-    /// counted from 1 again.
+    /// Restores the saved blocks and map, and makes the lists of log blocks. In check mode the versions of all pages
+    /// are counted from 1 again.
     pub(super) fn load<L: Logs>(
         settings: &Settings,
         check: bool,
@@ -69,7 +69,7 @@ impl Store {
         Ok((store, logs))
     }
 
-    /// Notes that a block of the saved state is in use.
+    /// Checks a block that is in use in the saved state, and takes it into the store.
     fn take_up(&mut self, block: u32, at: Block, claims: &mut Claims) -> Result<(), Damage> {
         claims.claim(block)?;
         let owned = at.owner == NONE

@@ -20,7 +20,7 @@ pub enum Role {
     Free,
     /// Data block of its owner.
     Data,
-    /// Log block: of its owner, or of all logical blocks of its LUN.
+    /// Log block of its owner or, without an owner, of all logical blocks of its LUN.
     Log,
     /// Destination of a cooperative switch merge of its owner (CSM_Log).
     Cooperative,
@@ -29,17 +29,17 @@ pub enum Role {
 /// An erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it is used for.
+    /// What the block is used for.
     pub role: Role,
-    /// Logical block to which it belongs, or [`NONE`].
+    /// Logical block to which the block belongs, or [`NONE`].
     pub owner: u32,
-    /// First page not programmed yet; skipped pages before it stay empty.
+    /// Offset of the first page not programmed yet; skipped pages before it stay empty.
     pub next: u32,
     /// Number of pages that hold the newest version of a logical page.
     pub valid: u32,
     /// For a log block, whether every programmed page i holds its owner's page at offset i.
     pub in_order: bool,
-    /// Whether it has pages that the host wrote as padding.
+    /// Whether the block has pages that the host wrote as padding.
     pub padded: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Store {
     by_block: Divider,
     lun_of: Divider,
     by_lun: Divider,
-    /// Which slot holds what: first each logical page, then each logical block's trims.
+    /// Which slot holds the data of which owner; the logical pages come first, then each logical block's trims.
     pub(super) slots: Slots,
     /// Data block of each logical block, or [`NONE`].
     pub(super) data: Vec<u32>,
@@ -138,7 +138,7 @@ impl Store {
         self.by_lun.div(block)
     }
 
-    /// Returns an erase block.
+    /// Returns the state of an erase block.
     #[inline]
     pub(crate) fn block(&self, block: u32) -> &Block {
         &self.blocks[block as usize]
@@ -180,7 +180,7 @@ impl Store {
         self.blocks[block as usize].valid -= 1;
     }
 
-    /// Makes a page of a block hold the newest version of a logical page.
+    /// Records that a page of a block now holds the newest version of a logical page.
     #[inline]
     fn put(&mut self, block: u32, offset: u32, lpn: u32) {
         let old = self.slots.of(lpn);
@@ -207,7 +207,7 @@ impl Store {
         work.program(self.lun_of_block(block), page, cause);
     }
 
-    /// Writes a new version into the next page of a log block.
+    /// Writes a new version of a logical page into the next page of a log block.
     #[inline]
     pub(crate) fn append(&mut self, log: u32, lpn: u32, cause: Cause, work: &mut Work) {
         let next = self.blocks[log as usize].next;
@@ -217,7 +217,7 @@ impl Store {
         self.write(log, next, lpn, cause, work);
     }
 
-    /// Puts a page at its offset in the data block before time 0; pages may come in any order.
+    /// Puts a logical page at its offset in its data block before time 0; pages may come in any order.
     pub(crate) fn prefill(&mut self, lpn: u32, work: &mut Work) {
         let (logical, offset) = (self.block_of(lpn), self.offset(lpn));
         if self.data[logical as usize] == NONE {
@@ -288,7 +288,7 @@ impl Store {
         work.erase(lun, block * self.shape.pages_per_block, Cause::Merge);
     }
 
-    /// Makes a block the data block of its owner, and erases the previous one.
+    /// Makes a block the data block of its owner, and erases the owner's previous data block.
     pub(crate) fn adopt(&mut self, block: u32, work: &mut Work) {
         let at = &mut self.blocks[block as usize];
         at.role = Role::Data;
@@ -329,7 +329,7 @@ impl Store {
         })
     }
 
-    /// Returns the number of log blocks that a LUN has, by counting them one by one.
+    /// Returns the number of a LUN's log blocks, counted one by one.
     pub(crate) fn logs_in_use(&self, lun: u32) -> u32 {
         self.pool.of_lun(lun).filter(|&block| self.block(block).role == Role::Log).count() as u32
     }

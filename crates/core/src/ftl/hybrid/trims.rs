@@ -2,9 +2,9 @@
 //!
 //! A trim leaves the trimmed data on flash. So, for each logical block that it concerns, the trim also writes
 //! one page (with the cause `pad`) into the log block that takes this logical block's writes. The page has a bit
-//! for each offset that has no data. The newest such page of a logical block counts; whatever was written before
-//! it to the offsets that it names is void. The page counts as valid: when its log block is reclaimed, its
-//! logical block is merged. After that nothing is left of what it voids, and it is no longer needed:
+//! for each offset that has no data. The newest such page of a logical block counts; whatever was written before it to
+//! the offsets that it names is void. The page counts as valid, so that its logical block is merged when its log block
+//! is reclaimed. After that nothing is left of what it voids, and it is no longer needed:
 //!
 //! - BAST: the page lies in the log block of its logical block, and this log block is then not in order. A full
 //!   merge leaves neither the log block nor the old data block.
@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Forgets a logical block's trims: nothing is left of what they void.
+    /// Forgets a logical block's trims; called when nothing is left of what they void.
     pub(crate) fn forget_trims(&mut self, logical: u32) {
         let page = self.trims_page(logical);
         if page != NONE {

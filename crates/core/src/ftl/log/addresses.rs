@@ -16,7 +16,7 @@ pub(crate) struct Addresses {
     by_group: Divider,
     by_page: Divider,
     pub(super) luns: Divider,
-    /// LUN of each page of a cycle, if the LUNs do not take turns page by page.
+    /// LUN of each page of a cycle, if the LUNs do not take turns page by page; otherwise empty.
     cycle: Vec<u32>,
     cycle_of: Divider,
 }

@@ -1,4 +1,4 @@
-//! Check mode of a log: checks of what the medium does not know, and the log's part in simulated power cuts.
+//! Check mode of a log: checks that the medium cannot make by itself, and the log's part in simulated power cuts.
 //!
 //! The model's contract is: "L2P and P2L a bijection, valid + invalid + free = all".
 
@@ -16,7 +16,7 @@ impl Log {
     }
 
     fn keep_medium(&mut self, slots: &mut Slots, versions: bool) {
-        // A block for which there is no answer is left for verification to report.
+        // A block whose state does not say how much is programmed will be reported by verification.
         let programmed = (0..self.blocks()).map(|block| self.programmed(block).unwrap_or(0)).collect();
         let shape = (self.addresses.space.slots_per_block, self.shape.slots_per_page);
         slots.keep_medium(shape, false, programmed, versions);
@@ -35,7 +35,7 @@ impl Log {
         if self.shape.gc == Cause::GcMap { Kind::Map } else { Kind::Data }
     }
 
-    /// Writes what the log has programmed to the media; returns the largest sequence number.
+    /// Writes to the media what the log has programmed; returns the largest sequence number.
     ///
     /// # Panics
     /// If not in check mode.
@@ -128,7 +128,8 @@ impl Log {
         (0..self.luns.len() as u32).try_for_each(|group| self.verify_lists(group))
     }
 
-    /// Checks that a LUN's reserve, open and closed blocks are all that the log has there, each in its list.
+    /// Checks that a LUN's reserve, open and closed blocks are all the blocks that the log holds there, each in its
+    /// list.
     fn verify_lists(&self, lun: u32) -> Result<(), String> {
         let at = &self.luns[lun as usize];
         let walk = |mut block: u32, wanted: State| {
@@ -144,7 +145,7 @@ impl Log {
             Ok(count)
         };
         let reserve = walk(at.reserve, State::Reserve)?;
-        // The copies of a victim that was begun may fill one reserve block.
+        // The copies of a victim whose collection has begun may take up one reserve block.
         let begun = u32::from(self.is_collecting(lun));
         let whole = reserve == self.shape.reserve || reserve + begun == self.shape.reserve;
         if reserve != at.reserve_len || !whole {

@@ -6,22 +6,22 @@
 //! reserve is the urgent threshold.
 //!
 //! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it is
-//! erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not
-//! copied. Copies go where a foreground collection puts them, then to an erased block of the pool, if there is
-//! one, and only then to a block of the reserve; from then on all copies of the victim go into that block.
+//! erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not copied.
+//! Copies go where a foreground collection would put them; when there is no room left there, they go to an erased block
+//! of the pool or, if the pool has none, to a block of the reserve, which then takes all later copies of the victim.
 //!
 //! **Nothing deadlocks.** A collection needs the whole reserve. The reserve is short of one block only while a
 //! victim's copies fill that block: so a log whose reserve is short finishes the victim before anything else is
 //! written ([`Log::append`]); its copies all fit, as they fill at most one block. A log that must collect in the
-//! foreground first finishes the victim that was begun; then the argument of [`super`] holds. A victim is begun
-//! in the background only where collecting some closed block gains a page, so that policies that take any block
-//! (`fifo`, `random`) do not move the data of a full log over and over.
+//! foreground first finishes the victim that was begun; then the argument of [`super`] holds. The collection of a
+//! victim begins in the background only where collecting some closed block gains a page, so that policies that take any
+//! block (`fifo`, `random`) do not move the data of a full log over and over.
 
 use super::{Log, State, Under};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
-/// What is collected in the background: for each LUN the victim, if one was begun, and how many victims in
+/// What is collected in the background: for each LUN the victim, if a collection was begun, and how many victims in
 /// succession gained nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Background {
@@ -30,7 +30,7 @@ pub(super) struct Background {
 }
 
 impl Log {
-    /// Allows [`Log::background_step`].
+    /// Prepares the log for [`Log::background_step`].
     pub(crate) fn collect_in_background(&mut self) {
         let luns = self.luns.len();
         self.background = Some(Box::new(Background { victims: vec![NONE; luns], gainless: vec![0; luns] }));
@@ -72,7 +72,7 @@ impl Log {
         closed * self.addresses.space.sure() > u64::from(at.live)
     }
 
-    /// Finishes the collection that was begun in the background; returns whether there was one.
+    /// Finishes the collection that was begun in the background on a LUN; returns whether there was one.
     pub(super) fn end_begun(&mut self, under: &mut Under, lun: u32, moved: &mut dyn FnMut(u32)) -> bool {
         let Some(background) = &mut self.background else { return false };
         let victim = std::mem::replace(&mut background.victims[lun as usize], NONE);

@@ -27,7 +27,8 @@ impl Log {
         }
     }
 
-    /// Moves a victim's live slots and erases it. `gainless` counts successive victims that gained nothing.
+    /// Collects one victim: moves its live slots and erases it. `gainless` counts successive victims that gained
+    /// nothing.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn collect(
         &mut self,
@@ -73,7 +74,7 @@ impl Log {
     ) {
         let mut here = 0;
         if self.cursor.superseded.contains(&victim) {
-            // Newer versions of its slots are in a page buffer: a power cut after the erasure would lose both
+            // Newer versions of the victim's data are in a page buffer: a power cut after the erasure would lose both
             // versions.
             self.flush(under.slots, under.work);
         }
@@ -154,7 +155,7 @@ impl Log {
         }
     }
 
-    /// Copies slots into the frontier, which has room for them; the LUN has as many live slots as before.
+    /// Copies slots into the frontier, which has room for them; the number of the LUN's live slots does not change.
     fn place_copies(
         &mut self,
         slots: &mut Slots,
@@ -222,7 +223,7 @@ impl Log {
         self.blocks[block as usize].state == State::Reserve
     }
 
-    /// Returns any reserve block of a LUN.
+    /// Returns some reserve block of a LUN.
     pub(crate) fn any_reserve(&self, lun: u32) -> u32 {
         self.luns[lun as usize].reserve
     }
@@ -234,7 +235,7 @@ impl Log {
         self.reserve_push(lun, into);
     }
 
-    /// Whether [`Log::relocate`] can set aside what it must: the frontier is full or nothing is set
+    /// Whether [`Log::relocate`] can set aside the rest of its destination: the frontier is full or nothing is set
     /// aside yet, no page buffer is part-full, and the reserve is whole.
     pub(crate) fn can_relocate(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
@@ -243,9 +244,9 @@ impl Log {
             && self.addresses.in_page(at.next) == 0
     }
 
-    /// Moves the live slots of `from`, closed or open, into the reserve block `into`, with cause
-    /// [`Cause::Wear`], and erases `from`. The frontier stays the same, unless it is `from`; the remainder of
-    /// `into` is set aside or takes the place of `from`.
+    /// Moves the live slots of the closed or open block `from` into the reserve block `into`, with cause
+    /// [`Cause::Wear`], and erases `from`. The frontier stays the same, unless it is `from`; the remainder of `into` is
+    /// set aside or takes the place of `from`.
     ///
     /// # Panics
     /// If [`Log::can_relocate`] is false.

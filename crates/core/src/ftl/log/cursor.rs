@@ -93,7 +93,7 @@ impl Log {
         }
         let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
         if trims.lpns.get(owner) {
-            // The slot from which it was trimmed is in one of these blocks.
+            // The slot that held the owner's data until the trim is in one of these blocks.
             let (count, mut from) = (self.blocks.len() as u32, 0);
             while let Some(block) = trims.blocks.next_set(from, count) {
                 self.cursor.superseded.push(block);

@@ -7,7 +7,7 @@ use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 impl Log {
-    /// Whether the slot's page is still in the open block's page buffer.
+    /// Whether the page of a slot is still in the page buffer of the frontier.
     #[inline]
     pub(crate) fn buffered(&self, slot: u32) -> bool {
         if self.shape.slots_per_page == 1 {
@@ -32,7 +32,7 @@ impl Log {
         u32::from(!at.is_full()) + self.fronts.waiting(lun).count_ones()
     }
 
-    /// Skips the rest of a part-full page; returns whether there was one.
+    /// Skips the rest of the frontier's part-full page; returns whether there was one.
     pub(super) fn pad(&mut self, slots: &mut Slots, lun: u32) -> bool {
         let kind = self.kind();
         let at = &mut self.luns[lun as usize];
@@ -51,7 +51,7 @@ impl Log {
         u64::from(self.luns[lun as usize].live + self.shape.slots_per_page) <= self.room()
     }
 
-    /// Returns how many slots of data a LUN can have and still collect its garbage.
+    /// Returns how many slots of data a LUN can hold and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
         let Shape { limit, reserve, fronts, slots_per_page, .. } = self.shape;
@@ -107,7 +107,7 @@ impl Log {
         slot
     }
 
-    /// Programs the page that a slot completes, and closes the block if it was the last page.
+    /// Programs the page that a slot completes, and closes the block if this was its last page.
     pub(super) fn program_page(&mut self, slot: u32, cause: Cause, work: &mut Work) {
         work.program(self.addresses.lun(slot), self.addresses.page(slot), cause);
         self.close_if_full(self.addresses.group(slot));
@@ -150,8 +150,8 @@ impl Log {
         Some(block)
     }
 
-    /// Takes erased blocks until the log has as many on each LUN as the user's data may fill, and counts them as
-    /// closed and empty: for settings under which only the blocks of the withheld space count as free.
+    /// Takes erased blocks until the log has as many blocks on each LUN as the user's data may fill, and treats them as
+    /// closed and empty. This is for settings under which only the blocks of the withheld space count as free.
     /// Collecting such a block costs an erasure, like collecting any other.
     pub(crate) fn close_unwritten(&mut self, pool: &mut BlockPool) {
         for lun in 0..self.luns.len() as u32 {
@@ -208,8 +208,8 @@ impl Log {
         at.reserve_len += 1;
     }
 
-    /// Takes a block of the reserve: the one that was erased last; under wear levelling, the least worn one; if
-    /// the slowest block goes first, the slowest one.
+    /// Takes a block of the reserve: the one that was erased last; under wear levelling, the least worn one; if blocks
+    /// are taken slowest first, the slowest one.
     pub(super) fn reserve_pop(&mut self, lun: u32, pool: &BlockPool, work: &Work) -> u32 {
         let mut best = self.luns[lun as usize].reserve;
         assert!(best != NONE, "the reserve of LUN {lun} is empty");

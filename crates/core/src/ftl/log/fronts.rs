@@ -10,7 +10,7 @@ use crate::util::NONE;
 /// The open blocks that wait, by LUN and front.
 #[derive(Clone, Debug)]
 pub(super) struct Fronts {
-    /// Next slot of each block, by LUN and front; [`NONE`]: there is no block.
+    /// Next slot of each waiting block, by LUN and front; [`NONE`]: no block waits.
     next: Vec<u32>,
     /// Fronts of each LUN that have a waiting block, as a bit set.
     waiting: Vec<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Fronts {
 }
 
 impl Fronts {
-    /// Makes `fronts` fronts for each LUN, without waiting blocks. If `any`, any data may fill a front's block;
+    /// Makes `fronts` fronts for each LUN, without waiting blocks. If `any` is true, any data may fill a front's block;
     /// otherwise only the data of that front may fill it, and one more block may be set aside.
     pub(crate) fn new(luns: u32, fronts: u32, any: bool) -> Fronts {
         let per_lun = fronts + u32::from(!any);
@@ -60,7 +60,7 @@ impl Fronts {
         self.waiting[lun as usize] >> front & 1 != 0
     }
 
-    /// Returns the first front that has a waiting block which any data may fill.
+    /// Returns the first front of a LUN that has a waiting block which any data may fill.
     #[inline]
     pub(crate) fn anyones(&self, lun: u32) -> Option<u32> {
         let fronts = self.waiting[lun as usize] & self.anyones;

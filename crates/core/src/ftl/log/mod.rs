@@ -68,7 +68,7 @@ use crate::flash::{Cause, Work};
 use crate::ftl::settings::Settings;
 use crate::util::{NONE, memory, stream};
 
-/// What a block is to this log.
+/// The role of a block in this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The block does not belong to this log.
@@ -83,7 +83,7 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     valid: u32,
-    /// The next reserve block.
+    /// For a reserve block, the next block in the list of the reserve.
     next: u32,
     state: State,
     /// Whether the block counts as closed and empty although it was never written ([`Log::close_unwritten`]).
@@ -103,12 +103,12 @@ impl Block {
 /// What the log has on one LUN.
 #[derive(Clone, Copy, Debug)]
 struct Lun {
-    /// First of the reserve blocks.
+    /// First block in the list of the reserve.
     reserve: u32,
     reserve_len: u32,
     /// Number of blocks that the log has on the LUN.
     held: u32,
-    /// Next slot of the frontier, and one past its last slot; the two are equal if there is no frontier.
+    /// Next slot of the frontier; `end` is one past its last slot, and equal to `next` if there is no frontier.
     next: u32,
     end: u32,
     live: u32,
@@ -133,17 +133,17 @@ struct Cursor {
     superseded: Vec<u32>,
 }
 
-/// What lies under a log; several logs may share it.
+/// The layers under a log, which several logs may share.
 pub(crate) struct Under<'a> {
-    /// Which slot holds what.
+    /// Which slot holds the data of which owner.
     pub(crate) slots: &'a mut Slots,
     /// The erased blocks.
     pub(crate) pool: &'a mut BlockPool,
-    /// Takes the steps.
+    /// The sink for the steps.
     pub(crate) work: &'a mut Work,
 }
 
-/// Blocks that a page buffer may supersede before the list of them grows.
+/// Number of blocks for which [`Cursor::superseded`] has room before it must grow.
 const SUPERSEDED: usize = 16;
 
 /// A log-structured store.
@@ -156,16 +156,16 @@ pub struct Log {
     luns: Vec<Lun>,
     /// The closed blocks.
     pub(crate) victims: Policy,
-    /// Number of writes, without copies.
+    /// Number of writes so far, not counting copies.
     writes: u64,
     cursor: Cursor,
     serial: Option<Serial>,
-    /// Open blocks besides the frontiers.
+    /// The open blocks other than the frontiers.
     fronts: Fronts,
     /// The placement, which says which front takes a page; without it there is one front. A placement by speed
     /// exists only during a run, so never in a saved state.
     placed: Option<Box<Placed>>,
-    /// What is collected in the background; this, too, exists only during a run.
+    /// What is collected in the background; exists only during a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
     leaving: Vec<(u32, u32)>,
@@ -229,8 +229,8 @@ impl Log {
         self.blocks.len() as u32
     }
 
-    /// Begins to load into the CPU cache what a new version of an owner will invalidate. The owner's map entry
-    /// has been loaded already.
+    /// Begins to load into the CPU cache the slot and block state that a new version of an owner will change. The
+    /// owner's map entry has been loaded already.
     #[inline]
     pub(crate) fn fetch_slot(&self, slots: &Slots, owner: u32) {
         let slot = slots.of(owner);
@@ -256,8 +256,8 @@ impl Log {
         self.is_short(lun) && self.end_begun(under, lun, moved)
     }
 
-    /// Writes the owner's new version on its [`Log::write_lun`] and invalidates the old one, after collecting
-    /// garbage if necessary. `moved` is called with every owner that garbage collection moved.
+    /// Writes an owner's new version on `lun`, its [`Log::write_lun`], and invalidates the old version, after
+    /// collecting garbage if necessary. `moved` is called with every owner that garbage collection moved.
     #[inline]
     pub(crate) fn append(
         &mut self,
@@ -300,7 +300,7 @@ impl Log {
         self.blocks.iter_mut().for_each(|block| block.after = 0);
     }
 
-    /// Invalidates the owner's data, if any.
+    /// Invalidates an owner's data, if there is any.
     pub(crate) fn trim(&mut self, slots: &mut Slots, owner: u32) {
         self.tell_invalid(owner, slots.of(owner));
         let old = slots.trim(owner);
@@ -326,8 +326,8 @@ impl Log {
         }
     }
 
-    /// Gives an owner a new version; returns the slot of the previous version, or [`NONE`].
-    #[inline(always)] // for every write
+    /// Counts a write of an owner, and invalidates the previous version; returns the slot of that version, or [`NONE`].
+    #[inline(always)] // called for every write
     fn renew(&mut self, slots: &mut Slots, owner: u32) -> u32 {
         self.writes += 1;
         let old = slots.of(owner);

@@ -1,5 +1,5 @@
-//! Which front of its LUN takes a page: what the log asks its placement ([`crate::ftl::placement`]), and what it
-//! tells it.
+//! Which front of its LUN takes a page: what the log asks its placement ([`crate::ftl::placement`]), and what the log
+//! reports to it.
 //!
 //! If fronts are classes of data, a page's front follows from the page, and the front's open block becomes the
 //! frontier. If fronts are the speeds of blocks ("by speed"), the placement chooses among the speeds for which there
@@ -25,20 +25,20 @@ pub(super) struct Placed {
     pub(super) active: Vec<u32>,
     /// When each page was written, counted in writes of the log; empty unless the placement needs ages.
     pub(super) written: Vec<u64>,
-    /// Front of each block, and when the block was opened.
+    /// Front of each block, and when the block was opened, counted in writes of the log.
     pub(super) opened: Vec<(u32, u64)>,
-    /// Copies with their fronts, while they are being sorted.
+    /// Copies while they are being sorted: the front, the present slot and the owner of each.
     copies: Vec<(u32, u32, u32)>,
-    /// The sorted copies as runs, the last run first: the front, and the number of its copies. The number 0
+    /// The sorted copies as runs, the last run first: the front of each run, and the number of its copies. The number 0
     /// stands for all copies that are left, which go wherever there is a block.
     runs: Vec<(u32, u32)>,
 }
 
-/// The blocks of a LUN by speed.
+/// The blocks of a LUN from which a placement by speed chooses.
 struct BySpeed<'a> {
     lun: u32,
     writable: u64,
-    /// The frontier, and its speed.
+    /// The block of the frontier and its speed class, unless the frontier is full.
     open: Option<(u32, u32)>,
     fronts: &'a Fronts,
     pool: &'a BlockPool,
@@ -108,7 +108,7 @@ impl Log {
         self.placed.as_ref().is_some_and(|placed| placed.by_speed)
     }
 
-    /// Makes the front of an owner's next version the frontier of its LUN, if there is a placement.
+    /// Turns a LUN to the front that takes an owner's next version, if there is a placement.
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn face(&mut self, under: &mut Under, lun: u32, owner: u32, cause: Cause) {
         if self.is_by_speed() {
@@ -191,7 +191,7 @@ impl Log {
         cause: Cause,
         leaving: &mut Vec<(u32, u32)>,
     ) {
-        // Wear levelling fills the block that it chose.
+        // Wear levelling fills the one block that it chose itself.
         let sorts = self.placed.is_some() && !self.is_by_speed();
         if !sorts || cause == Cause::Wear || self.is_short(lun) || leaving.is_empty() {
             return;
@@ -241,7 +241,7 @@ impl Log {
     }
 
     /// If the placement chooses by speed, makes the block that it chooses the frontier, unless there is no block to
-    /// choose. Erased blocks are among the choices only if `erased`.
+    /// choose. Erased blocks are among the choices only if `erased` is true.
     pub(super) fn choose_frontier(&mut self, under: &mut Under, lun: u32, hurried: bool, erased: bool) {
         let Log { placed: Some(placed), fronts, luns, addresses, shape, .. } = self else { return };
         if !placed.by_speed {

@@ -5,14 +5,14 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 
-/// A block of the log, as it was found.
+/// A block of the log, as it was found after a power cut.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundBlock {
     /// Number of the block.
     pub block: u32,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
-    /// Number of its last program.
+    /// Number of the block's last program.
     pub number: u64,
 }
 

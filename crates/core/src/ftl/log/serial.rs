@@ -5,10 +5,9 @@
 //! collected, and its live units are gathered into full pages.
 //!
 //! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always go to the
-//! same LUN. `limit` and `reserve` of the [`super::Shape`] are those of the whole log; each LUN contributes up
-//! to its equal part of the limit, which whoever owns the log keeps free for it, so a block can always be taken
-//! below the limit. Within the log all blocks count as blocks of one LUN, so the argument of [`super`] against
-//! deadlock holds unchanged.
+//! same LUN. `limit` and `reserve` of the [`super::Shape`] are those of the whole log; each LUN contributes up to its
+//! equal part of the limit, which the FTL keeps free for it, so a block can always be taken below the limit. Within the
+//! log all blocks count as blocks of one LUN, so the argument of [`super`] against deadlock holds unchanged.
 
 use super::{Log, Under};
 use crate::flash::Cause;
@@ -16,12 +15,12 @@ use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
-/// From which LUNs a log that fills one block at a time takes its blocks.
+/// The LUNs from which a log that fills one block at a time takes its blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Serial {
     /// Number of blocks that the log holds on each LUN.
     pub(super) held: Vec<u32>,
-    /// The largest number of blocks that it may hold on each LUN.
+    /// The largest number of blocks that the log may hold on each LUN.
     most: u32,
     /// LUN that is asked first for the next block.
     pub(super) next_lun: u32,
@@ -32,7 +31,7 @@ impl Serial {
         Serial { held: vec![0; luns as usize], most: limit / luns, next_lun: 0 }
     }
 
-    /// Notes that a block of a LUN was found after a power cut.
+    /// Counts a block of a LUN that was found after a power cut or in a saved state.
     pub(crate) fn found(&mut self, lun: u32) {
         self.held[lun as usize] += 1;
     }
@@ -67,8 +66,8 @@ impl Log {
         self.addresses.in_page(self.luns[0].next) == 0
     }
 
-    /// Whether the open block is full and the next one is the last that the log may have: garbage collection
-    /// is due.
+    /// Whether the open block is full and the next one is the last that the log may have, so that garbage collection is
+    /// due.
     #[inline]
     pub(crate) fn takes_last(&self) -> bool {
         let at = &self.luns[0];
@@ -94,7 +93,7 @@ impl Log {
         }
     }
 
-    /// Writes an owner's new version behind the version written last; the page is programmed once it is full.
+    /// Writes an owner's new version into the slot behind the one written last; the page is programmed once it is full.
     pub(crate) fn append_next(&mut self, under: &mut Under, owner: u32, cause: Cause) {
         if self.luns[0].is_full() {
             self.open_next(under);
@@ -125,7 +124,7 @@ impl Log {
             .map(|slot| slots.spare[slot as usize])
     }
 
-    /// Gathers a victim's live slots into the open block and erases it.
+    /// Gathers a victim's live slots into the open block, and erases the victim.
     fn collect_next(&mut self, under: &mut Under, gainless: &mut u32) {
         let victim = self.choose_victim(0, gainless, under.pool);
         assert!(*gainless <= self.luns[0].held, "collecting translation blocks gains nothing");

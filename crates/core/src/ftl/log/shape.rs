@@ -13,13 +13,13 @@ use crate::ftl::slots::Slots;
 pub struct Shape {
     /// Number of LUNs that the log spans ([`crate::flash::parallel`]).
     pub luns: u32,
-    /// Whether pages go to the next idle LUN, not to the LUN that follows from their number.
+    /// Whether pages go to the next idle LUN, instead of the LUN that follows from their number.
     pub dynamic: bool,
     /// The largest number of blocks that the log may have on each LUN, including the reserve.
     pub limit: u32,
-    /// NAND pages per erase block.
+    /// Number of NAND pages in an erase block.
     pub pages_per_block: u32,
-    /// Slots per NAND page.
+    /// Number of slots in a NAND page.
     pub slots_per_page: u32,
     /// Number of owners (LPNs or translation pages, then trim pages).
     pub owners: u32,
@@ -68,7 +68,7 @@ pub(crate) fn fronts(settings: &Settings) -> u32 {
     placement(settings).map_or(1, |name| probe(name).fronts())
 }
 
-/// Returns the number of slots that garbage collection can count on in any block.
+/// Returns the least number of slots that garbage collection can fill in any block.
 fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
     let slots_per_block = pages_per_block * slots_per_page;
     gc::Space { luns: 1, blocks_per_lun: 1, slots_per_block, slots_per_page }.sure()
@@ -87,7 +87,7 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
     }
 }
 
-/// Returns the number of blocks below which a LUN with `live` live slots could not collect garbage. All but one of
+/// Returns the least number of blocks with which a LUN that has `live` live slots can collect garbage. All but one of
 /// the open blocks may be part-full when the LUN collects.
 pub(crate) fn blocks_at_least(
     live: u64,

@@ -26,7 +26,7 @@ struct Kept {
     reserve: Vec<u32>,
     /// For each LUN, the next slots of the frontier and of the block set aside, or [`NONE`].
     open: Vec<[u32; 2]>,
-    /// Closed blocks, in the order in which the policy closes them again, with their times of modification.
+    /// Closed blocks, in the order in which loading closes them again, with their times of modification.
     closed: Vec<(u32, u64)>,
     /// Closed blocks that were never written.
     unwritten: Vec<u32>,

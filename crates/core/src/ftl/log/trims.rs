@@ -29,7 +29,7 @@ pub(super) struct Trims {
     pub(super) lpns: Bits,
     /// Trim pages to be written, in the order of their first trim.
     due: Vec<u32>,
-    /// Blocks with a slot that such a trim made invalid.
+    /// Blocks with a slot that one of these trims made invalid.
     pub(super) blocks: Bits,
 }
 
@@ -90,13 +90,13 @@ impl Log {
         self.trims.as_ref()?.due.get(at).copied()
     }
 
-    /// Tells the tape, if there is one, the content of the newest version of a trim page.
+    /// Notes the content of a trim page's newest version on the tape, if there is one.
     pub(crate) fn hold_trim_page(&self, slots: &Slots, owner: u32) {
         let Some(tape) = slots.tape() else { return };
         let (first, end) = self.lpns_of(owner);
         let mut bits = vec![0; (end - first).div_ceil(32) as usize];
         for lpn in (first..end).filter(|&lpn| slots.of(lpn) == NONE) {
-            // A trim page begins at a multiple of 32.
+            // The first LPN of a trim page is a multiple of 32.
             bits[((lpn - first) / 32) as usize] |= 1 << (lpn % 32);
         }
         tape.hold(Kind::Data, owner, slots.seq(owner), bits.into());
@@ -107,8 +107,8 @@ impl Log {
         (first, first.saturating_add(self.shape.lpns_per_trim_page).min(self.pages()))
     }
 
-    /// Notes that a trim page is about to be written, possibly on another LUN: until then its present version
-    /// is needed.
+    /// Notes that a trim page is about to be written, possibly on another LUN; until it has been written, its present
+    /// version is needed.
     pub(crate) fn trim_page_moves(&mut self, slots: &mut Slots, owner: u32) {
         let old = slots.of(owner);
         if old != NONE {
@@ -117,7 +117,7 @@ impl Log {
         }
     }
 
-    /// Notes that a trim page has been written: its trims so far are no longer due.
+    /// Notes that a trim page has been written, and with it all trims so far of the LPNs that it covers.
     fn trim_page_written(&mut self, owner: u32) {
         let (first, end) = self.lpns_of(owner);
         let Some(trims) = &mut self.trims else { return };

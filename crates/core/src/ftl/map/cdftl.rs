@@ -27,11 +27,11 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Bits, List, Lru, NONE};
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "cdftl";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str = "two-level demand-cached page map (Qin et al., RTAS 2011)";
-/// Keys of cdftl alone.
+/// The keys that only cdftl has: none.
 pub type Keys = ();
 
 /// Returns the number of entries in the first level and of pages in the second, for the configured capacity.
@@ -43,28 +43,29 @@ fn split(settings: &Settings) -> Option<(u64, u64)> {
     })
 }
 
-/// The mapping cache.
+/// The mapping cache of CDFTL.
 pub type Cdftl = Cached<Levels>;
 
-/// A second-level page.
+/// A translation page in the second level.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
-    /// How many of its entries differ from the copy on flash.
+    /// Number of the page's entries that differ from the copy on flash.
     updated: u32,
-    /// Number of the load that brought it in.
+    /// Number of the load that brought the page in.
     load: u32,
 }
 
 /// The order of the entries in the first level, and the pages of the second level.
 #[derive(Clone, Debug)]
 pub struct Levels {
-    /// First-level entries. The clean ones are marked, and so is, for each page in the second level, the least
-    /// recent dirty one; so the first marked entry may leave. Dirty entries of absent pages may be marked too.
+    /// First-level entries. The clean ones are marked, and so is, for each page in the second level, the least recent
+    /// dirty one: the first marked entry may leave the cache. Dirty entries of absent pages may be marked too, but are
+    /// skipped.
     order: Recency,
     dirty: u32,
     pages: Lru<Page>,
     page_list: List,
-    /// Second-level pages with updates.
+    /// Number of second-level pages with updates that are not yet on flash.
     updated_pages: u32,
     /// LPNs whose entry in a second-level page is newer than the entry on flash.
     merged: Bits,
@@ -195,7 +196,7 @@ impl Policy for Levels {
         self.order.is_newer(id, other)
     }
 
-    /// Merges the victim into its page.
+    /// Merges the victim into its translation page, which is loaded first if it is absent.
     fn write_back_victim(&mut self, entries: &mut Entries<()>, id: u32, context: &mut Context) {
         let page = entries.page(id);
         if !self.holds(page) {

@@ -11,7 +11,7 @@ use crate::ftl::slots::Slots;
 
 /// What a mapping cache works with while it serves a request.
 pub struct Context<'a> {
-    /// The user data.
+    /// The log of the user data.
     pub data: &'a Log,
     /// The slots in which the user data lies.
     pub(crate) newest: &'a Slots,
@@ -26,8 +26,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the LPNs after this one that the request needs from the same translation page, the last one
-    /// first.
+    /// Returns the LPNs after `lpn` that the request needs from the same translation page, the last one first.
     pub(super) fn ahead_of(&self, lpn: u32) -> Rev<Range<u32>> {
         let (_, end) = self.pages.range(self.pages.of(lpn));
         (lpn + 1..(lpn + 1 + self.ahead).min(end)).rev()
@@ -42,7 +41,7 @@ impl Context<'_> {
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
-    #[inline(always)] // for every miss
+    #[inline(always)] // called for every miss
     pub(super) fn load(&mut self, page: u32) -> u32 {
         let TranslationPages { log, slots, .. } = &*self.pages;
         let slot = slots.of(page);
@@ -54,8 +53,8 @@ impl Context<'_> {
         self.program_but(page, updated, |_| false);
     }
 
-    /// Does what `program` does, except for entries of which, as `newer` says, the cache has a newer version:
-    /// these stay as they are on flash.
+    /// Does what `program` does, except that entries for which `newer` is true stay as they are on flash, because the
+    /// cache has a newer version of them.
     pub(super) fn program_but(&mut self, page: u32, updated: u32, newer: impl Fn(u32) -> bool) {
         let (first, end) = self.pages.range(page);
         self.persist((first..end).filter(|&lpn| !newer(lpn)));
@@ -86,8 +85,8 @@ impl Context<'_> {
         }
     }
 
-    /// After a power cut, programs every unit that disagrees with where the data was found; all units must have
-    /// been read.
+    /// After a power cut, programs every unit with an entry that disagrees with where the data was found; all units
+    /// must have been read.
     pub(crate) fn renew(&mut self) {
         let serial = self.pages.log.is_serial();
         for unit in 0..self.pages.units {

@@ -13,11 +13,11 @@
 //! paper. Entries that garbage collection moves are updated in the cache if they are there, else on flash, with
 //! one read and one program for each translation page concerned.
 //!
-//! A miss brings in its own entry alone. With `ftl.load = "request"` its read also brings in the entries of the
-//! same translation page that the rest of the request needs and the cache lacks, as the read of a batch does for
-//! the batch (section V-B). The missed entry counts as a miss; the others hit. The entries come in from the last
-//! one to the missed one, each evicting an entry as a miss does, so that the next entries stay even if the
-//! request is larger than the cache; the first one that has already left misses again and loads the rest.
+//! A miss brings in only its own entry. With `ftl.load = "request"` its read also brings in the entries of the same
+//! translation page that the rest of the request needs and the cache lacks, as the read of a batch does for the batch
+//! (section V-B). The missed entry counts as a miss; the others hit. The entries come in from the last one to the
+//! missed one, each evicting an entry as a miss does, so that the next entries stay even if the request is larger than
+//! the cache; the first one that has already left misses again and loads the rest.
 
 use std::fmt::Debug;
 
@@ -30,12 +30,12 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::Damage;
 use crate::util::{List, NONE, Stat};
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "dftl";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str = "demand-cached page map (Gupta et al., ASPLOS 2009)";
 section! {
-    /// Keys of dftl alone.
+    /// The keys of dftl.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Replacement in the mapping cache of dftl, minipage and msftl.
@@ -48,7 +48,7 @@ section! {
 }
 
 choice! {
-    /// `ftl.load`.
+    /// The values of `ftl.load`: which mappings a miss brings in.
     pub enum Load {
         /// the missed mapping
         Entry = "entry",
@@ -64,7 +64,7 @@ fn replacements() -> Vec<Choice> {
     ]
 }
 
-/// A replacement policy that is not one of ftlab's own, for `ftl.cache_policy`: which entry leaves a full
+/// A replacement policy that is not one of ftlab's own, for `ftl.cache_policy`; it decides which entry leaves a full
 /// cache. Entries are identified by LPN.
 pub trait Replacement: Debug + Send + Sync {
     /// Called when an entry is accessed.
@@ -100,10 +100,10 @@ pub fn register(name: &str, make: impl Fn(Option<u32>) -> Box<dyn Replacement> +
     outside::add::<Outside>(&[KEY], name, Box::new(make));
 }
 
-/// The mapping cache.
+/// The mapping cache of DFTL.
 pub type Dftl = Cached<Segmented>;
 
-/// Segmented LRU; if the protected segment has no room, the cache is one LRU list.
+/// Segmented LRU; if the capacity of the protected segment is 0, the cache is one LRU list.
 #[derive(Clone, Debug)]
 pub struct Segmented {
     protected_capacity: u32,
@@ -144,7 +144,7 @@ impl Policy for Segmented {
     /// Whether the entry is in the protected segment.
     type Note = bool;
 
-    /// Base-DFTL of Kim and Lee (ICSOFT 2020): the NAND page is the unit.
+    /// This is then the Base-DFTL of Kim and Lee (ICSOFT 2020), whose unit is the NAND page.
     const BY_AMOUNT: Option<&'static str> = Some(super::units::GATHERED);
 
     fn new(settings: &Settings, _pages: u32) -> Segmented {
@@ -259,8 +259,8 @@ impl Policy for Segmented {
         Ok(())
     }
 
-    /// Returns the dirty entry nearest the probationary tail, else nearest the protected tail. The search goes
-    /// from both ends: after idle times the few entries still dirty are recent ones.
+    /// Returns the dirty entry nearest the probationary tail or, if that segment has none, nearest the protected tail.
+    /// The search goes from both ends: after idle times the few entries still dirty are recent ones.
     fn first_dirty(&self, entries: &Entries<bool>) -> Option<u32> {
         if self.outside.is_some() {
             return entries.any_dirty();

@@ -14,7 +14,7 @@ pub struct Mapping<N> {
     prev: u32,
     /// The next older dirty entry of its translation page, or [`NONE`].
     next: u32,
-    /// Number of the load that brought it in.
+    /// Number of the load that brought the entry in.
     load: u32,
 }
 
@@ -83,7 +83,7 @@ impl<N: Copy + Default> Entries<N> {
         }
     }
 
-    /// Adds a clean entry.
+    /// Adds a clean entry; returns its id.
     #[inline]
     pub(super) fn insert<P: Policy<Note = N>>(&mut self, policy: &mut P, lpn: u32, load: u32) -> u32 {
         let id = self.slab.insert(lpn, Mapping { load, ..Mapping::default() });
@@ -98,8 +98,8 @@ impl<N: Copy + Default> Entries<N> {
         self.slab.remove(id);
     }
 
-    /// Evicts an entry, after writing its update back.
-    #[inline(always)] // for every miss
+    /// Evicts an entry, after writing back its update, if it has one.
+    #[inline(always)] // called for every miss
     pub(super) fn evict<P: Policy<Note = N>>(&mut self, policy: &mut P, id: u32, context: &mut Context) {
         if self.is_dirty(id) {
             policy.write_back_victim(self, id, context);
@@ -137,7 +137,7 @@ impl<N: Copy + Default> Entries<N> {
         self.link(id, |_| false);
     }
 
-    /// Cleans all entries of a translation page; returns how many were dirty.
+    /// Marks all entries of a translation page as clean; returns how many were dirty.
     pub(super) fn clean<P: Policy<Note = N>>(&mut self, policy: &mut P, page: u32) -> u32 {
         let mut id = std::mem::replace(&mut self.dirty[page as usize], NONE);
         let mut cleaned = 0;
@@ -152,8 +152,8 @@ impl<N: Copy + Default> Entries<N> {
         cleaned
     }
 
-    /// Updates the flash copy of a translation page with everything known about it, after reading it; `moved` is
-    /// the number of the page's moved mappings that have no cache entry.
+    /// Updates the flash copy of a translation page with everything known about the page, after reading that copy;
+    /// `moved` is the number of the page's moved mappings that have no cache entry.
     pub(super) fn rewrite<P: Policy<Note = N>>(
         &mut self,
         policy: &mut P,

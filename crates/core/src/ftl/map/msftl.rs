@@ -1,25 +1,24 @@
 //! MSFTL: mappings are flushed after a fixed amount of data, in segments smaller than a page.
 //!
-//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
-//! Storage", ICSOFT 2020, sections 2, 3.2 and 4.1. Mappings of data written, by the host or by garbage
-//! collection, are updated in the mapping cache; each time a fixed amount of data has been programmed, a
-//! mapping flush writes all updated mappings. With the NAND page as its unit this is the paper's Base-DFTL
-//! (`ftl.kind = "dftl"` with an amount in `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`]
-//! describes how units get to flash.
+//! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage",
+//! ICSOFT 2020, sections 2, 3.2 and 4.1. The mappings of data that the host or garbage collection writes are updated in
+//! the mapping cache; each time a fixed amount of data has been programmed, a mapping flush writes all updated
+//! mappings. With the NAND page as its unit this is the paper's Base-DFTL (`ftl.kind = "dftl"` with an amount in
+//! `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`] describes how units get to flash.
 //!
 //! Interpretation:
 //! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so it
-//!   always hits; a read whose entry is not cached is a miss and fetches its unit, if the unit was ever written,
-//!   and caches the one entry, or what `ftl.load` says.
-//! - Data programmed is counted in whole NAND pages: those with the causes `host` and `pad` and, unless
+//!   always hits; a read whose entry is not cached is a miss and fetches its unit, if the unit was ever written, and
+//!   caches the one entry, or those that `ftl.load` names.
+//! - The data programmed is counted in whole NAND pages: those with the causes `host` and `pad` and, unless
 //!   `ftl.flush_counts = "user"`, also those with `gc` and `wear`. The flush follows the page that completes the
-//!   amount, within the request that wrote it, and waits while the page buffer is part-full: no mapping on flash
-//!   names a page that is not on flash (evictions do not wait). After any flush the count begins again at 0.
+//!   amount, within the request that wrote it, and waits while the page buffer is part-full: no mapping on flash names
+//!   a page that is not on flash (evictions do not wait). After any flush the count begins again at 0.
 //! - A flush by the host is a mapping flush (`ftl.host_flush`): section 2 gives the loss of mappings at a power
 //!   cycle as the reason for flushing. The paper's traces contain no flushes by the host.
-//! - A bounded cache is DFTL's (`ftl.cache_policy`). According to section 2 mappings are written when they are
-//!   evicted: the unit of a dirty victim is written, and the rest of the NAND page is filled with the next units
-//!   that have updates. With `ftl.flush = "eviction"` mappings are written at no other time.
+//! - A bounded cache is that of DFTL (`ftl.cache_policy`). According to section 2 mappings are written when they are
+//!   evicted: the unit of a dirty victim is written, and the rest of the NAND page is filled with the next units that
+//!   have updates. With `ftl.flush = "eviction"` mappings are written at no other time.
 
 use std::io;
 
@@ -38,11 +37,11 @@ use crate::util::{Bits, NONE};
 
 pub use super::units::GATHERED as NAME;
 
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str = "page map flushed by amount, in mapping segments (Kim and Lee, ICSOFT 2020)";
 
 section! {
-    /// Keys of msftl alone.
+    /// The keys that only msftl has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Mapping segment of msftl: a power of two from flash.ecc_unit up to flash.page; other FTLs ignore it.
@@ -125,7 +124,7 @@ struct Flat {
     loads: Vec<u32>,
 }
 
-/// What the cache holds.
+/// The contents of the cache, without or with a bound on the number of entries.
 #[derive(Clone, Debug)]
 enum Held {
     Flat(Flat),
@@ -140,7 +139,7 @@ pub type Msftl = Flushed<0>;
 pub struct Flushed<const UNIT: u32> {
     held: Held,
     updated: Updated,
-    /// Mappings that garbage collection has moved and that enter the cache next.
+    /// LPNs whose data garbage collection has moved, and whose mappings enter the cache next.
     moved: Vec<u32>,
     due: Due,
     load: Load,
@@ -292,7 +291,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Checks after each page written whether a flush is due: moved mappings cost nothing before a flush.
+    /// Checks, after each page written, whether a flush is due; until there is one, moved mappings cost nothing.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);

@@ -9,11 +9,11 @@ use super::translation::Translation;
 use super::units::UnitSpace;
 use crate::ftl::settings::Settings;
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "page";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str = "full page map in RAM";
-/// Keys of page alone.
+/// The keys that only page has: none.
 pub type Keys = ();
 
 /// The full map. It stores nothing: the log's own map is the mapping.

@@ -42,16 +42,16 @@ pub struct MapStats {
 #[derive(Clone, Debug)]
 pub struct TranslationPages {
     pub(super) log: Log,
-    /// The units' slots.
+    /// The slots that hold the units.
     pub(super) slots: Slots,
     per_page: Divider,
     lpns: u32,
     pub(super) units: u32,
-    /// Check mode: the slot that each entry on flash names.
+    /// In check mode, the slot that each entry on flash names.
     pub(super) persisted: Option<Vec<u32>>,
     /// The units being gathered into pages, if mappings are flushed after an amount of data.
     pub(super) gathering: Gathering,
-    /// Counters.
+    /// Counters of the mapping.
     pub stats: MapStats,
 }
 
@@ -124,13 +124,13 @@ impl TranslationPages {
         Ok(pages)
     }
 
-    /// Whether the translation pages are told about data put in place before time 0
+    /// Whether the translation pages must be told about data put in place before time 0
     /// ([`super::context::Context::prefill`]).
     pub(crate) fn hears_of_data(&self) -> bool {
         self.log.is_serial() || self.persisted.is_some()
     }
 
-    /// Returns for each LUN the number of pages that hold a unit.
+    /// Returns, for each LUN, the number of pages that hold a unit.
     pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.slots.of(owner));
         let mut pages: Vec<u32> =
@@ -149,7 +149,7 @@ impl TranslationPages {
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
-    /// Reports the content of a unit to the tape, if there is one.
+    /// Notes the content of a unit on the tape, if there is one.
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
@@ -210,8 +210,8 @@ impl TranslationPages {
         &self.slots
     }
 
-    /// Returns the log, and what lies under it.
-    #[inline(always)] // for every program
+    /// Returns the log, and the layers under it.
+    #[inline(always)] // called for every program
     pub(crate) fn on_flash<'a>(
         &'a mut self,
         pool: &'a mut BlockPool,
@@ -287,5 +287,5 @@ impl TranslationPages {
     }
 }
 
-/// Whether the cache holds an update, not yet on flash, of an LPN's entry.
+/// A function that tells whether the cache holds an update of an LPN's entry that is not yet on flash.
 pub type IsDirty<'a> = dyn Fn(u32, &TranslationPages) -> bool + 'a;

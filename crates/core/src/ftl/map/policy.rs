@@ -33,7 +33,7 @@ pub trait Policy: Sized + Clone + Debug {
     /// Checks the settings on which the policy depends.
     ///
     /// # Errors
-    /// [`Contradiction`] naming the key to change.
+    /// A [`Contradiction`] that names the key to change.
     fn check(_settings: &Settings) -> Result<(), Contradiction> {
         Ok(())
     }
@@ -68,13 +68,13 @@ pub trait Policy: Sized + Clone + Debug {
     #[inline]
     fn marked(&mut self, _entries: &mut Entries<Self::Note>, _id: u32, _dirty: bool) {}
 
-    /// Whether an entry was accessed after another, if the dirty entries of a page are ordered by age.
+    /// Whether an entry was accessed after another; always false if the dirty entries of a page are not ordered by age.
     #[inline]
     fn is_newer(&self, _id: u32, _other: u32) -> bool {
         false
     }
 
-    /// Stores the update of a victim where it survives, and makes the victim clean.
+    /// Stores the update of a victim where it survives the eviction, and makes the victim clean.
     #[inline]
     fn write_back_victim(&mut self, entries: &mut Entries<Self::Note>, id: u32, context: &mut Context) {
         entries.rewrite(self, entries.page(id), 0, context);
@@ -95,7 +95,7 @@ pub trait Policy: Sized + Clone + Debug {
         (entries.insert(self, lpn, load), false)
     }
 
-    /// See [`Translation::prefetch`].
+    /// Brings in entries of one translation page; see [`Translation::prefetch`].
     fn prefetch(
         &mut self,
         entries: &mut Entries<Self::Note>,
@@ -115,12 +115,12 @@ pub trait Policy: Sized + Clone + Debug {
         Vec::new()
     }
 
-    /// Returns a dirty entry of the translation page that is written back first while no request is pending.
+    /// Returns a dirty entry of the translation page that is to be written back next while no request is pending.
     fn first_dirty(&self, entries: &Entries<Self::Note>) -> Option<u32> {
         entries.any_dirty()
     }
 
-    /// See [`Translation::write_back`].
+    /// Writes back one translation page; see [`Translation::write_back`].
     fn write_back(&mut self, entries: &mut Entries<Self::Note>, context: &mut Context) -> bool {
         let Some(id) = self.first_dirty(entries) else { return false };
         self.write_back_victim(entries, id, context);

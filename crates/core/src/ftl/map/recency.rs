@@ -31,7 +31,7 @@ impl Recency {
         }
     }
 
-    /// Puts an entry after all others, marked or not.
+    /// Puts an entry, marked or not, after all others.
     #[inline]
     pub(super) fn push(&mut self, id: u32, marked: bool) {
         if self.end == self.entries.len() {
@@ -79,7 +79,7 @@ impl Recency {
         self.marks.first().map(|place| self.entries[place])
     }
 
-    /// Returns the entries, starting with the oldest access.
+    /// Returns the entries, the one with the oldest access first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.entries[self.first..self.end].iter().copied().filter(|&id| id != NONE)
     }
@@ -182,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A plain list of (entry, marked) is the model; 200 entries reach a third level.
+        /// The model is a plain list of pairs (entry, marked); 200 entries need more than one level of marks.
         #[test]
         fn behaves_as_a_plain_list(
             bound in any::<bool>(),

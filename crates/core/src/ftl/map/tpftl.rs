@@ -1,7 +1,7 @@
 //! TPFTL: cached entries kept in nodes, one for each translation page, and two kinds of prefetching.
 //!
-//! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation in
-//! Flash Memory", EuroSys 2015 (TPFTL), as two public implementations have it (WiscSee's and one for FEMU).
+//! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation in Flash
+//! Memory", EuroSys 2015 (TPFTL), as two public implementations do it (WiscSee's and one for FEMU).
 //!
 //! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8 B
 //! ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the entries of
@@ -35,24 +35,24 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{List, Lru, NONE};
 
-/// Registered name.
+/// The name under which this FTL is registered.
 pub const NAME: &str = "tpftl";
-/// One line for `ftlab components`.
+/// Description in one line, for `ftlab components`.
 pub const DOC: &str =
     "demand-cached page map by translation page, with prefetching (Zhou et al., EuroSys 2015)";
-/// Keys of tpftl alone.
+/// The keys that only tpftl has: none.
 pub type Keys = ();
 
-/// Bytes of a cached entry: its place in the translation page and a physical page number.
+/// Size of a cached entry in bytes: its place in the translation page and a physical page number.
 pub const ENTRY_BYTES: u64 = 6;
-/// Bytes of a node.
+/// Size of a node in bytes, without its entries.
 pub const NODE_BYTES: u64 = 8;
-/// Number of nodes that must enter to turn selective prefetching off, or leave to turn it on.
+/// Net number of nodes that must enter to turn selective prefetching off, or leave to turn it on.
 const THRESHOLD: i32 = 3;
 /// The largest number of translations that a saved state may count: sums of their numbers must not overflow.
 const MOST_TOUCHES: u64 = 1 << 39;
 
-/// The mapping cache.
+/// The mapping cache of TPFTL.
 pub type Tpftl = Cached<Nodes>;
 
 /// The cached entries of one translation page.
@@ -60,7 +60,7 @@ pub type Tpftl = Cached<Nodes>;
 struct Node {
     entries: List,
     dirty: u32,
-    /// Its index in the heap.
+    /// The node's index in the heap.
     place: u32,
     /// Sum of the times at which its entries were last touched.
     touched: u64,
@@ -72,7 +72,7 @@ impl Default for Node {
     }
 }
 
-/// The nodes, and what is prefetched.
+/// The nodes, and the state of selective prefetching.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     /// Size of the cache in bytes; `None`: no bound.
@@ -80,7 +80,7 @@ pub struct Nodes {
     nodes: Lru<Node>,
     /// Ids of the nodes as a binary heap, coldest first.
     heap: Vec<u32>,
-    /// The node that loses entries to make room, until it is gone.
+    /// The node from which entries are evicted to make room; [`NONE`] once that node is gone.
     leaving: u32,
     dirty: u32,
     /// Number of translations so far.
@@ -164,9 +164,8 @@ impl Nodes {
         (bytes.saturating_sub(used) / ENTRY_BYTES).min(u32::MAX.into()) as u32
     }
 
-    /// Evicts from the coldest node until `wanted` more entries of a page fit or the coldest node is gone;
-    /// returns how many fit. Emptying a node makes room for another one with an entry, so at least one entry
-    /// fits.
+    /// Evicts from the coldest node until `wanted` more entries of a page fit or the coldest node is gone; returns how
+    /// many fit. Emptying a node makes room for another node with one entry, so at least one entry fits.
     fn make_room(
         &mut self,
         entries: &mut Entries<u64>,
@@ -182,8 +181,8 @@ impl Nodes {
         wanted.min(self.room(entries, page) as usize)
     }
 
-    /// Returns one past the last LPN to load for a miss: the rest of the request and, after the missed entry, as
-    /// many entries as are cached right before it.
+    /// Returns one past the last LPN to load for a miss: the load covers the rest of the request or, if that reaches
+    /// further, as many entries after the missed one as are cached right before it.
     fn end_of_load(&self, entries: &Entries<u64>, lpn: u32, context: &Context) -> u32 {
         let (first, end) = context.pages.range(context.pages.of(lpn));
         let mut ahead = context.ahead;
@@ -256,8 +255,8 @@ impl Policy for Nodes {
         self.sift(node);
     }
 
-    /// Returns the least recent clean entry of the node from which entries are evicted, else its least recent
-    /// entry.
+    /// Returns the least recent clean entry of the node from which entries are evicted or, if it has none, its least
+    /// recent entry.
     fn victim(&mut self, entries: &mut Entries<u64>) -> u32 {
         let Node { entries: list, dirty, .. } = *self.nodes.value(self.leaving);
         let mut id = list.tail;
@@ -305,7 +304,7 @@ impl Policy for Nodes {
         (entries.slab.find(lpn), false)
     }
 
-    /// Evicts from as many nodes as necessary.
+    /// Brings in the missing entries, and evicts from as many nodes as necessary.
     fn prefetch(&mut self, entries: &mut Entries<u64>, page: u32, missing: &[u32], context: &mut Context) {
         self.now += 1;
         let bound = entries.slab.capacity().unwrap_or(u32::MAX) as usize;

@@ -44,7 +44,7 @@ pub trait Translation: Sized {
     /// Checks the settings on which the cache depends.
     ///
     /// # Errors
-    /// [`Contradiction`] naming the key to change.
+    /// A [`Contradiction`] that names the key to change.
     fn check(_settings: &Settings) -> Result<(), Contradiction> {
         Ok(())
     }
@@ -92,7 +92,7 @@ pub trait Translation: Sized {
     /// Counts the data programmed from now on, starting from these numbers ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &ByCause<u64>) {}
 
-    /// Writes what is cached, before a run.
+    /// Writes the contents of the cache as they are before a run.
     ///
     /// # Errors
     /// An error of the output.

@@ -29,7 +29,7 @@ use crate::ftl::settings::Settings;
 use crate::util::codec::{Damage, MOST_COUNTED};
 use crate::util::{Bits, NONE};
 
-/// Registered name of the FTL that gathers units; it stands in for dftl where `ftl.flush` is an amount.
+/// The registered name of the FTL that gathers units; it stands in for dftl where `ftl.flush` is an amount.
 pub const GATHERED: &str = "msftl";
 
 /// The number and sizes of units.
@@ -79,7 +79,7 @@ pub struct Due {
     /// Number of programmed NAND pages of data after which a flush is due; `None`: never.
     amount: Option<u64>,
     counts_moved: bool,
-    /// Number of pages programmed since the last flush, and the total number at the last check.
+    /// Number of pages programmed since the last flush; `seen` is the total number at the last check.
     programmed: u64,
     seen: u64,
 }
@@ -101,8 +101,8 @@ impl Due {
         programs[Cause::Host] + programs[Cause::Pad] + moved
     }
 
-    /// Counts what has been programmed since the last check; returns whether a flush is due and no page of data
-    /// is part-full.
+    /// Counts the data programmed since the last check; returns whether a flush is due and no page of data is
+    /// part-full.
     #[inline]
     pub(crate) fn look(&mut self, context: &Context) -> bool {
         let total = self.total(&context.work.counts().programs);
@@ -137,7 +137,7 @@ impl Due {
     }
 }
 
-/// The present flush, and the directory.
+/// The state of the present flush, and of the directory.
 #[derive(Clone, Debug)]
 pub struct Gathering {
     /// Units still to be gathered whose source was read together with that of another unit.
@@ -147,7 +147,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Makes an empty gathering for this many units.
+    /// Makes the state of `units` units, with no flush in progress.
     pub(crate) fn new(units: u32) -> Gathering {
         Gathering { read: Bits::new(units as usize), stale: false }
     }
@@ -236,7 +236,7 @@ impl Context<'_> {
         }
     }
 
-    /// Puts an LPN's mapping on flash before time 0, without an operation.
+    /// Puts an LPN's mapping on flash before time 0, without a simulated operation.
     pub(crate) fn prefill(&mut self, lpn: u32) {
         let unit = self.pages.of(lpn);
         if self.pages.log.is_serial() && !self.pages.is_written(unit) {

@@ -9,16 +9,15 @@ use crate::ftl::map::units::UnitSpace;
 use crate::ftl::placement::{MOST_FRONTS, ONE};
 use crate::ftl::settings::{FreeBlocks, Settings};
 
-/// How many blocks of each LUN user data and translation pages may have. Translation pages may borrow any erased
-/// block; the data gets back what it needs up to its limit. If units are gathered, translation blocks have a
-/// limit too.
+/// How many blocks of each LUN user data and translation pages may occupy. Translation pages may borrow any erased
+/// block; the data gets back what it needs up to its limit. If units are gathered, translation blocks have a limit too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     data_limit: u32,
     map_limit: u32,
     /// Number of trim pages; 0: there is no room for them, so trims are not durable.
     trim_pages: u32,
-    /// The translation units.
+    /// Number and sizes of the translation units.
     pub space: UnitSpace,
     /// Number of logical pages in a NAND page.
     pub slots_per_page: u32,

@@ -98,8 +98,8 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// Returns the mapping cache, and what it works with.
-    #[inline(always)] // for every translation
+    /// Returns the mapping cache, and the context in which it works.
+    #[inline(always)] // called for every translation
     fn translation<'a>(&'a mut self, work: &'a mut Work) -> (&'a mut T, Context<'a>) {
         let PageMapped { data, slots, pages, pool, translation, .. } = self;
         (translation, Context { data, newest: slots, pages, pool, work, ahead: 0 })
@@ -149,8 +149,8 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// Turns read-only, because a block is past its limit and has no successor: writes back everything that is
-    /// only in RAM, so that reads find what they need, and serves only reads from now on.
+    /// Turns the device read-only, because a block is past its limit and has no successor: writes back everything that
+    /// is only in RAM, so that reads find what they need, and serves only reads from now on.
     #[cold]
     fn turn_read_only(&mut self, work: &mut Work) {
         if self.read_only {

@@ -21,8 +21,8 @@ use crate::ftl::recovery::{Flaw, Recovery, Version, erase_all, read_all};
 use crate::ftl::settings::Settings;
 use crate::util::NONE;
 
-/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work` and the changes
-/// of the media onto the tape, as will those of later requests.
+/// Rebuilds the FTL of `settings` as a power cut left it on the media. The steps go into `work`, and the changes of the
+/// media onto the tape; later requests use both in the same way.
 pub(super) fn recover<T: Translation>(
     settings: &Settings,
     media: &Media,
@@ -96,8 +96,8 @@ impl<T: Translation> Survive for PageMapped<T> {
     }
 }
 
-/// Replaces the versions of user data by what is known without their spare areas: the entries of the
-/// translation pages on flash.
+/// Replaces the versions of user data with what is known without their spare areas: the entries of the translation
+/// pages on flash.
 fn without_scan(scan: &mut Scan, lpns: u32, per_page: u32, slots_per_page: u32, tape: &Tape, media: &Media) {
     for lpn in 0..lpns {
         let entries =

@@ -24,25 +24,25 @@ use crate::flash::media::{Kind, Media, Tape};
 use crate::ftl::log::{FoundBlock, Shape};
 use crate::ftl::recovery::{Flaw, Found, Seen, Version};
 
-/// What an FTL needs at least, to be able to go on.
+/// The blocks that an FTL needs, at least, to go on after a power cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Number of erased blocks of each LUN, including spare and retired ones.
+    /// Number of erased blocks that each LUN must have, including spare and retired ones.
     reserve: u32,
     /// The largest number of blocks that may hold data on each LUN.
     data_limit: u32,
-    /// What a log of translation units needs, if it spans the LUNs.
+    /// The blocks that a log of translation units needs, if it spans the LUNs.
     map: Option<MapRoom>,
 }
 
-/// What a log that fills one block at a time needs at least.
+/// The blocks that a log which fills one block at a time needs, at least.
 #[derive(Clone, Copy, Debug)]
 struct MapRoom {
-    /// Number of erased blocks on all LUNs together.
+    /// Number of erased blocks that all LUNs together must have.
     reserve: u32,
     /// The largest number of blocks that are not erased, on all LUNs together.
     limit: u32,
-    /// The largest number of blocks of one LUN.
+    /// The largest number of blocks that the log may hold on one LUN.
     most: u32,
 }
 
@@ -63,9 +63,9 @@ impl Room {
     }
 }
 
-/// What was found, and which versions count. Owners are LPNs, trim pages and, after them, translation units.
+/// What the scan found, and which versions count. Owners are LPNs, trim pages and, after them, translation units.
 pub(super) struct Scan<'a> {
-    /// What was found.
+    /// What the scan found on flash.
     pub found: Found,
     media: &'a Media,
     tape: &'a Tape,
@@ -80,7 +80,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// Reads everything on the media that logs of these shapes (user data, translation pages) may have.
+    /// Reads everything on the media that logs of these shapes (user data, translation pages) may have written.
     pub(super) fn new(
         (media, tape): (&'a Media, &'a Tape),
         [data, map]: [&Shape; 2],
@@ -129,7 +129,7 @@ impl<'a> Scan<'a> {
         versions.filter_map(|(owner, version)| version.map(|at| (owner, at.slot)))
     }
 
-    /// Returns all versions of trim pages that are kept.
+    /// Returns all versions of trim pages, except for those in blocks that are given up.
     pub(super) fn trims(&self) -> impl Iterator<Item = &Version> {
         self.found.versions_of(self.trim_pages.clone()).iter().filter(|version| self.found.is_kept(version))
     }
@@ -210,8 +210,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses blocks to erase until a LUN has enough erased ones; unless this is the `last` time, the LUN may
-    /// still lack some afterwards.
+    /// Chooses blocks to erase until a LUN has enough erased ones; unless this is the `last` pass, the LUN may still
+    /// lack some afterwards.
     fn make_room_on(&mut self, lun: Range<u32>, room: &Room, last: bool) -> Result<(), String> {
         loop {
             let [erased, data, _] = self.count(lun.clone());
@@ -227,9 +227,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Chooses a block of a range (with `kind`, a block of that log): one with nothing that counts, or the
-    /// destination of a collection that is undone. Only the `last` time may the block hold trim pages that do
-    /// not count.
+    /// Chooses a block to erase from a range (with `kind`, a block of that log): one with nothing that counts, or the
+    /// destination of a collection that is undone. Only in the `last` pass may the block hold trim pages that do not
+    /// count.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
         among.filter(|&block| !blocks[block as usize].is_erased() && of_log(block)).collect()
     }
 
-    /// Returns the numbers of blocks that are erased, that hold data, and that hold translation pages.
+    /// Returns how many blocks of a range are erased, how many hold data, and how many hold translation pages.
     fn count(&self, among: Range<u32>) -> [u32; 3] {
         let mut counts = [0; 3];
         for seen in &self.found.blocks[among.start as usize..among.end as usize] {
@@ -291,7 +291,7 @@ impl<'a> Scan<'a> {
         Some(block)
     }
 
-    /// Returns the originals of everything that counts in a block, if there is an original of everything.
+    /// Returns the original of everything that counts in a block; `None` if anything but a trim page has no original.
     fn others(&self, kind: Kind, block: u32) -> Option<Vec<(u32, Option<Version>)>> {
         let elsewhere =
             |version: &&Version| self.found.block_of(version) != block && self.found.is_kept(version);

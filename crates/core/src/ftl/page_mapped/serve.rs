@@ -71,8 +71,8 @@ impl<T: Translation> PageMapped<T> {
         misses
     }
 
-    /// Writes one page of a request, by its index; returns the number of misses.
-    #[inline(always)] // for every page
+    /// Writes the `at`-th page of a request; returns the number of misses.
+    #[inline(always)] // called for every page
     fn write_one(&mut self, request: Pages, at: u32, cause: Cause, work: &mut Work) -> u32 {
         let (lpn, ahead) = (request.first + at, request.pages - at - 1);
         work.chain_for(lpn);
@@ -155,8 +155,8 @@ impl<T: Translation> Serve for PageMapped<T> {
         let first = u64::from(page) * u64::from(self.pages.entries());
         let end = (first + u64::from(self.pages.entries())).min(u64::from(self.lpns)) as u32;
         for need in needs {
-            // A request may begin before the translation page of its batch, if another request was merged into
-            // it at its front.
+            // A request may begin before the translation page of its batch, if another request was merged into its
+            // front.
             for lpn in need.first.max(first as u32)..end.min(need.first + need.pages) {
                 let entry = lpn - first as u32;
                 if !self.seen.get(entry) && !self.translation.cached(lpn, &self.pages) {

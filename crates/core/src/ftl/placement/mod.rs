@@ -1,8 +1,8 @@
 //! Placement: which front of its LUN takes a page. A front is a class of data with an open block of its own.
 //!
 //! A [`crate::ftl::log::Log`] of user data asks its placement for the front of every page that it writes or copies, and
-//! tells it about every version that becomes invalid. To add a policy: a file here with `NAME`, `DOC`, `Keys` and a
-//! type that implements [`Placement`], and one line in the registry below. Where all pages share one front, no
+//! tells it about every version that becomes invalid. To add a policy, add a file here with `NAME`, `DOC`, `Keys` and a
+//! type that implements [`Placement`], and one line to the registry below. Where all pages share one front, no
 //! placement is asked. [`crate::ftl::log`] says why a LUN with several open blocks can always collect its garbage.
 
 use std::fmt::Debug;
@@ -44,27 +44,27 @@ pub struct Space {
 /// A page that is about to be written or copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// Its LUN.
+    /// LUN to which the page goes.
     pub lun: u32,
-    /// Its LPN.
+    /// LPN of the page.
     pub lpn: u32,
-    /// Why it is programmed: [`Cause::Host`] and [`Cause::Pad`] are writes, all others copies.
+    /// Why the page is programmed: [`Cause::Host`] and [`Cause::Pad`] are writes, all others copies.
     pub cause: Cause,
-    /// Stream of the request; 0 if it has none, and for copies.
+    /// Stream of the request; 0 for a request without a stream, and for copies.
     pub stream: u16,
-    /// For a write, how long the version that it replaces was valid; for a copy, how long ago its data was written.
-    /// It is counted in writes to the log; `u64::MAX` if there is no such version, or ages are not kept
+    /// For a write, how long the version that it replaces was valid; for a copy, how long ago its data was written. The
+    /// age is counted in writes to the log; `u64::MAX` if there is no such version, or ages are not kept
     /// ([`Needs::ages`]).
     pub age: u64,
     /// For a copy, or a write that replaces a version: the front of the block in which the present version lies.
     pub from: Option<u32>,
-    /// Whether requests behind this one wait for the LUN.
+    /// Whether requests behind the current one wait for the LUN.
     pub hurried: bool,
 }
 
 /// The blocks of a LUN that can take a page, as a placement by speed sees them.
 pub trait Writable {
-    /// Returns the fronts that have such a block, as a bit set; at least one does.
+    /// Returns the fronts that have a block for the page, as a bit set; at least one front does.
     fn fronts(&self) -> u64;
     /// Returns the block that a front would fill, and its place in the order of erasure.
     fn first(&self, front: u32) -> (u32, u32);
@@ -80,19 +80,19 @@ registry! {
 }
 
 dispatch! {
-    /// A placement.
+    /// A placement, which says which front of its LUN takes a page.
     pub trait Placement: [Debug + Send + Sync], NEEDS: Needs = Needs::NOTHING;
     for Policy or AnyPlacement (Clone by copy), which "ftl.placement" may name;
 
     /// Makes the placement with these keys.
     fn new(keys: &Own, space: Space);
-    /// Returns the number of fronts of a LUN, at most [`MOST_FRONTS`], which must not depend on the space. Placements
-    /// by speed have as many fronts as there are speeds.
+    /// Returns the number of fronts of a LUN, at most [`MOST_FRONTS`]; it must not depend on the space. Placements by
+    /// speed have as many fronts as there are speeds.
     fn fronts(self: &Self) -> u32 = { 1 };
     /// Returns the front of a page. A placement by speed chooses among `blocks`, and is asked about all copies of a
     /// collection together, not about each of them.
     fn front(self: &mut Self, page: Page, blocks: @Writable) -> u32;
-    /// Called when a version in this front becomes invalid after `age`: its page is trimmed, or about to be
+    /// Called when a version in this front becomes invalid after `age`, because its page is trimmed or about to be
     /// written.
     fn invalidated(self: &mut Self, lpn: u32, front: u32, age: u64) = {};
     /// Called when a block of this front, opened `age` writes to the log ago, is collected.

@@ -25,7 +25,7 @@ pub(super) const DOC: &str =
     "hurried writes on the fastest block, others as device.unhurried says (Cui et al., NPC 2016)";
 
 section! {
-    /// Keys of vios alone.
+    /// The keys that only vios has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
         /// Under vios, if blocks differ in speed: which block a write takes that nobody waits behind, and a

@@ -12,9 +12,9 @@ use crate::util::{Chain, Linked, NONE, Neighbours, Slab};
 pub(super) const BATCHED: Needs =
     Needs { translation_pages: true, deadline: true, batches: true, ..Needs::NOTHING };
 
-/// Ids of waiting batches or bundles, looked up by a small number, which stands for a translation page and a half, or
-/// for a flash block. The table is dense, since hashing would cost more than everything else that a batch needs; it
-/// grows to the largest number seen.
+/// Ids of waiting batches or bundles, each under a small number, which stands for a translation page and a half, or for
+/// a flash block. The table is dense, since hashing would cost more than everything else that a batch needs; it grows
+/// to the largest number seen.
 #[derive(Clone, Debug)]
 pub(super) struct Index(Vec<u32>);
 
@@ -23,13 +23,13 @@ impl Index {
         Index(vec![NONE; 1024])
     }
 
-    /// Returns what is stored under a number, or [`NONE`].
+    /// Returns the id that is stored under a number, or [`NONE`].
     #[inline]
     pub fn get(&self, key: u32) -> u32 {
         self.0.get(key as usize).copied().unwrap_or(NONE)
     }
 
-    /// Stores something under a number; [`NONE`] removes it.
+    /// Stores an id under a number; [`NONE`] removes the entry.
     #[inline]
     pub fn set(&mut self, key: u32, value: u32) {
         if key as usize >= self.0.len() {
@@ -44,7 +44,7 @@ impl Index {
 pub(super) struct Batch {
     /// The batch's number, from 1 in order of creation; both halves share one counter.
     pub number: u64,
-    /// The requests in order of arrival.
+    /// The requests of the batch, in order of arrival.
     pub queue: Queue,
     /// Number of pages of all its requests.
     pub pages: u64,
@@ -63,7 +63,7 @@ impl Linked for Batch {
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
     slots: Slab<Batch>,
-    /// The waiting batch by translation page and half, or [`NONE`].
+    /// For each translation page and half, the waiting batch, or [`NONE`].
     index: Index,
     /// The waiting batches of each half, from the oldest to the youngest.
     order: [Chain; 2],
@@ -93,7 +93,7 @@ impl Batches {
         &self.slots[slot]
     }
 
-    /// Puts a request into its batch; returns the batch and whether it is new.
+    /// Adds a request to its batch; returns the batch and whether it is new.
     pub fn join(&mut self, id: u32, pool: &mut Pool) -> (u32, bool) {
         let request = &pool[id];
         let half = request.half();
@@ -128,7 +128,7 @@ impl Batches {
         slot
     }
 
-    /// Makes a batch of one request that no other joins, a hit; returns it.
+    /// Makes a batch of a single request, a hit, which no other request joins; returns the batch.
     pub fn alone(&mut self, id: u32, pool: &mut Pool) -> u32 {
         let slot = self.create(pool[id].half(), None);
         let batch = &mut self.slots[slot];
@@ -139,7 +139,7 @@ impl Batches {
         slot
     }
 
-    /// Whether a batch waits under this slot.
+    /// Whether a batch is waiting in this slot.
     pub fn waits(&self, slot: u32) -> bool {
         self.slots[slot].number > 0
     }

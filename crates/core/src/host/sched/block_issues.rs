@@ -10,18 +10,18 @@ use crate::util::NONE;
 
 /// How the oldest writes are issued: what goes with them, and in which order.
 pub(super) trait BlockIssue: Default {
-    /// As [`Scheduler::NEEDS`].
+    /// The needs of the scheduler, as in [`Scheduler::NEEDS`].
     const NEEDS: Needs = BY_BLOCKS;
 
-    /// Appends block issues, including the writes, to the batch; by default the writes alone.
+    /// Appends block issues, including that of the writes, to the batch; by default, only that of the writes.
     fn issue(&mut self, Issue { writes, bundles, pool, batch, .. }: &mut Issue) {
         bundles.issue(writes, pool, batch);
     }
 }
 
-/// The oldest writes, now chosen, and what it takes to issue them.
+/// The chosen writes, which are the oldest, and what it takes to issue them.
 pub(super) struct Issue<'a> {
-    /// Their logical block.
+    /// The logical block of the chosen writes.
     pub block: u32,
     /// All queued writes of that block.
     pub writes: &'a mut Vec<u32>,
@@ -32,7 +32,7 @@ pub(super) struct Issue<'a> {
     pub batch: Queue,
 }
 
-/// What all these schedulers need of the host.
+/// What all these schedulers need from the host.
 pub(super) const BY_BLOCKS: Needs = Needs { blocks: true, ..Needs::NOTHING };
 
 /// A scheduler that works on whole flash blocks.

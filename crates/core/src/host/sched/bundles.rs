@@ -19,9 +19,9 @@ use crate::workload::Op;
 struct Position {
     /// Number of the place, from 1 in order of arrival.
     number: u64,
-    /// Logical block of a bundle; [`NONE`]: a single request.
+    /// Logical block of a bundle; [`NONE`] for a single request.
     block: u32,
-    /// The requests, in order of arrival.
+    /// The requests at this place, in order of arrival.
     queue: Queue,
     order: Neighbours,
 }
@@ -44,7 +44,7 @@ pub(super) struct Bundles {
     numbered: u64,
     /// Number of waiting trims.
     trims: u32,
-    /// Block issues so far.
+    /// Number of block issues so far.
     pub issues: u64,
 }
 

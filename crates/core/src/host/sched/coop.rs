@@ -24,7 +24,7 @@ pub type Keys = ();
 /// The scheduler `coop`: block issues, preceded by those that [`Preferential`] adds.
 pub(super) type Coop = ByBlocks<Preferential>;
 
-/// Lets the blocks that the writes would cause the FTL to merge go first.
+/// Issues, before the writes, pages of the blocks that the writes would cause the FTL to merge.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Preferential {
     /// MBS, the merge blocks.
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(around.asked.borrow().len(), 1, "no query for a read");
     }
 
-    /// The rest of Algorithm 2: a victim that is itself a merge block goes once, with its dirty pages, and is
+    /// The rest of Algorithm 2: a victim that is itself a merge block goes only once, with its dirty pages, and is
     /// announced; merge blocks without pages are left to the FTL; an empty answer changes nothing.
     #[test]
     fn the_victim_among_the_merge_blocks() {

@@ -1,11 +1,11 @@
-//! Batches of both halves, and hits as batches of their own, each with the time that it takes the device.
+//! Batches of both halves, and hits as batches of their own, each with the time that the device needs for it.
 //!
 //! Source: ftlab's own, for map-rate and map-ratio; batches are those of RB (Ji et al., TCAD 2018, section V-B).
 //!
-//! Interpretation: a batch costs one read of its translation page and a read or a program for each of its pages, a
-//! hit the latter alone, a trim no page (`times.rs`). Write-backs of dirty mappings, and what a request needs of a
-//! second translation page, are left out: the host does not know of them. Within a
-//! batch the request with the fewest pages goes first, of equals the older one.
+//! Interpretation: a batch costs one read of its translation page, and a read or a program for each of its pages; a hit
+//! costs only the latter; the pages of a trim cost nothing (`times.rs`). Write-backs of dirty mappings, and what a
+//! request needs from a second translation page, are left out, as the host does not know about them. Within a batch the
+//! request with the fewest pages goes first; if several have equally few, the oldest of them does.
 
 use super::Decision;
 use super::batches::Batches;
@@ -14,14 +14,14 @@ use crate::request::{Half, Pool, Queue, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
-/// A waiting batch, as a scheduler compares it.
+/// A waiting batch, as schedulers compare it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Job {
-    /// Number of requests; 0: a flush.
+    /// Number of requests; 0 for a flush.
     pub requests: u64,
-    /// Time that all of them take the device, ns; at least 1.
+    /// Time that the device needs for all its requests, ns; at least 1.
     pub cost_ns: u64,
-    /// Number of its oldest request.
+    /// Number of the batch's oldest request.
     pub oldest: u64,
     pub slot: u32,
 }
@@ -31,11 +31,11 @@ pub(super) struct Job {
 pub(super) struct Costed {
     batches: Batches,
     times: Times,
-    /// By slot: the time of a batch, ns.
+    /// The cost of each batch, by slot: the time that the device needs for it, ns.
     costs: Vec<u64>,
-    /// Time of all pages that wait to be programmed, ns.
+    /// Time that the device needs for all pages that wait to be programmed, ns.
     programs_ns: u64,
-    /// For sorting.
+    /// Scratch space for sorting.
     scratch: Vec<u32>,
 }
 
@@ -50,23 +50,23 @@ impl Costed {
         }
     }
 
-    /// Returns the time of all that is to be programmed before a flush ends, and of a read, ns.
+    /// Returns the time of all programs that have to be done before a flush ends, plus the time of one read, ns.
     pub fn flush_ns(&self) -> u64 {
         self.programs_ns + self.times.read_ns()
     }
 
-    /// Returns the time that a batch with this request takes for its translation page, ns.
+    /// Returns the time that reading the translation page takes for a batch with this request, ns.
     #[inline]
     fn load_ns(&self, request: &Request) -> u64 {
         if request.host.hit || request.pages.pages == 0 { 0 } else { self.times.read_ns() }
     }
 
-    /// Returns the number of batches created so far, hits among them.
+    /// Returns the number of batches created so far, including hits.
     pub fn created(&self) -> u64 {
         self.batches.created
     }
 
-    /// Returns a waiting batch.
+    /// Returns a waiting batch in the form that schedulers compare.
     #[inline]
     pub fn job(&self, slot: u32, pool: &Pool) -> Job {
         let queue = &self.batches.get(slot).queue;
@@ -75,13 +75,13 @@ impl Costed {
         Job { requests, cost_ns: self.costs[slot as usize].max(1), oldest: first.id, slot }
     }
 
-    /// Whether a batch waits under this slot as it was when `job` was made.
+    /// Whether the batch of `job` still waits in its slot, unchanged since `job` was made.
     #[inline]
     pub fn is(&self, job: &Job, pool: &Pool) -> bool {
         self.batches.waits(job.slot) && self.job(job.slot, pool) == *job
     }
 
-    /// Puts a request into its batch; returns the batch and whether it is new.
+    /// Adds a request to its batch; returns the batch and whether it is new.
     pub fn admit(&mut self, id: u32, pool: &mut Pool) -> (u32, bool) {
         let (slot, new) = if pool[id].host.hit {
             (self.batches.alone(id, pool), true)
@@ -113,7 +113,7 @@ impl Costed {
         self.programs_ns += if op == Op::Read { 0 } else { by_ns };
     }
 
-    /// Removes one request; returns its batch, and whether that still has others.
+    /// Removes one request; returns its batch, and whether that batch still has others.
     pub fn remove(&mut self, id: u32, pool: &mut Pool) -> (u32, bool) {
         let slot = pool[id].host.batch_slot;
         let own_ns = self.times.own(&pool[id]);
@@ -122,7 +122,7 @@ impl Costed {
         (slot, self.batches.remove(id, pool).is_some())
     }
 
-    /// Removes a whole batch, small requests first. A hit goes alone, and counts as prioritized.
+    /// Removes a whole batch and returns it, with small requests first. A hit goes alone, and counts as prioritized.
     pub fn take(&mut self, slot: u32, pool: &mut Pool) -> Decision {
         let mut queue = self.batches.withdraw(slot);
         let first = queue.head();

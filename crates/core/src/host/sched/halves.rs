@@ -17,7 +17,7 @@ impl Turn {
         Turn { alternate, read_last: false }
     }
 
-    /// Returns the half to serve, given which halves have something waiting; `None` if neither has.
+    /// Returns the half to serve, given whether reads and whether writes wait; `None` if neither do.
     #[inline]
     pub fn pick(&self, reads: bool, writes: bool) -> Option<Half> {
         match (reads, writes) {
@@ -59,7 +59,7 @@ impl Halves {
         self.queues[pool[id].half() as usize].unlink(id, pool);
     }
 
-    /// As [`Queue::verify`].
+    /// Checks both queues as [`Queue::verify`] does; returns the number of requests in them.
     pub fn verify(&self, pool: &Pool, of: impl Fn(&Request) -> bool) -> Result<u32, String> {
         let [reads, writes] = [Half::Read, Half::Write].map(|half| {
             self.queues[half as usize].verify(pool, |request| request.half() == half && of(request))

@@ -3,9 +3,9 @@
 //! Source: Ji et al., TCAD 2018, section V-A. A request whose pages are all cached when it enters
 //! the pending queue goes to the hit queue, else to the miss queue; hits go before misses.
 //!
-//! Interpretation: the order is hit reads, hit writes, miss reads, miss writes, without RoW's alternation,
-//! since section VI-A states that order without exception. `host.alternate = true` applies RoW's rule within
-//! the hit queue and within the miss queue. The class is not revised.
+//! Interpretation: the order is hit reads, hit writes, miss reads, miss writes, without RoW's alternation, since
+//! section VI-A states that order without exception. `host.alternate = true` applies RoW's rule within the hit queue
+//! and within the miss queue. Once a request has been classified, its class stays.
 
 use super::halves::{Halves, Turn};
 use super::row::ReadsFirst;

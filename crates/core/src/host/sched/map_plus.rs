@@ -23,7 +23,7 @@ pub type Keys = ();
 /// The scheduler `map+`: hits first, then the densest batch of misses.
 pub(super) type MapPlus = HitsOver<Densest>;
 
-/// A batch's density when it last changed; greater is denser or, at equal density, older.
+/// A batch's density at its last change. A denser batch compares as greater and, at equal density, an older one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Density {
     requests: u64,

@@ -1,11 +1,13 @@
-//! MAP-rate: hits and batches of both halves in one order, the one that ends most requests per time first.
+//! MAP-rate: hits and batches of both halves in one order; the one that completes the most requests per unit of time
+//! goes first.
 //!
-//! Source: ftlab's own, after MAP+ (Ji et al., TCAD 2018, section V-C). MAP+ takes requests per page for the rate at
-//! which a batch completes requests. Here that is requests per device time, with the read of the translation page in
-//! it, and one order for all: reads, writes and hits need no ranks, as the cheaper ones have the higher rates.
+//! Source: ftlab's own, after MAP+ (Ji et al., TCAD 2018, section V-C). MAP+ uses requests per page as the rate at
+//! which a batch completes requests. Here the rate is requests per unit of device time, including the read of the
+//! translation page, and there is one order for all: reads, writes and hits need no ranks, as the cheaper ones have the
+//! higher rates.
 //!
-//! Interpretation: costs as in `costed.rs`; of equal rates the batch with the oldest request goes first; a flush has
-//! the rate 0, so that it goes after the writes it waits for. Late requests go first, each with its batch.
+//! Interpretation: costs are as in `costed.rs`; at equal rates, the batch with the oldest request goes first; a flush
+//! has rate 0, so that it goes after the writes it waits for. Late requests go first, each with its batch.
 
 use std::cmp::Ordering;
 
@@ -19,7 +21,7 @@ pub(super) const NAME: &str = "map-rate";
 pub(super) const DOC: &str = "hits and batches in one order, most requests per device time first (ftlab)";
 pub type Keys = ();
 
-/// A batch's rate when it last changed; greater is faster or, at equal rates, older.
+/// A batch's rate at its last change. A faster batch compares as greater and, at equal rate, an older one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate(Job);
 

@@ -1,13 +1,14 @@
-//! MAP-ratio: hits and batches of both halves in one order, the one with the highest response ratio first.
+//! MAP-ratio: hits and batches of both halves in one order; the one with the highest response ratio goes first.
 //!
-//! Source: ftlab's own, after MAP+ (Ji et al., TCAD 2018, section V-C) and the highest response ratio next of
-//! Brinch Hansen, "Operating System Principles", 1973: (wait + cost) / cost of a job. A batch of n requests has
-//! (sum of its waits + n x cost) / cost: what its requests would have waited and taken if it went now, for each unit
-//! of device time. Without any wait that is the number of requests; it grows at the rate requests / cost.
+//! Source: ftlab's own, after MAP+ (Ji et al., TCAD 2018, section V-C) and "highest response ratio next" of Brinch
+//! Hansen, "Operating System Principles", 1973, where a job's ratio is (wait + cost) / cost. The ratio of a batch of n
+//! requests is (sum of their waits + n x cost) / cost: the time that its requests would spend waiting and being served
+//! if the batch went now, per unit of device time. Without any wait the ratio is the number of requests; it grows at
+//! the rate requests / cost.
 //!
-//! Interpretation: costs as in `costed.rs`; of equal ratios the batch with the oldest request goes first. There is no
-//! deadline: a ratio grows without bound and a batch never begins above the number of its requests, so that nothing
-//! starves. A flush costs what the writes cost that wait when it is admitted, and one read.
+//! Interpretation: costs are as in `costed.rs`; at equal ratios, the batch with the oldest request goes first. There is
+//! no deadline: a ratio grows without bound, and that of a new batch is at most the number of its requests, so that
+//! nothing starves. A flush costs as much as the writes that wait when it is admitted, plus one read.
 
 use super::batches::BATCHED;
 use super::costed::{Costed, Job};
@@ -24,20 +25,20 @@ pub type Keys = ();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
     requests: u64,
-    /// Sum of the requests' arrivals, ns, without its carry: waits, which are differences, fit.
+    /// Sum of the requests' arrival times, ns, modulo 2^64: the waits, which are differences, fit into 64 bits.
     arrivals: u64,
     cost_ns: u64,
     oldest: u64,
 }
 
 impl Line {
-    /// Returns the waits of its requests and what each would take, in sum, ns.
+    /// Returns the total time that the requests would spend waiting and being served if the batch went now, ns.
     #[inline]
     fn spent_ns(&self, now: u64) -> i64 {
         self.requests.wrapping_mul(now.wrapping_add(self.cost_ns)).wrapping_sub(self.arrivals) as i64
     }
 
-    /// Whether it is ahead of another at a time, and until when that is sure.
+    /// Returns whether this batch is ahead of another at a time, and until when that is certain to remain so.
     #[inline]
     fn against(&self, other: &Line, now: u64) -> Race {
         if (self.requests, self.cost_ns) == (other.requests, other.cost_ns) {
@@ -55,13 +56,13 @@ impl Line {
         if loses <= 0 {
             return Race { first, until: u64::MAX };
         }
-        // Too early is safe, so that an estimate does, which takes less time than a division.
+        // A time that is too early is safe, so an estimate is enough; it takes less time than a division.
         let passes = float(lead) / float(loses) * (1.0 - 1e-9);
         Race { first, until: now.saturating_add((passes as u64).max(1)) }
     }
 }
 
-/// Returns a number that is mostly small.
+/// Returns a number, which is usually small, as floating point.
 #[inline]
 fn float(value: i128) -> f64 {
     i64::try_from(value).map_or_else(|_| value as f64, |small| small as f64)
@@ -70,13 +71,13 @@ fn float(value: i128) -> f64 {
 #[derive(Clone, Debug)]
 pub(super) struct MapRatio {
     jobs: Costed,
-    /// By slot.
+    /// The line of each batch, by slot.
     lines: Vec<Line>,
-    /// By half: ratios within a half, whose costs are alike, overtake each other seldom.
+    /// The order of each half: ratios within a half, whose costs are similar, seldom overtake each other.
     orders: [Tournament; 2],
-    /// The batch that left last, if it is still in its order: the next one mostly takes its place there.
+    /// The batch that left last, if it is still in its order: usually the next new batch takes its place there.
     left: Option<(Half, u32)>,
-    /// Time of the last choice: admissions are told no time.
+    /// Time of the last choice, ns; the time of an admission is not known.
     chosen_ns: u64,
 }
 
@@ -85,7 +86,7 @@ fn race(lines: &[Line]) -> impl Fn(u32, u32, u64) -> Race {
 }
 
 impl MapRatio {
-    /// Notes that a batch is new, or has changed: the arrival of a request that joined it, or 0.
+    /// Notes that a batch is new or has changed. `arrival_ns` is the arrival of the request that joined it, or 0.
     fn enter(&mut self, slot: u32, arrival_ns: u64, new: bool, half: Half, pool: &Pool) {
         let Job { requests, cost_ns, oldest, .. } = self.jobs.job(slot, pool);
         let at = slot as usize;
@@ -104,7 +105,7 @@ impl MapRatio {
         self.play(slot, true, half);
     }
 
-    /// Takes the batch that left last out of its order.
+    /// Removes the batch that left last from its order.
     fn settle(&mut self) {
         if let Some((half, slot)) = self.left.take() {
             self.play(slot, false, half);
@@ -116,7 +117,7 @@ impl MapRatio {
         orders[half as usize].set(slot, present, *chosen_ns, &race(lines));
     }
 
-    /// Returns the half and the slot of the batch with the highest ratio.
+    /// Returns the half and the slot of the batch with the highest ratio, if any batch waits.
     fn leader(&mut self) -> Option<(Half, u32)> {
         self.settle();
         let MapRatio { lines, orders, chosen_ns, .. } = self;

@@ -40,8 +40,8 @@ pub trait Around {
     /// COOP_Query: stores in `set` the logical blocks that a block issue of this many pages, starting at an
     /// LPN, would cause the FTL to merge, fully or partially.
     fn query(&self, first: u32, pages: u32, set: &mut Vec<u32>);
-    /// Appends to `found` writes of a logical block's dirty pages in the page cache; these become pending but enter no
-    /// scheduler's queue, and are to be issued with this choice.
+    /// Appends to `found` the writes of a logical block's dirty pages in the page cache; these become pending but enter
+    /// no scheduler's queue, and must be issued with this choice.
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
     /// Returns the simulated time, ns.
     fn now_ns(&self) -> u64;
@@ -52,24 +52,25 @@ pub trait Around {
 /// What a scheduler needs from the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it orders by `HostSide::hit`; if so, the host classifies requests.
+    /// Whether the scheduler orders requests by `HostSide::hit`; if so, the host classifies requests.
     pub hits: bool,
-    /// Whether it looks at `HostSide::translation_page`; if so, the host finds that page.
+    /// Whether the scheduler uses `HostSide::translation_page`; if so, the host finds that page.
     pub translation_pages: bool,
     /// Whether requests that have waited as long as `host.deadline` are dispatched before any choice.
     pub deadline: bool,
-    /// Whether it makes batches of requests that leave together, also when a deadline has passed if `host.late` says so.
+    /// Whether the scheduler makes batches of requests that leave together; `host.late` says whether late requests do,
+    /// too.
     pub batches: bool,
-    /// Whether it works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
+    /// Whether the scheduler works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,
-    /// Whether it saves copies in a hybrid FTL's merges, and so is useless above another FTL.
+    /// Whether the scheduler saves copies in a hybrid FTL's merges, and so is useless above another FTL.
     pub merges: bool,
-    /// Whether it cooperates with the FTL; if so, the page cache flushes one flash block at a time.
+    /// Whether the scheduler cooperates with the FTL; if so, the page cache flushes one flash block at a time.
     pub cooperation: bool,
 }
 
 impl Needs {
-    /// A scheduler that needs nothing: it chooses single requests, in the order of their admission.
+    /// The needs of a scheduler that chooses single requests in the order of their admission: none at all.
     pub const NOTHING: Needs = Needs {
         hits: false,
         translation_pages: false,
@@ -113,11 +114,11 @@ dispatch! {
     /// Notes that a pending request that had `before` pages has merged with a later one and now has more pages. It
     /// keeps the place and the class that it got on admission; only counts of pages change.
     fn grown(self: &mut Self, id: u32, before: u32, pool: &mut Pool) = {};
-    /// Removes and returns what is to be dispatched next.
+    /// Removes and returns the requests that are to be dispatched next.
     fn choose(self: &mut Self, pool: &mut Pool, around: &mut dyn Around) -> Decision;
     /// Removes a request that is dispatched because its deadline has passed; only called if [`Needs::deadline`] is set.
     fn remove(self: &mut Self, id: u32, pool: &mut Pool) = {};
-    /// Removes a request that is dispatched by deadline, and the rest of its batch; only called if
+    /// Removes a request that is dispatched because its deadline has passed, with the rest of its batch; only called if
     /// [`Needs::batches`] is set and `host.late` keeps batches together.
     fn expire(self: &mut Self, id: u32, pool: &mut Pool) -> Decision = {
         self.remove(id, pool);
@@ -125,10 +126,10 @@ dispatch! {
     };
     /// Returns the number of batches created so far.
     fn batches(self: &Self) -> u64 = { 0 };
-    /// Returns figures of its own; called when a report is drawn up.
+    /// Returns the scheduler's own figures; called when a report is drawn up.
     fn stats(self: &Self) -> Vec<Stat> = { Vec::new() };
-    /// Compares, for check mode, its counts and its order with the requests themselves; returns how many requests it
-    /// holds.
+    /// Compares, for check mode, the scheduler's counts and order with the requests themselves; returns the number of
+    /// requests that it holds.
     ///
     /// # Errors
     /// A message that says what does not hold.
@@ -149,7 +150,7 @@ section! {
     pub struct Keys {
         /// hp, rb, map, map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
-        /// How long a page takes the flash.
+        /// How long the flash takes to serve a page.
         times: times::Times;
         /// Keys of the individual schedulers.
         own: Own;

@@ -1,8 +1,8 @@
-//! What requests take the flash, as a scheduler of the host may reckon it.
+//! How long the flash takes to serve requests, as a scheduler of the host may estimate it.
 //!
 //! Source: ftlab's own, for map-rate and map-ratio; eqs. (3) to (6) of Ji et al., TCAD 2018, without misses.
 //!
-//! Interpretation: times are those of the configuration; time on the bus is that of whole NAND pages.
+//! Interpretation: the times are those in the configuration; a transfer takes the time of a whole NAND page.
 
 use crate::config::section::{Field, Section};
 use crate::config::{Key, Values};
@@ -10,16 +10,16 @@ use crate::flash::settings::Flash;
 use crate::request::Request;
 use crate::workload::Op;
 
-/// What a page takes the flash, by the keys of `[flash]`.
+/// How long the flash takes to serve a page, according to the keys of `[flash]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// A read with its transfer, ns.
+    /// Time of a read with its transfer, ns.
     read_ns: u64,
-    /// A program with its transfer, ns.
+    /// Time of a program with its transfer, ns.
     program_ns: u64,
 }
 
-/// It has no keys of its own.
+/// The times have no keys of their own.
 impl Section for Times {
     fn declare(_keys: &mut Vec<Key>) {}
 
@@ -42,7 +42,7 @@ impl Times {
         self.read_ns
     }
 
-    /// Returns the time of this many of a request's pages, ns.
+    /// Returns the time that a number of pages of a request take, ns.
     #[inline]
     pub fn of(self, op: Op, pages: u32) -> u64 {
         let page_ns = match op {
@@ -53,7 +53,7 @@ impl Times {
         page_ns * u64::from(pages)
     }
 
-    /// Returns the time of a request's own pages, ns.
+    /// Returns the time that a request's own pages take, ns.
     #[inline]
     pub fn own(self, request: &Request) -> u64 {
         self.of(request.op, request.pages.pages)

@@ -9,7 +9,7 @@ use super::{Distribution, Job, Pattern};
 pub struct JobError {
     /// Name of the job file.
     pub file: String,
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
     /// What is wrong, with the option's name.
     pub message: String,
@@ -256,7 +256,7 @@ fn time(value: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses one value for reads and writes, or one for each: "4k,8k".
+/// Parses one value for both reads and writes, or one value for each, as in "4k,8k".
 fn pair(value: &str, read: fn(&str) -> Result<u64, String>) -> Result<[u64; 2], String> {
     match value.split_once(',') {
         None => read(value).map(|both| [both; 2]),

@@ -1,6 +1,7 @@
 //! Options of fio that change nothing in a simulation.
 
-/// Options that change nothing here: names, reports and logs, the machine that ran fio, the contents of data.
+/// Options that change nothing here: they concern names, reports and logs, the machine that ran fio, or the contents
+/// of data.
 pub(super) const PASSED_OVER: &[&str] = &[
     "allow_file_create",
     "allrandrepeat",

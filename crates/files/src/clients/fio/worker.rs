@@ -9,16 +9,16 @@ use crate::clients::{Client, Clients, FileOp, Moment, Step};
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::Scatter;
 
-/// Bytes of each call while a file that will be read is laid out.
+/// Bytes of each write call while a file that will be read is laid out.
 const LAY_OUT: u64 = 128 << 10;
 
 /// Where random requests go, in blocks.
 #[derive(Clone, Debug)]
 enum Addresses {
     Random,
-    /// Ranks, scattered over the file.
+    /// The distribution of ranks, and how ranks are scattered over the file.
     Zipf(Zipf<f64>, Scatter),
-    /// The exponent of the power law, and the ranks scattered over the file.
+    /// The exponent of the power law, and how ranks are scattered over the file.
     Pareto(f64, Scatter),
     /// For each zone: the bound (out of 1,000,000) below which a draw selects it, its first block, and its number of
     /// blocks.
@@ -72,11 +72,11 @@ impl Addresses {
     }
 }
 
-/// Phases: first the file is written so that it exists, then comes the load.
+/// The phases of a worker: first the file is written so that it exists, then comes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
-    /// Lays the file out; it is written up to this byte.
+    /// Lays the file out; it has been written up to this byte.
     LayOut(u64),
     Forget,
     /// Waits for the other workers: fio lays out the files of all jobs before any job begins.
@@ -96,7 +96,7 @@ pub struct Worker {
     places: Addresses,
     phase: Phase,
     begun_ns: u64,
-    /// Requests and bytes issued, for reads and for writes.
+    /// Number of bytes requested so far, by reads and by writes.
     bytes: [u64; 2],
     /// Where the next sequential request goes.
     at: u64,
@@ -188,7 +188,7 @@ impl Worker {
         late || (whole && !self.job.time_based)
     }
 
-    /// Returns when the rate allows the next read (`half` 0) or write (1).
+    /// Returns when the rate allows the next read (`half` is 0) or write (`half` is 1).
     fn allowed_ns(&self, half: usize) -> u64 {
         match self.job.rate[half] {
             0 => 0,
@@ -215,8 +215,8 @@ impl Worker {
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
         }
-        // The operation is drawn only when it can be issued, so that waiting draws nothing; the limits of reads and of
-        // writes are considered together.
+        // The operation is drawn only when it can be issued, so that no draw is used up by waiting; the limits of
+        // reads and of writes are considered together.
         let half = match self.job.read_percent {
             100 => 0,
             0 => 1,
