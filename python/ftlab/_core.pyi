@@ -96,6 +96,7 @@ class Completion:
     batch: int | None
     channel_batch: int | None
     failed: bool
+    buffered: int
 
 @final
 class Request:

@@ -290,13 +290,14 @@ def _where_time_went(data: dict[str, Any]) -> list[str]:
 
 
 def _at_the_controller(data: dict[str, Any]) -> list[str]:
-    """Returns which parts of the latency passed at link and cores, and how busy those were."""
-    spent, latency = data.get("device", {}).get("commands"), data["latency"]["all"]
-    if spent is None:
+    """Returns which parts of the latency passed at link, cores and write buffer, and how busy those were."""
+    device, latency = data.get("device", {}), data["latency"]["all"]
+    spent = device.get("commands", {}) | device.get("buffer", {})
+    if not spent:
         return []
     total = latency["mean_ns"] * latency["count"]
-    names = (("link", "link_ns"), ("cores", "core_ns"), ("fixed latency", "latency_ns"))
-    parts = [f"{name} {spent[key] / total * 100:.1f} %" for name, key in names if spent[key]]
+    names = (("link", "link_ns"), ("cores", "core_ns"), ("fixed latency", "latency_ns"), ("buffer", "wait_ns"))
+    parts = [f"{name} {spent[key] / total * 100:.1f} %" for name, key in names if spent.get(key)]
     busy = [
         f"{name} {data['device'][key] * 100:.0f} %"
         for name, key in (("link", "link_busy"), ("cores", "core_busy"))

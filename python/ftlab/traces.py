@@ -333,8 +333,11 @@ def _requests_parquet(rows: Path, target: Path) -> None:
 
     from ftlab.result import FLAGS, OPS, REQUEST_COLUMNS
 
+    with open(rows, encoding="ascii") as lines:
+        columns = lines.readline().strip().split(",")
     types: dict[str, Any] = dict.fromkeys(REQUEST_COLUMNS, pl.UInt64)
     types |= {"op": pl.String, "mapping_misses": pl.UInt32, **dict.fromkeys(FLAGS, pl.UInt8)}
+    types |= dict.fromkeys(columns[len(types) :], pl.UInt32)
     frame = pl.scan_csv(rows, schema=types, glob=False)
     frame = frame.with_columns(pl.col(*FLAGS).cast(pl.Boolean), pl.col("op").cast(pl.Enum(OPS)))
     with system_errors(target):

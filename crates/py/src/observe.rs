@@ -17,7 +17,7 @@ pub const LOOK: Duration = Duration::from_millis(50);
 /// `complete_ns` of a request that a read-only device refused; Python shows it as null.
 const NEVER: u64 = u64::MAX;
 
-/// The per-request rows, kept in memory by column (71 bytes a request).
+/// The per-request rows, kept in memory by column (75 bytes a request).
 #[derive(Clone, Default)]
 pub struct Rows {
     id: Vec<u64>,
@@ -32,6 +32,7 @@ pub struct Rows {
     expired: Vec<u8>,
     batch: Vec<u64>,
     channel_batch: Vec<u64>,
+    buffered: Vec<u32>,
 }
 
 impl Rows {
@@ -49,6 +50,7 @@ impl Rows {
         self.expired.push(u8::from(row.expired));
         self.batch.push(row.batch);
         self.channel_batch.push(row.channel_batch);
+        self.buffered.push(row.buffered);
     }
 
     /// Sorts the rows by id: they came in the order of completion.
@@ -77,6 +79,7 @@ impl Rows {
             pick(values, &order);
         }
         pick(&mut self.mapping_misses, &order);
+        pick(&mut self.buffered, &order);
     }
 
     /// Returns the columns by name, in the order of the per-request file.
@@ -97,6 +100,7 @@ impl Rows {
         dict.set_item("expired", Column::from(self.expired))?;
         dict.set_item("batch", Column::from(self.batch))?;
         dict.set_item("channel_batch", Column::from(self.channel_batch))?;
+        dict.set_item("buffered", Column::from(self.buffered))?;
         Ok(dict)
     }
 }

@@ -98,7 +98,11 @@ pub fn run(
                 (Some(source), raised)
             }
         };
-        let csv = requests_csv.as_deref().map(RequestsCsv::create).transpose().map_err(no_csv)?;
+        let csv = requests_csv
+            .as_deref()
+            .map(|path| RequestsCsv::create(path, settings.device.buffer.on()))
+            .transpose()
+            .map_err(no_csv)?;
         let timeline = timeline
             .map(|path| Timeline::create(&path, sim::Tracks::new(settings), window, timeline::MOST_EVENTS))
             .transpose()

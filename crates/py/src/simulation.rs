@@ -34,6 +34,7 @@ pub struct Completion {
     expired: bool,
     batch: Option<u64>,
     channel_batch: Option<u64>,
+    buffered: u32,
     failed: bool,
 }
 
@@ -52,6 +53,7 @@ impl From<&Row> for Completion {
             expired: row.expired,
             batch: Some(row.batch).filter(|&batch| batch > 0),
             channel_batch: Some(row.channel_batch).filter(|&batch| batch > 0),
+            buffered: row.buffered,
             failed: row.failed,
         }
     }

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const HEADER: &[u8] = b"id,arrival_ns,dispatch_ns,complete_ns,op,offset,size,mapping_misses,prioritized,\
-    expired,batch,channel_batch\n";
+    expired,batch,channel_batch";
 
 /// Writes one row per request, in order of id, as requests complete.
 ///
@@ -23,25 +23,29 @@ pub struct RequestsCsv {
     /// Requests after `next` that have already completed.
     held: VecDeque<Option<Completion>>,
     line: Vec<u8>,
+    /// Whether there is a column for pages answered by the write buffer.
+    buffered: bool,
     rows: u64,
     error: Option<OutputError>,
 }
 
 impl RequestsCsv {
-    /// Starts the file `path`.
+    /// Starts the file `path`; `buffered` adds the column of that name.
     ///
     /// # Errors
     /// If the file cannot be created.
-    pub fn create(path: &Path) -> Result<RequestsCsv, OutputError> {
+    pub fn create(path: &Path, buffered: bool) -> Result<RequestsCsv, OutputError> {
         let mut requests = RequestsCsv {
             path: path.to_owned(),
             out: Some(OutputFile::create(path)?),
             next: 1,
             held: VecDeque::new(),
             line: HEADER.to_vec(),
+            buffered,
             rows: 0,
             error: None,
         };
+        requests.line.extend_from_slice(if buffered { b",buffered\n" } else { b"\n" });
         requests.write_line();
         Ok(requests)
     }
@@ -90,6 +94,10 @@ impl RequestsCsv {
             if value > 0 {
                 self.line.extend_from_slice(digits.format(value).as_bytes());
             }
+        }
+        if self.buffered {
+            self.line.push(b',');
+            self.line.extend_from_slice(digits.format(c.buffered).as_bytes());
         }
         self.line.push(b'\n');
         self.rows += 1;

@@ -275,6 +275,7 @@ fn completion(id: u64) -> Completion {
         expired: id == 3,
         batch: if id == 1 { 0 } else { id },
         channel_batch: u64::from(id == 3),
+        buffered: 0,
     }
 }
 
@@ -282,7 +283,7 @@ fn completion(id: u64) -> Completion {
 fn per_request_rows_come_in_order() {
     let folder = Folder::new();
     let path = folder.path("requests.csv");
-    let mut requests = RequestsCsv::create(path.as_ref()).unwrap();
+    let mut requests = RequestsCsv::create(path.as_ref(), false).unwrap();
     for id in [3, 1, 2, 5, 6, 4] {
         requests.complete(&completion(id));
     }
@@ -308,7 +309,7 @@ fn per_request_rows_on_a_full_disk() {
         eprintln!("SKIPPED: no /dev/full");
         return;
     }
-    let mut requests = RequestsCsv::create("/dev/full".as_ref()).unwrap();
+    let mut requests = RequestsCsv::create("/dev/full".as_ref(), false).unwrap();
     for id in 1..10_000 {
         requests.complete(&completion(id));
     }
@@ -326,7 +327,7 @@ proptest::proptest! {
     ) {
         let folder = Folder::new();
         let path = folder.path("requests.csv");
-        let mut requests = RequestsCsv::create(path.as_ref()).unwrap();
+        let mut requests = RequestsCsv::create(path.as_ref(), false).unwrap();
         for &id in &ids {
             requests.complete(&completion(id));
         }

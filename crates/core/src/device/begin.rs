@@ -73,7 +73,6 @@ impl Device {
         }
     }
 
-<<<<<<< HEAD
     /// Drops from the write buffer what a request overwrites or trims as it issues. Returns whether it is a read of which
     /// pages are in the buffer.
     #[cold]
@@ -136,10 +135,7 @@ impl Device {
         misses
     }
 
-    /// Begins a part of a request. Pages that have not issued count as steps.
-=======
     /// Begins a part of a request. Pages that have not issued yet count as unfinished steps.
->>>>>>> main
     #[cold]
     fn begin_part(
         &mut self,

@@ -51,15 +51,10 @@ pub struct Device {
     pub own: u32,
     /// The controller that commands go through before the queue and after the flash, if that takes time.
     controller: Option<Box<Controller>>,
-<<<<<<< HEAD
     /// What holds written pages until they are on flash, if there is a write buffer.
     buffer: Option<Box<Buffer>>,
     /// Whether requests handed over do not simply join the queue: there is a controller or a write buffer, or the device
     /// is read-only.
-=======
-    /// Whether requests from the host do not go straight into the queue: there is a controller, or the device is
-    /// read-only.
->>>>>>> main
     apart: bool,
     /// Requests that the device holds and that have not issued.
     waiting: Waiting,
@@ -128,11 +123,7 @@ impl Device {
         self.held > 0
     }
 
-<<<<<<< HEAD
     /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time that has passed: now.
-=======
-    /// Returns when the next resource or command is due, ns, or [`crate::clock::NEVER`].
->>>>>>> main
     pub fn next_ns(&self) -> u64 {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
             return 0;
@@ -242,16 +233,12 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-<<<<<<< HEAD
     /// Returns what the write buffer did, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
         self.buffer.as_ref().map(|buffer| buffer.stats)
     }
 
     /// Takes a request where there is a controller or a write buffer, or the device is read-only.
-=======
-    /// Takes a request from the host if there is a controller, or if the device is read-only.
->>>>>>> main
     #[cold]
     fn accept_apart(
         &mut self,
@@ -366,22 +353,16 @@ impl Device {
         pool.release(id);
     }
 
-<<<<<<< HEAD
     /// Answers a request of the host, by way of the controller if there is one.
     fn answer(&mut self, id: u32, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
         if self.controller.as_mut().is_none_or(|controller| controller.finish(id, &pool[id], now_ns)) {
             self.held -= 1;
             done.push(id);
         }
-=======
-    /// Whether commands go through a controller; if so, [`Device::go_through`] must follow each [`Device::advance`].
-    pub fn has_controller(&self) -> bool {
-        self.controller.is_some()
->>>>>>> main
     }
 
-    /// Whether commands go through a controller or a write buffer: then [`Device::go_through`] follows each
-    /// [`Device::advance`].
+    /// Whether commands go through a controller or a write buffer: then [`Device::go_through`] must
+    /// follow each [`Device::advance`].
     pub fn has_stages(&self) -> bool {
         self.controller.is_some() || self.buffer.is_some()
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::utilization::shares;
+use crate::device::buffer::Stats;
 use crate::device::{Device, Spent, Used};
 
 /// The device's scheduler, and what commands go through besides its queue.
@@ -21,6 +22,9 @@ pub struct DeviceQueue {
     /// Where commands spent time outside queue and flash, with a controller or link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Commands>,
+    /// What the write buffer did, with `device.write_buffer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<WriteBuffer>,
 }
 
 impl DeviceQueue {
@@ -35,6 +39,7 @@ impl DeviceQueue {
                 let Spent { link_ns, core_ns, latency_ns } = spent;
                 Commands { link_ns, core_ns, latency_ns }
             }),
+            buffer: device.buffered().map(WriteBuffer::new),
         }
     }
 }
@@ -48,6 +53,30 @@ pub struct Commands {
     pub core_ns: u64,
     /// In what nothing shares (`device.latency_read` and its like).
     pub latency_ns: u64,
+}
+
+/// What the write buffer did; pages are logical pages.
+#[derive(Clone, Debug, Serialize)]
+pub struct WriteBuffer {
+    /// Pages of reads that were answered from the buffer.
+    pub hits: u64,
+    /// Pages written that replaced a page in the buffer.
+    pub coalesced: u64,
+    /// Pages handed to the FTL.
+    pub destaged: u64,
+    /// Writes that had to wait for room.
+    pub stalls: u64,
+    /// Time that they waited for room.
+    pub wait_ns: u64,
+    /// Most pages in use at one time.
+    pub high_water: u32,
+}
+
+impl WriteBuffer {
+    fn new(stats: Stats) -> WriteBuffer {
+        let Stats { hits, coalesced, destaged, stalls, wait_ns, high_water } = stats;
+        WriteBuffer { hits, coalesced, destaged, stalls, wait_ns, high_water }
+    }
 }
 
 /// Requests in conflict when the device took them.

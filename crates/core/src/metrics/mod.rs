@@ -19,7 +19,7 @@ mod summary;
 mod utilization;
 
 pub use behind::Behind;
-pub use device::{Commands, Conflicts, DeviceQueue};
+pub use device::{Commands, Conflicts, DeviceQueue, WriteBuffer};
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
 pub use flash::Flash;
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};

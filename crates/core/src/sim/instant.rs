@@ -258,6 +258,7 @@ impl Simulation<'_> {
             expired: request.host.expired,
             batch,
             channel_batch: u64::from(channel_batch),
+            buffered: request.device.buffered,
         }
     }
 

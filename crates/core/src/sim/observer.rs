@@ -34,6 +34,8 @@ pub struct Completion {
     pub batch: u64,
     /// Channel batch within its chip batch, from 1; 0 if it has none.
     pub channel_batch: u64,
+    /// Number of its pages that the write buffer answered.
+    pub buffered: u32,
 }
 
 /// Receives reports of what happens in a run.

@@ -51,6 +51,7 @@ fn ends_once_it_has_grown_to_its_bound() {
             expired: false,
             batch: 0,
             channel_batch: 0,
+            buffered: 0,
         });
     }
     assert!(timeline.open.is_empty() && timeline.lanes.count == 1);

@@ -21,7 +21,7 @@ use crate::device::settings::Settings as DeviceSettings;
 use crate::ftl::Locate;
 use crate::ftl::settings::PartialWrite;
 use crate::request::{Pages, Request};
-use crate::util::{Bits, Lru, NONE};
+use crate::util::{Lru, NONE};
 use crate::workload::Op;
 use order::{Kept, Order};
 
@@ -278,10 +278,10 @@ impl Buffer {
     }
 
     /// Returns a list, from this one on, whose next pages fill a program unit; where a flush waits, or a write
-    /// although nothing is on its way to the flash, one with any pages. Lists of busy LUNs are passed over.
-    pub fn next_list(&mut self, from: u32, busy: &Bits) -> Option<u32> {
+    /// although nothing is on its way to the flash, one with any pages.
+    pub fn next_list(&mut self, from: u32) -> Option<u32> {
         let hurried = !self.barriers.is_empty() || (!self.waiting.is_empty() && self.flights == 0);
-        self.order.next_list(from, busy, hurried, &mut self.pages)
+        self.order.next_list(from, hurried, &mut self.pages)
     }
 
     /// Takes the next page of a list, which goes to the FTL.
@@ -301,6 +301,7 @@ impl Buffer {
     /// Takes back a page that the FTL refused.
     pub fn take_back(&mut self, page: Destaged, ftl: &impl Locate) {
         let id = self.pages.find(page.pages.first);
+        self.order.arrived(id, &self.pages);
         let kept = self.pages.value_mut(id);
         (kept.dirty, kept.flights) = (true, kept.flights - 1);
         self.order.add(id, &mut self.pages, ftl);
@@ -311,6 +312,7 @@ impl Buffer {
     /// Frees the room of a page that has reached the flash.
     pub fn landed(&mut self, lpn: u32, room: u64) {
         let id = self.pages.find(lpn);
+        self.order.arrived(id, &self.pages);
         let kept = self.pages.value_mut(id);
         kept.flights -= 1;
         if kept.flights == 0 && !kept.dirty {

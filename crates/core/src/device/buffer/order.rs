@@ -1,7 +1,8 @@
 //! The order in which pages leave the buffer.
 //!
-//! Pages that are next lie in one list for each LUN, oldest first, as a page can only go to a LUN that is free; where
-//! the FTL chooses the LUN, there is one list. Under policy `block` all other pages lie in a list for each logical block,
+//! Pages that are next lie in one list for each LUN, oldest first. Of each list the pages of one program are on their way
+//! to the flash at a time, so that no LUN's line is full of them; where the FTL chooses the LUN, there is one list, and
+//! the pages of as many programs as there are LUNs. Under policy `block` all other pages lie in a list for each logical block,
 //! and the fullest block moves to the lists of the LUNs once those are empty. Of several that are equally full the one
 //! that has been so full for longest is taken.
 
@@ -47,7 +48,13 @@ pub(super) struct Order {
     policy: Policy,
     /// Logical pages that fill a NAND page.
     unit: u32,
+    /// Whether the FTL chooses the LUN of a page.
+    dynamic: bool,
     ready: Vec<List>,
+    /// Pages of each list that are on their way to the flash; a list with this many hands out no more.
+    out: Vec<u32>,
+    bound: u32,
+    taken: Bits,
     /// The lists that are not empty.
     some: Bits,
     /// The lists that fill a NAND page.
@@ -57,7 +64,8 @@ pub(super) struct Order {
 
 impl Order {
     pub fn new(settings: &Settings) -> Order {
-        let lists = if settings.allocates_dynamically() { 1 } else { settings.flash.luns() };
+        let dynamic = settings.allocates_dynamically();
+        let lists = if dynamic { 1 } else { settings.flash.luns() };
         let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
         let pages = settings.flash.pages_per_block * unit;
         let policy = settings.device.buffer.policy;
@@ -66,7 +74,11 @@ impl Order {
         Order {
             policy,
             unit,
+            dynamic,
             ready: vec![List::EMPTY; lists as usize],
+            out: vec![0; lists as usize],
+            bound: if dynamic { settings.flash.luns() * unit } else { 1 },
+            taken: Bits::new(lists as usize),
             some: Bits::new(lists as usize),
             full: Bits::new(lists as usize),
             blocks: (policy == Policy::Block).then_some(blocks),
@@ -76,7 +88,7 @@ impl Order {
     /// Adds a page that is in no list.
     pub fn add(&mut self, id: u32, pages: &mut Lru<Kept>, ftl: &impl Locate) {
         let lpn = pages.key(id);
-        pages.value_mut(id).list = if self.ready.len() == 1 { 0 } else { ftl.home_lun(lpn) };
+        pages.value_mut(id).list = if self.dynamic { 0 } else { ftl.home_lun(lpn) };
         match &mut self.blocks {
             None => self.ready(id, pages),
             Some(blocks) => {
@@ -106,27 +118,38 @@ impl Order {
         self.note(list);
     }
 
-    /// Takes the oldest page of a list.
+    /// Takes the oldest page of a list, which goes to the flash.
     pub fn pop(&mut self, list: u32, pages: &mut Lru<Kept>) -> Option<u32> {
         let id = self.ready[list as usize].tail;
-        (id != NONE).then(|| {
-            self.remove(id, pages);
-            id
-        })
+        if id == NONE {
+            return None;
+        }
+        self.remove(id, pages);
+        self.out[list as usize] += 1;
+        if self.out[list as usize] >= self.bound {
+            self.taken.set(list);
+        }
+        Some(id)
     }
 
-    /// Returns the first list, from this one on, that fills a NAND page, or with `hurried` is not empty, and whose LUN
-    /// is not busy.
-    pub fn next_list(&mut self, from: u32, busy: &Bits, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
+    /// Notes that a page is no longer on its way to the flash.
+    pub fn arrived(&mut self, id: u32, pages: &Lru<Kept>) {
+        let list = pages.value(id).list;
+        self.out[list as usize] -= 1;
+        if self.out[list as usize] < self.bound {
+            self.taken.clear(list);
+        }
+    }
+
+    /// Returns the first list, from this one on, that fills a NAND page, or with `hurried` is not empty, and of which
+    /// no more pages are on their way than may be.
+    pub fn next_list(&mut self, from: u32, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
         let lists = self.ready.len() as u32;
         if self.some.next_set(0, lists).is_none() {
             self.choose_block(pages);
         }
         let wanted = if hurried || self.blocks.is_some() { &self.some } else { &self.full };
-        match lists {
-            1 => wanted.next_set(from, 1),
-            _ => wanted.next_clear_of(busy, from, lists),
-        }
+        wanted.next_clear_of(&self.taken, from, lists)
     }
 
     /// Moves the pages of the fullest block to the lists of their LUNs, in the order of their numbers.

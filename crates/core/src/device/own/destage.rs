@@ -1,16 +1,16 @@
 //! Destaging: pages of the write buffer go to the flash (`device.write_buffer`).
 //!
 //! It begins when more than `device.write_buffer_high` of the buffer is in use, or a write or a flush waits in the buffer,
-//! and ends when less than `device.write_buffer_low` is; and it goes on while the device has nothing else to do. A LUN that has
-//! no work takes the pages of one program; where the FTL chooses the LUN, pages go out while one is free. Fewer pages
-//! than fill a NAND page go out only for a flush, for a write that nothing else would make room for, and as the last
-//! pages of a logical block under policy `block`.
+//! and ends when less than `device.write_buffer_low` is; and it goes on while the device has nothing else to do. The
+//! pages wait in their LUN's line behind what has issued before. Fewer pages than fill a NAND page go out only for a
+//! flush, for a write that nothing else would make room for, and as the last pages of a logical block under policy
+//! `block`.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;
 use crate::device::buffer::Buffer;
 use crate::device::settings::Settings;
-use crate::ftl::{Locate, Serve};
+use crate::ftl::Serve;
 use crate::workload::Op;
 
 pub type Keys = ();
@@ -35,10 +35,7 @@ impl Task for Destage {
         let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
         let mut from = 0;
         while buffer.wants(!moment.device.has_requests()) && !moment.ftl.is_read_only() {
-            let Some(list) = buffer.next_list(from, moment.device.array.busy()) else { break };
-            if self.dynamic && !moment.ftl.finds_room(moment.device.array.busy()) {
-                break;
-            }
+            let Some(list) = buffer.next_list(from) else { break };
             from = if self.dynamic { list } else { list + 1 };
             (0..self.unit).for_each(|_| destage(&mut buffer, list, moment));
         }

@@ -1,0 +1,206 @@
+//! The write buffer: its way in numbers worked out by hand, and the laws of what it answers, holds and hands on.
+//!
+//! Reads take 35 us, programs 350 us, pages are 4 KiB; a link of 4.096 GB/s carries a page in 1 us.
+
+use ftlab_conformance as common;
+
+use common::{checked, pages, settings};
+use ftlab_core::device::buffer::settings::Policy;
+use ftlab_core::flash::Cause;
+use ftlab_core::metrics::{Report, WriteBuffer};
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::Completion;
+use ftlab_core::workload::{Op, Record};
+
+const READ: u64 = 35_000;
+const PROGRAM: u64 = 350_000;
+const PAGE: u64 = 1_000;
+
+/// Makes a device of `chips` chips, each on a channel of its own, with a buffer of this many pages.
+fn device(chips: u32, buffer: u64) -> Settings {
+    let mut settings = settings();
+    settings.ftl.kind = "page".into();
+    settings.device.queue_depth = u32::MAX;
+    settings.host.queue_depth = 1 << 10;
+    settings.flash.channels = chips;
+    settings.device.buffer.bytes = buffer * 4096;
+    settings
+}
+
+fn at(time_ns: u64, op: Op, lpn: u64, count: u64) -> Record {
+    pages(time_ns, op, 4096, lpn, count)
+}
+
+fn run(settings: &Settings, trace: Vec<Record>) -> (Report, Vec<Completion>) {
+    let (report, mut rows) = checked(settings, trace);
+    rows.sort_by_key(|row| row.id);
+    (report, rows)
+}
+
+fn latencies(settings: &Settings, trace: Vec<Record>) -> Vec<u64> {
+    run(settings, trace).1.iter().map(|row| row.complete_ns - row.arrival_ns).collect()
+}
+
+fn buffer(report: &Report) -> &WriteBuffer {
+    report.device.buffer.as_ref().expect("there is a buffer")
+}
+
+#[test]
+fn a_write_that_finds_room_takes_no_flash_time() {
+    let mut settings = device(4, 64);
+    assert_eq!(latencies(&settings, vec![at(0, Op::Write, 0, 8)]), [0]);
+    let controller = &mut settings.device.controller;
+    controller.link = 4_096_000_000;
+    (controller.command_ns, controller.unit_ns, controller.latency_write_ns) = (3_000, 200, 7_000);
+    assert_eq!(latencies(&settings, vec![at(0, Op::Write, 0, 8)]), [3_000 + 8 * 200 + 8 * PAGE + 7_000]);
+}
+
+/// Two pages have room at once. The other writes wait for a program each: pages go out as soon as a write waits.
+#[test]
+fn a_write_without_room_waits_for_the_flash() {
+    let settings = device(1, 2);
+    let four = (0..4).map(|lpn| at(0, Op::Write, lpn, 1)).collect();
+    let (report, rows) = run(&settings, four);
+    let times: Vec<u64> = rows.iter().map(|row| row.complete_ns).collect();
+    assert_eq!(times, [0, 0, PROGRAM, 2 * PROGRAM]);
+    let buffer = buffer(&report);
+    assert_eq!((buffer.stalls, buffer.wait_ns, buffer.high_water), (2, 3 * PROGRAM, 2));
+}
+
+/// A write of three pages takes room for two, and for the third once the first page is on flash.
+#[test]
+fn a_write_larger_than_the_buffer_passes_page_by_page() {
+    assert_eq!(latencies(&device(1, 2), vec![at(0, Op::Write, 0, 3)]), [PROGRAM]);
+    assert_eq!(latencies(&device(1, 2), vec![at(0, Op::Write, 0, 6)]), [4 * PROGRAM]);
+    // Four chips take four pages at a time.
+    assert_eq!(latencies(&device(4, 4), vec![at(0, Op::Write, 0, 12)]), [2 * PROGRAM]);
+}
+
+/// The device is never idle at time 0, so that the page that is written four times goes nowhere meanwhile.
+#[test]
+fn a_page_written_again_replaces_the_one_in_the_buffer() {
+    let settings = device(1, 8);
+    let mut trace: Vec<Record> = (0..4).map(|_| at(0, Op::Write, 5, 1)).collect();
+    trace.push(at(10, Op::Flush, 0, 0));
+    let (report, rows) = run(&settings, trace);
+    assert_eq!(buffer(&report).coalesced, 3);
+    assert_eq!(buffer(&report).destaged, 1);
+    assert_eq!(rows[4].complete_ns, PROGRAM);
+}
+
+/// The first version is on its way to the flash from 1 ns on: the second needs room of its own.
+#[test]
+fn a_page_on_its_way_to_the_flash_is_not_replaced() {
+    let settings = device(1, 8);
+    let trace = vec![at(0, Op::Write, 5, 1), at(1, Op::Write, 5, 1), at(2, Op::Flush, 0, 0)];
+    let (report, rows) = run(&settings, trace);
+    assert_eq!((buffer(&report).coalesced, buffer(&report).destaged, buffer(&report).high_water), (0, 2, 2));
+    assert_eq!(rows[2].complete_ns, 2 * PROGRAM);
+}
+
+/// Of a read of four pages two are in the buffer; the others are on two chips.
+#[test]
+fn reads_are_answered_from_the_buffer_as_far_as_it_goes() {
+    let mut settings = device(4, 64);
+    settings.device.precondition = ftlab_core::settings::Precondition::fill();
+    let trace =
+        vec![at(0, Op::Write, 9, 2), at(0, Op::Read, 9, 2), at(0, Op::Read, 8, 4), at(0, Op::Read, 12, 1)];
+    let (report, rows) = run(&settings, trace);
+    assert_eq!(rows.iter().map(|row| row.buffered).collect::<Vec<_>>(), [0, 2, 2, 0]);
+    // The last read is on the chip of LPN 8.
+    assert_eq!(rows.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), [0, 0, READ, 2 * READ]);
+    assert_eq!(buffer(&report).hits, 4);
+    assert_eq!(report.flash.reads[Cause::Host], 3);
+}
+
+/// A trimmed page is not read from the buffer, nor does it go to the flash.
+#[test]
+fn a_trim_drops_pages() {
+    let settings = device(1, 64);
+    let trace =
+        vec![at(0, Op::Write, 3, 2), at(0, Op::Trim, 3, 1), at(9, Op::Read, 3, 1), at(9, Op::Flush, 0, 0)];
+    let (report, rows) = run(&settings, trace);
+    assert_eq!((buffer(&report).hits, buffer(&report).destaged), (0, 1));
+    assert_eq!(rows[3].complete_ns, READ + PROGRAM);
+}
+
+/// A flush waits for what was there before it; with protection it waits for nothing.
+#[test]
+fn a_flush_waits_for_the_flash_unless_power_is_protected() {
+    let mut settings = device(1, 64);
+    settings.device.buffer.high_ppm = 1_000_000;
+    let trace = vec![
+        at(0, Op::Write, 0, 3),
+        at(10, Op::Flush, 0, 0),
+        at(20, Op::Write, 5, 1),
+        at(20, Op::Flush, 0, 0),
+    ];
+    let rows = run(&settings, trace.clone()).1;
+    assert_eq!(
+        [rows[1].complete_ns, rows[2].complete_ns, rows[3].complete_ns],
+        [3 * PROGRAM, 20, 4 * PROGRAM]
+    );
+    settings.device.buffer.protected = true;
+    assert_eq!(latencies(&settings, trace), [0, 0, 0, 0]);
+}
+
+/// A write with FUA is answered when the flash has it, and what the buffer holds of its page is gone.
+#[test]
+fn a_write_with_fua_goes_past_the_buffer() {
+    let mut settings = device(1, 64);
+    let fua = Record { flags: Record::FUA, ..at(0, Op::Write, 7, 1) };
+    let trace = vec![at(0, Op::Write, 7, 1), fua, at(5, Op::Flush, 0, 0)];
+    let (report, rows) = run(&settings, trace.clone());
+    // A flush that waits for no page still waits for the flash.
+    assert_eq!((rows[1].complete_ns, rows[2].complete_ns), (PROGRAM, PROGRAM));
+    assert_eq!(buffer(&report).destaged, 0);
+    settings.device.buffer.protected = true;
+    assert_eq!(latencies(&settings, trace), [0, 0, 0]);
+}
+
+/// Ten pages of room, destaging from nine on down to six: with three chips idle only between requests.
+#[test]
+fn destaging_begins_above_high_and_ends_below_low() {
+    let mut settings = device(1, 10);
+    (settings.device.buffer.high_ppm, settings.device.buffer.low_ppm) = (800_000, 600_000);
+    // A read every 10 us keeps the device from being idle.
+    settings.device.precondition = ftlab_core::settings::Precondition::fill();
+    let trace = (0..9).map(|lpn| at(0, Op::Write, lpn, 1)).collect();
+    let (report, _) = run(&settings, busy(trace, 400));
+    // From 9 pages down to 5.
+    assert_eq!(buffer(&report).destaged, 4);
+}
+
+/// Adds reads of the last page that overlap each other, so that the device always holds one.
+fn busy(mut trace: Vec<Record>, reads: u64) -> Vec<Record> {
+    trace.extend((0..reads).map(|at_read| at(at_read * 30_000, Op::Read, 200, 1)));
+    trace
+}
+
+/// Which page goes first: the oldest, the least recently written, or the fullest block's.
+#[test]
+fn policies() {
+    for (policy, last) in [(Policy::Fifo, [1, 2]), (Policy::Lru, [2, 1])] {
+        let mut settings = device(1, 2);
+        settings.device.buffer.policy = policy;
+        // Pages 1 and 2 are in the buffer, then 1 is written again; 3 needs room.
+        let trace = [1, 2, 1, 3].map(|lpn| at(0, Op::Write, lpn, 1)).to_vec();
+        let reads = [1, 2].map(|lpn| at(PROGRAM + 1, Op::Read, lpn, 1));
+        let (_, rows) = run(&settings, [trace, reads.to_vec()].concat());
+        let flash = last[0];
+        for (row, lpn) in rows[4..].iter().zip([1, 2]) {
+            assert_eq!(row.buffered, u32::from(lpn != flash), "{policy:?}: LPN {lpn}");
+        }
+    }
+}
+
+/// With nothing written twice, a long load of writes is as fast with a buffer as without one.
+#[test]
+fn the_rate_of_the_flash_is_the_rate_in_the_end() {
+    let mut settings = device(4, 32);
+    let trace: Vec<Record> = (0..400).map(|lpn| at(0, Op::Write, lpn, 1)).collect();
+    let with = run(&settings, trace.clone()).1.iter().map(|row| row.complete_ns).max();
+    settings.device.buffer.bytes = 0;
+    let without = run(&settings, trace).1.iter().map(|row| row.complete_ns).max();
+    assert_eq!((with, without), (Some(92 * PROGRAM), Some(100 * PROGRAM)));
+}
