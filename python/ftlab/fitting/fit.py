@@ -30,16 +30,16 @@ from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
 COARSE = 10
-"""A search for conflicts begins with one in this many of the requests."""
+"""The coarse phase of a search for conflicts simulates only one in this many requests."""
 
 COARSE_RUNS, FINE_RUNS = 60, 80
-"""The most runs of the coarse phase, and of the fine one."""
+"""The maximum numbers of runs in the coarse and in the fine phase of a search for conflicts."""
 
 BISECTIONS = 14
-"""The most runs for a miss ratio."""
+"""The maximum number of runs to match a miss ratio."""
 
 PLACE_TURNS = 6
-"""The most corrections of a region that is touched only in part, and of the near share."""
+"""The maximum number of corrections of the near share, and of a region that is touched only in part."""
 
 LARGEST_DEVICE = {
     "flash": {"blocks_per_plane": 16_777_216, "pages_per_block": 127},
@@ -60,10 +60,10 @@ to a scattered one hardly ever; and the nearer requests are to earlier ones, the
 """
 
 HOT_PIECES = 256
-"""The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
+"""The maximum number of pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""The most corrections of the arrival process for the deviations of its draws."""
+"""How often, at most, the arrival process is corrected because its draws deviate from what is expected."""
 
 GOOD = 0.25
 """A search ends when it is within this fraction of the tolerance."""
@@ -83,7 +83,7 @@ differences of means (in standard errors).
 
 
 Progress = Callable[[int], "bool | None"]
-"""Called with the requests simulated so far; False stops with KeyboardInterrupt."""
+"""A function called with the number of requests simulated so far; False stops with KeyboardInterrupt."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Fitter:
 
     @property
     def config(self) -> Config:
-        """Returns the device, resolved."""
+        """Returns the resolved configuration of the device."""
         return self._config
 
     def report_to(self, progress: Progress | None) -> None:
@@ -187,7 +187,7 @@ class Fitter:
         """Returns the generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
-        # Arrivals first, since the draws of addresses depend on those of arrivals.
+        # Arrivals are fitted first, since the draws of addresses depend on those of arrivals.
         gaps.given(targets, keys)
         if targets.updated_ratio is None:
             self._places(targets, keys)
@@ -221,8 +221,8 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
-        """Fits the region so that mapping flushes update this share of the entries that they program: the
-        larger the region, the less of a translation page is updated at a time.
+        """Fits the region so that ``wanted`` is the share of updated entries among those that mapping flushes
+        program: the larger the region, the fewer entries of a translation page are updated at a time.
         """
         before = dict(keys)
 
@@ -280,8 +280,8 @@ class Fitter:
         keys.update(best)
 
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
-        """Corrects the near share and the region in turn with the locality; returns the largest
-        difference."""
+        """Corrects the locality, and the near share with the region, in turns; returns the largest
+        difference that remains."""
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
         best, least, stalled = dict(keys), math.inf, 0
         for _ in range(PLACE_TURNS):
@@ -480,7 +480,7 @@ class Fitter:
 
 
 def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
-    """Corrects the generator's near and sequential shares by the measured ones."""
+    """Corrects the generator's near and sequential shares according to the measured ones."""
     assert targets.near_ratio is not None
     share = quantity.share_of(keys["near_share"])
     # Of the requests outside the near share, the fraction `free` is not near an earlier request, either by
@@ -501,7 +501,7 @@ def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
 
 
 def _region(region: str, factor: float, first: float) -> str:
-    """Returns a region corrected by the footprint that it led to; at least ``first`` bytes."""
+    """Returns ``region`` multiplied by ``factor`` to correct the footprint; at least ``first`` bytes."""
     corrected = min(max(parse(region) * factor, first), first * _LARGEST_REGION) // 4096 * 4096
     return f"{round(corrected)}B"
 
@@ -527,8 +527,8 @@ def _given(targets: Targets) -> dict[str, str]:
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:
-    """Returns how far off the sizes may be because of the draws alone: with few requests by more than the
-    tolerance, and with correlated ones by as much as if there were fewer.
+    """Returns how far each figure of the sizes may be from its target by chance alone. With few requests this
+    is more than the tolerance; correlated requests count as fewer.
     """
     spread = {}
     kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))
