@@ -27,9 +27,9 @@ class RunOptions:
     save_state: str | os.PathLike[str] | None = None
     load_state: str | os.PathLike[str] | None = None
     device: Device | None = None
-    """The state at time 0, from memory."""
+    """A device in memory, of whose state at time 0 the run gets a copy."""
     chunks: MakeChunks | None = None
-    """The workload, in place of the configuration's trace."""
+    """The requests to run, in place of the configuration's trace."""
 
 
 PLAIN = RunOptions()

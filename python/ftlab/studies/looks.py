@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 ALONE = palette.colour(6)
-"""The colour if nothing is distinguished."""
+"""The colour if colours distinguish nothing."""
 
 _VALUES = {
     **palette.CAUSES,
@@ -24,13 +24,15 @@ _VALUES = {
 """Colours of values that are causes, merges or parts of a latency, by their names in the declarations."""
 
 LETTER = 6.5
-"""The largest average width of a letter of a label, pixels."""
+"""The largest average width of a letter in a label, in pixels."""
 WIDTH = 340
-"""Width of a panel of lines, pixels."""
+"""The width of a panel of lines, in pixels."""
 
 
 def by(panel: Panel) -> str | None:
-    """Returns what colours distinguish: the labels of the series, or the values if several are drawn."""
+    """Returns the field that colours distinguish: the labels of the series, or the values if there are
+    several.
+    """
     return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
 
 
@@ -85,7 +87,7 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
 
 
 def lines(study: Study, panel: Panel, order: Sequence[str], field: str) -> dict[str, Any]:
-    """Returns dash and marker of lines, in addition to their colour."""
+    """Returns the dashes and markers of lines, which they have in addition to their colours."""
     import altair as alt
 
     places = _places(study, panel, order)
