@@ -51,10 +51,10 @@ KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
 
 SCHEDULERS = ["noop", "row", "amphibian", "hp", "rb", "map", "map+"]
 OWN = ["map-rate", "map-ratio"]
-"""ftlab's own."""
+"""The schedulers that are ftlab's own."""
 AWARENESS = ["full", "polled", "lru", "none"]
 TIMINGS = [(35_000, 350_000), (35_000, 350_000), (10, 100), (7, 13), (1, 1)]
-SHAPES = [(512, 64), (512, 64), (512, 32), (512, 8), (512, 5), (4096, 8), (800, 8)]  # page, entry
+SHAPES = [(512, 64), (512, 64), (512, 32), (512, 8), (512, 5), (4096, 8), (800, 8)]  # bytes of page, entry
 CACHE_ENTRIES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 64, 64, 200, None]
 
 

@@ -181,7 +181,7 @@ def test_vary_of_a_key_twice(cli: Cli) -> None:
     ],
 )
 def test_unwritable_output_is_found_before_the_run(cli: Cli, option: str, path: str, what: str) -> None:
-    # A run of 10^12 requests would not end: the check comes first.
+    # A run of 10^12 requests would not end, so the error shows that the check comes first.
     endless = ["--set", "workload.synthetic.requests=1000000000000"]
     if path == "a.csv":
         endless = ["--trace", "a.csv"]

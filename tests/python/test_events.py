@@ -1,4 +1,4 @@
-"""ftlab's array against the event model (``tests/oracle/events.py``), request by request."""
+"""Compares ftlab's array with the event model (``tests/oracle/events.py``), request by request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from oracle import arrays, engine, events
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
 REQUESTS = {1: 2000, 16: 600}
-"""How many requests are compared, by the most pages of a request."""
+"""How many requests are compared, by the maximum number of pages in a request."""
 
 
 def orders_on_the_bus() -> list[str]:
-    """Returns the orders on the bus, including those that ftlab has."""
+    """Returns the rules for the bus that both ftlab and the model have; none if ftlab is not installed."""
     if not engine.available():
         return []
     import ftlab

@@ -1,4 +1,4 @@
-"""HTML reports: what the file holds."""
+"""What the file of an HTML report holds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
 
 
 def test_the_library_is_that_of_the_pictures() -> None:
-    """`make` puts the library into the package, by `scripts/vega.py`."""
+    """`make` puts the library into the package with `scripts/vega.py`."""
     held = (Path(html.__file__).parent / "vega.js.gz").read_bytes()
     assert gzip.decompress(held).decode() == vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
 

@@ -140,7 +140,7 @@ def mutated(draw: random.Random, seed: bytes, other: bytes = b"") -> bytes:
             case 6:
                 text[at:end] = other[draw.randint(0, len(other)) :]
             case _:
-                # Replaces the value on a line with another one.
+                # Replaces the value on a line with another value.
                 lines = bytes(text).split(b"\n")
                 chosen = draw.randrange(len(lines))
                 name, equals, _ = lines[chosen].partition(b"=")

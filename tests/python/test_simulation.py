@@ -1,4 +1,5 @@
-"""The simulation that the caller drives: `ftlab.Simulation` and `ftlab.run` compared; what it refuses."""
+"""The simulation that the caller drives: `ftlab.Simulation` compared with `ftlab.run`, and what it refuses.
+"""
 
 from __future__ import annotations
 
