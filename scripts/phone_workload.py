@@ -55,7 +55,7 @@ def read_cold(path: Path) -> None:
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
-    """Returns a random size between low and high whose logarithm is uniform: most are small, few are large."""
+    """Returns a random size between low and high whose logarithm is uniform: small sizes are frequent."""
     ratio: float = high / low
     return int(low * ratio ** rng.random())
 
@@ -261,7 +261,7 @@ class Search(Application):
 
 
 class Photos(Application):
-    """A camera and gallery: pictures are taken (files of some MiB, with thumbnails and an index) and viewed."""
+    """A camera: pictures are taken (files of some MiB, with thumbnails and an index) and viewed."""
 
     name = "photos"
     bursts = 28
@@ -305,7 +305,7 @@ class Photos(Application):
 
 
 class Browser(Application):
-    """A browser with a cache of many small files that nobody syncs, and a database of cookies that is synced."""
+    """A browser: a cache of many small files that nobody syncs, and a database of cookies that is synced."""
 
     name = "browser"
     bursts = 50

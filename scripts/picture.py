@@ -99,7 +99,7 @@ def across(value: float) -> float:
 def row(
     at: int, name: str, floor: str, means: dict[str, float], labelled: tuple[str, ...], base: float
 ) -> list[str]:
-    """Draws a layer of the stack with its values; values beyond the end of the axis are written at its end."""
+    """Draws a layer of the stack with its values; values beyond the axis are written at the axis's end."""
     y = TOP + at * STEP
     parts = [
         f'<rect x="10" y="{y}" width="150" height="{STEP - 18}" rx="5" class="box {floor}"/>',

@@ -45,7 +45,7 @@ class Labels:
     """The names of a comparison's variants, as tables and pictures show them."""
 
     def __init__(self, vary: Mapping[str, Sequence[str]], sets: Iterable[Mapping[str, str]]) -> None:
-        """Makes the labels; ``vary`` has all values of each varied key, ``sets`` the values of each variant."""
+        """Makes the labels; ``vary`` has all values of each key, ``sets`` the values of each variant."""
         self.keys = list(vary)
         files = {key: short_names(vary[key]) for key in self.keys if key in FILES}
         self.shown = [[files.get(key, {}).get(value, value) for key, value in own.items()] for own in sets]
@@ -120,7 +120,7 @@ def source(result: Mapping[str, Any]) -> str:
 
 
 def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> list[str]:
-    """Returns a phrase for each part that the results share, such as "scheduler noop"; not for varied keys."""
+    """Returns a phrase for each part that the results share, except varied ones: "scheduler noop"."""
     first = results[0]["config"]
     looked_up = any(each["mapping"]["hits"] + each["mapping"]["misses"] for each in results)
     named = (

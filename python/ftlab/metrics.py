@@ -113,7 +113,7 @@ METRICS = (
 
 
 def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """Returns a metric for each figure that parts in these results report themselves, in order of occurrence."""
+    """Returns a metric for each figure that parts in these results report themselves, in that order."""
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }

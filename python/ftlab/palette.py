@@ -151,7 +151,7 @@ def for_page() -> dict[str, object]:
 
 
 def css() -> str:
-    """Returns all colours as CSS variables, for the reader's colour scheme or the page's own ``data-theme``."""
+    """Returns all colours as CSS variables, for the reader's colour scheme or the page's ``data-theme``."""
 
     def variables(theme: str) -> str:
         places = {f"c{place}": value for place, value in enumerate(COLOURS[theme])}

@@ -131,7 +131,7 @@ class Candidates:
 
 
 class VictimPolicy(_Policy):
-    """Decides which block garbage collection takes next; the value of ``ftl.gc`` or ``ftl.translation_gc``."""
+    """Decides which block is collected next; the value of ``ftl.gc`` or ``ftl.translation_gc``."""
 
     def choose(self, candidates: Candidates) -> int:
         """Returns the row of the block to collect.

@@ -154,7 +154,7 @@ def _scheduler(scheduler: dict[str, Any]) -> list[str]:
 
 
 def _precondition(done: dict[str, Any]) -> list[str]:
-    """Returns lines about preconditioning. No other figures of the report include it, except those of wear."""
+    """Returns lines about preconditioning, which the report's other figures except wear do not include."""
     if done["kind"] == "none":
         return []
     lines = [
@@ -233,7 +233,7 @@ def _own(data: dict[str, Any]) -> list[str]:
 
 
 def _health(health: dict[str, Any]) -> list[str]:
-    """Returns lines about the device's wear and how near its end of life is; empty if blocks last for ever."""
+    """Returns lines about wear, and how near the device is to its end; empty if blocks last for ever."""
     smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
     if smart["percentage_used"] is None and not blocks["spare"]:
         return []

@@ -129,7 +129,7 @@ class Simulation:
         return range(first, last + 1)
 
     def next_event_ns(self) -> int | None:
-        """Returns the time, in ns, of the next event that needs no further submission; None if there is none."""
+        """Returns the time, in ns, of the next event without a further submission; None if there is none."""
         return self._core.next_event_ns()
 
     def advance(self, until_ns: int) -> list[Completion]:

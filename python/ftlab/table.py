@@ -223,7 +223,7 @@ def _shown(comparison: Side, labels: Labels) -> _Shown:
 
 
 def _time_unit(values: Sequence[Number], groups: list[list[int]]) -> Unit:
-    """Returns the unit that suits the group with the shortest times, so that no number is too small to read."""
+    """Returns the unit that suits the group with the shortest times, so that no number is too small."""
     units = [time_unit([values[place] for place in group]) for group in groups]
     return min(units, key=lambda unit: unit.ns)
 

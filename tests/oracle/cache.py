@@ -46,7 +46,7 @@ class Cache(Known, Protocol):
 
 
 class FullMap:
-    """The whole map in RAM (``ftl.kind = "page"``): every entry counts as cached, and lookups cost nothing."""
+    """The whole map in RAM (``ftl.kind = "page"``): every entry counts as cached, nothing has a cost."""
 
     def __init__(self, cost: Cost) -> None:
         self.cost = cost
@@ -350,7 +350,7 @@ class Cdftl:
 
 
 def entries_held(config: Config) -> int | None:
-    """Returns for how many entries the cache has room; a host that imitates the cache has room for as many."""
+    """Returns for how many entries a cache, or a host that imitates the cache, has room."""
     if config.cache_bytes is None:
         return None
     if config.ftl == "tpftl":

@@ -81,7 +81,7 @@ class Clock:
 
 
 class Servers:
-    """Servers with a common queue; each serves one customer at a time, in the order in which customers came."""
+    """Servers with a common queue; each serves one customer at a time, in order of arrival."""
 
     def __init__(self, clock: Clock, count: int = 1, whose: int = CONTROLLER) -> None:
         self.clock = clock

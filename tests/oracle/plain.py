@@ -116,7 +116,7 @@ class Hybrid:
         return found
 
     def gather(self, block: int, begin: int) -> int:
-        """Copies a block's newest pages, from an offset on, to its data block; returns how many were copied."""
+        """Copies a block's newest pages, from offset ``begin`` on, to its data block; returns how many."""
         first = block * self.block_pages
         copied = [lpn for lpn in range(first + begin, first + self.block_pages) if lpn in self.newest]
         self.newest.update(dict.fromkeys(copied))

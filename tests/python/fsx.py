@@ -26,7 +26,7 @@ def fallocate(file: int, mode: int, offset: int, length: int) -> None:
 
 
 class Fsx:
-    """A file and its expected content. With `fixed`, the file's size cannot change and it cannot be mapped."""
+    """A file and its expected content. A file that is `fixed` can neither change its size nor be mapped."""
 
     def __init__(self, path: Path, seed: int, most: int = 256 << 10, *, fixed: bool = False) -> None:
         self.path = path

@@ -88,7 +88,7 @@ def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None
 
 
 def test_polars_does_not_take_the_interrupt() -> None:
-    """Regression: polars' threads panicked under load, and reported it, before the process had ended itself."""
+    """Regression: polars' threads panicked under load, and reported it, before the process had ended."""
     script = """
 import ctypes, signal
 def handler():

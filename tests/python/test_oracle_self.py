@@ -567,7 +567,7 @@ class Counted:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_update_of_the_map_is_lost(seed: int) -> None:
-    """An entry that ceases to be dirty was merged into a cached dirty page, or is programmed at that moment."""
+    """An entry that ceases to be dirty was merged into a cached dirty page, or is programmed just then."""
     rng = random.Random(seed)
     cost = Counted()
     batch_update = rng.random() < 0.5

@@ -134,7 +134,7 @@ def test_there_are_commands_to_run() -> None:
 
 
 def python_blocks() -> list[tuple[Path, int, str]]:
-    """Returns every block of Python: its page, number and text. `test_study_docs` has the blocks on studies."""
+    """Returns page, number and text of every block of Python; `test_study_docs` has the blocks on studies."""
     return [
         (page, number, code)
         for page in PAGES

@@ -32,7 +32,7 @@ class Slice:
 
 
 class Trace:
-    """A timeline, decoded as Perfetto does: in order of time, and at the same time in the order of the file."""
+    """A timeline, decoded as Perfetto does: in order of time, and then in the order of the file."""
 
     def __init__(self, path: Path) -> None:
         message = pb.Trace()

@@ -44,7 +44,7 @@ def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
 
 
 def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
-    """Returns a function that finds the label at which a series is least (``pick`` is min) or greatest (max)."""
+    """Returns a function that finds the label of a series's least or greatest value, as ``pick`` does."""
 
     def find(of: Series) -> str | None:
         known = {key: value for key, value in of.cells.items() if value is not None}
@@ -261,7 +261,7 @@ class Expression:
         return None
 
     def spread(self, names: Mapping[str, Any]) -> tuple[float, float] | None:
-        """Returns the least and the greatest change in the expression's first ``mean(change(...))``, if any."""
+        """Returns the least and the greatest change in the first ``mean(change(...))`` of the expression."""
         for node in ast.walk(self._tree):
             match node:
                 case ast.Call(func=ast.Name(id="mean"), args=[ast.Call(func=ast.Name(id="change")) as inner]):

@@ -116,7 +116,7 @@ def _known(members: Mapping[tuple[str, ...], Mapping[str, Any]], name: str) -> d
 
 
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Returns the t for which Student's distribution is outside -t to t with probability ``1 - confidence``."""
+    """Returns the t that Student's t exceeds in absolute value with probability ``1 - confidence``."""
     low, high = 0.0, 2.0
     while _tails(high, freedom) > 1 - confidence:
         high *= 2

@@ -1,4 +1,4 @@
-"""The table of a study, with a row per run; written in parts while the study runs, and as a whole at the end."""
+"""The table of a study, a row per run; it is written in parts during the study, as a whole at the end."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Rows:
         self._next = end + max(EVERY_S, (end - start) / SHARE_OF_PARTS)
 
     def join(self) -> pl.DataFrame:
-        """Writes the tables of runs and failures as a whole, in the order of the plan, and removes the parts."""
+        """Writes the whole tables of runs and failures, in the order of the plan, and removes the parts."""
         import polars as pl
 
         self.flush()

@@ -80,7 +80,7 @@ def run(
 
 
 def _groups(runs: Iterable[Run]) -> list[Group]:
-    """Groups the runs that share a device; any other run is a group by itself. Expensive groups come first."""
+    """Groups the runs that share a device; any other run is a group by itself. Costly groups come first."""
     groups: dict[str, list[Run]] = {}
     for each in runs:
         shared = each.device and each.figure.measure == "run"
