@@ -32,7 +32,7 @@ MOST_VARIANTS = 1000
 
 @dataclass(frozen=True)
 class Variant(Shown):
-    """One of the compared configurations."""
+    """One of the compared configurations, with its result."""
 
     result: Result
     """The measured result."""
@@ -195,8 +195,8 @@ class Comparison(Side):
         return pl.DataFrame(records(self), infer_schema_length=None)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> alt.VConcatChart:
-        """Draws mean latency in its wait and access parts with Altair; with ``path``, also writes it as .png
-        or .svg.
+        """Draws mean latency with its wait and access parts, using Altair; with ``path``, also writes the
+        picture as .png or .svg.
 
         Raises:
             UserError: the file cannot be written.

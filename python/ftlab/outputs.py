@@ -224,8 +224,8 @@ def system_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if number := re.search(r"\(os error (\d+)\)", text):
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
-        # Some errors are lost on the way ("Invalid thrift"). Whatever stopped polars also stops another
-        # megabyte, with the system's own error.
+        # Polars hides some errors ("Invalid thrift"). Whatever made its write fail also makes a write of
+        # another megabyte fail, with the system's own error.
         with path.open("ab") as file:
             file.write(bytes(1 << 20))
         raise OSError((text.strip().splitlines() or [type(error).__name__])[0]) from None

@@ -86,7 +86,7 @@ class HostScheduler(_Policy):
         raise NotImplementedError
 
     def choose(self) -> int | Sequence[int] | None:
-        """Removes and returns what goes next: a request's id, a batch of ids in order, or None for nothing.
+        """Removes and returns what goes next: a request's id, a batch's ids in order, or None for nothing.
 
         It is called while requests are pending. The translation page of a batch's first request is read once
         for the whole batch; the requests behind the first count as prioritized.
@@ -94,13 +94,13 @@ class HostScheduler(_Policy):
         raise NotImplementedError
 
     def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
-        """Removes a request that leaves by deadline."""
+        """Removes a request that is dispatched because its deadline has passed."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, one per row, by when their numbers of valid pages last changed.
+    """The closed blocks of a chip, one per row, in the order in which their valid pages last changed.
 
     ``valid.argmin()`` is the greedy choice, and ``closed.argmin()`` is the fifo choice.
     """
@@ -114,8 +114,7 @@ class Candidates:
     closed: NDArray[np.int64]
     """When each block became full, counted in the log's writes; no two blocks have the same value."""
     changed: NDArray[np.int64]
-    """When each block last lost a valid page or, if it has lost none since it became full, when it became
-    full.
+    """When each block last lost a valid page; if it has lost none since it became full, when it became full.
     """
 
     @classmethod

@@ -51,7 +51,7 @@ def _wait(futures: Sequence[Future[Made]]) -> None:
 
 
 def _raise_first(futures: Sequence[Future[Made]]) -> None:
-    """Raises the first genuine error; runs that were stopped by another run's error only report that."""
+    """Raises the first genuine error, not that of a run which was stopped because of another run's error."""
     errors = [future.exception() for future in futures if not future.cancelled()]
     own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
     for error in own or [error for error in errors if error is not None]:

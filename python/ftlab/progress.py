@@ -1,4 +1,4 @@
-"""Signs of life on standard error: a live display on a terminal, otherwise a line every 30 s."""
+"""Reports progress on standard error: a live display on a terminal, otherwise a line every 30 s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as text, in fio's manner."""
+"""The report of a result as text, in the manner of fio."""
 
 from __future__ import annotations
 

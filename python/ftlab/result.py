@@ -46,7 +46,7 @@ FLAGS = ("prioritized", "expired")
 """The columns that are boolean."""
 
 REFUSED = 2**64 - 1
-"""``complete_ns`` of a request that a read-only device refused, in :meth:`Result.column`."""
+"""The ``complete_ns`` that :meth:`Result.column` has for a request refused by a read-only device."""
 
 OPS = ("R", "W", "T", "F")
 """The letters of the operations, in order of their codes."""
@@ -319,6 +319,6 @@ class Result(Fields):
 
 
 def _rounded_down(value: float) -> str:
-    """Returns the first digit of a number, followed by zeroes."""
+    """Returns a number rounded down to its first digit."""
     step = 10.0 ** math.floor(math.log10(value))
     return f"{math.floor(value / step) * step:g}"

@@ -1,4 +1,4 @@
-"""The options of a run besides its configuration, and the one place that starts it."""
+"""The options of a run besides its configuration, and the only function that starts a run."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Section(Mapping[str, Any]):
         self._data: Final = data
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the field ``name``; if it is an object, as a section."""
+        """Returns the field ``name``; an object is returned as a section."""
         value = self._data[name]
         return _sections(type(self)).get(name, Section)(value) if isinstance(value, dict) else value
 

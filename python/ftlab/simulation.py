@@ -152,11 +152,12 @@ class Simulation:
 
     @property
     def now_ns(self) -> int:
-        """Returns the simulated time, ns."""
+        """Returns the simulated time in ns."""
         return self._core.now_ns
 
     def valid_pages(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        """Returns the logical pages of user data in each erase block now: a row per chip, a column per block.
+        """Returns how many logical pages of user data each erase block has now: a row per chip, a column per
+        block.
 
         Rows are dies or planes if these work independently (``flash.interleave``, ``flash.multi_plane``).
         Garbage collection erases blocks with few valid pages. Blocks of translation pages count as 0.

@@ -132,7 +132,7 @@ CACHE = [
 ]  # fmt: skip
 
 FILLED: list[Line] = [(1000 * lpn, "W", lpn, 1) for lpn in range(4)]
-"""Writes that fill block 0, long before the case begins. What is written next is in another block."""
+"""Writes that fill block 0 long before the case begins, so that later writes go to another block."""
 FILL_ENDS = [1000 * lpn + 211 for lpn in range(4)]
 
 

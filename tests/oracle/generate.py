@@ -107,7 +107,7 @@ class Mix:
     hot: list[int]  # LPNs
     region: int  # pages
     read_share: float
-    odd_share: float  # the share of trims, and that of flushes
+    odd_share: float  # the share of trims, and also that of flushes
     largest: int  # pages
 
 
@@ -152,7 +152,7 @@ def request(rng: random.Random, mix: Mix, now: int) -> Record:
     lpn = rng.choice(mix.hot) if rng.random() < 0.6 else rng.randrange(mix.region)
     pages = rng.randrange(1, mix.largest + 1) if rng.random() < 0.5 else 1
     offset, size = lpn * mix.page_bytes, pages * mix.page_bytes
-    if rng.random() < 0.15:  # not aligned
+    if rng.random() < 0.15:  # a request that is not aligned to pages
         offset += rng.randrange(mix.page_bytes)
         size = max(1, size - rng.randrange(mix.page_bytes))
     return (now, op, offset, size)

@@ -60,7 +60,7 @@ class Request:
     op: str
     offset: int
     size: int
-    pages: list[int]  # LPNs it translates, in order
+    pages: list[int]  # LPNs that it translates, in order
     partial: set[int]  # those of the LPNs that it covers only in part
     dispatch: int = -1
     complete: int = -1

@@ -1,4 +1,4 @@
-"""ftlab's write amplification in the steady state under uniform random writes, against the closed forms."""
+"""Compares ftlab's steady-state write amplification under uniform random writes with the closed forms."""
 
 from __future__ import annotations
 

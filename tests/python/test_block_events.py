@@ -81,7 +81,7 @@ def test_flushes_discards_and_preflushed_writes() -> None:
         request(2, "issue", "FF", 0, 0),
         bio(3, "FWFSM", 64, 8),
         request(4, "insert", "WSM", 64, 8),
-        request(5, "issue", "WSM", 64, 8),  # its second event
+        request(5, "issue", "WSM", 64, 8),  # the second event of the same request
         bio(6, "DS", 128, 2048),
         request(7, "insert", "DS", 128, 2048),
     ]

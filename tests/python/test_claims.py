@@ -133,7 +133,7 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
         "a(" * 60 + ")" * 60,
         "'a\\0b'()",
         "mean('ab', 1)",
-        # These used up all memory, or took for ever.
+        # These expressions used up all memory, or took for ever.
         "'x' * 1000000000",
         "[1, 2] * 1000000000",
         "1 + " * 2000 + "1",

@@ -281,7 +281,7 @@ def test_help_names_only_what_works(cli: Cli, command: list[str]) -> None:
     assert "sprandom" not in text
     keys = set(re.findall(r"\[((?:workload|host|ftl|flash|device)\.[a-z_.]+|seed)\]", text))
     known = set(keys_of(json.loads(cli.ok("schema"))))
-    # Each is a key or a table of keys.
+    # Each of these is a key or a table of keys.
     assert all(key in known or any(name.startswith(f"{key}.") for name in known) for key in keys)
 
 
@@ -293,7 +293,7 @@ def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
 
 
 def test_lines_that_a_help_keeps_are_lines() -> None:
-    """Click joined the lines of a block if text stood on the line of its no-wrap mark (``ftlab demo``)."""
+    """Regression: click joined lines that must stay lines if text followed the no-wrap mark on its line."""
     context = click.Context(commands, info_name="ftlab")
     for name in COMMANDS:
         command = commands.get_command(context, name)

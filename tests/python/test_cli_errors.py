@@ -23,7 +23,7 @@ def check(done: subprocess.CompletedProcess[str], *parts: str) -> None:
     assert "Traceback" not in done.stderr
     for part in parts:
         assert part in done.stderr, done.stderr
-    # The first line is complete by itself: it says where the mistake is.
+    # The first line is enough by itself: it says where the mistake is.
     assert parts[0] in lines[0], done.stderr
 
 
@@ -125,7 +125,7 @@ def test_bad_configuration_names_file_line_and_key(bad: Cli) -> None:
 
 def test_inputs_without_an_end(bad: Cli) -> None:
     """Regression: a fio job was read until memory was full, a targets file of any size was read completely,
-    and a nested one was parsed until Python's stack overflowed.
+    and a nested targets file was parsed until Python's stack overflowed.
     """
     job = ["run", "coop-fast", "--set", "workload.fio_job=/dev/zero"]
     check(bad(*job), "/dev/zero: larger than 1MiB, so not a fio job file")

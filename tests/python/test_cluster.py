@@ -1,4 +1,4 @@
-"""Studies on Dask: the same rows as on threads, workers that die, engines that differ, sent traces."""
+"""Studies on Dask: rows equal those on threads; workers die, engines differ, traces are sent."""
 
 from __future__ import annotations
 

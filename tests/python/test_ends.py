@@ -420,7 +420,7 @@ def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str
 
 
 def test_a_comparison_on_a_full_disk_says_what_it_wrote(cli: Cli) -> None:
-    """Regression: one of the two files had been written, and no message said so."""
+    """Regression: one of two files had been written when the other failed, and no message said so."""
     size = ("--set", "workload.synthetic.requests=100", *DEVICE)
     outputs = ("--plot", "c.png", "--html", "c.html")
     done = limited(cli, 400_000, "compare", "map-plus", *size, "--vary", "host.scheduler=noop,map+", *outputs)

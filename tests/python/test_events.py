@@ -93,8 +93,8 @@ def test_two_reads_of_one_channel_share_its_bus() -> None:
 
 
 def test_commands_first_lets_a_command_pass_a_transfer() -> None:
-    """There are three reads; the third one's command comes while one page is on the bus and another waits for
-    it.
+    """There are three reads; the third read's command comes while one page is on the bus and another page
+    waits for the bus.
     """
     requests = [(0, "R", 0, 1), (0, "R", 1, 1), (30_000, "R", 2, 1)]
     behind = events.simulate(events.Array(ways=3), requests)

@@ -73,7 +73,7 @@ def test_shares_add_up(result: ftlab.Result) -> None:
     assert len(levels) == 32
     assert sum(levels) == pytest.approx(100, abs=1e-4)
     assert sum(job["iodepth_level"].values()) == pytest.approx(100, abs=1e-4)
-    # The only chip is busy only with requests, which reach it one by one.
+    # The only chip does nothing but serve requests, which reach it one by one.
     assert result.to_fio()["disk_util"][0]["util"] == pytest.approx(
         100 * result.utilization.chip[0], rel=1e-6
     )

@@ -1,4 +1,4 @@
-"""`ftlab trace fit`: the closed forms, the searches, models of targets and of traces."""
+"""`ftlab trace fit`: its closed forms and searches, and the models of targets and of traces."""
 
 from __future__ import annotations
 

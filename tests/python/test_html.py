@@ -219,7 +219,7 @@ def test_html_of_the_command_line(cli: Cli) -> None:
     assert "--vary host.scheduler=noop,map+ --html &#39;a b.html&#39;" in text
     first = data_of(text)["results"][0]
     assert first["latency"]["read"]["bins"] and first["series"] and first["erase_map"] and first["miss_curve"]
-    # The JSON next to it holds the same parts.
+    # The JSON file of the same command holds the same parts.
     variants = json.loads((cli.directory / "a.json").read_text())["variants"]
     assert variants[0]["result"]["latency"]["all"]["mean_ns"] == first["latency"]["all"]["mean_ns"]
     assert "histogram" in variants[0]["result"]["latency"]["all"]

@@ -31,7 +31,7 @@ def test_a_recording_replays_to_the_same_result(
         fio = ["fio", "--name=job", "--ioengine=nbd", f"--uri={device.uri}", "--rw=randrw", "--iodepth=16"]
         sizes = ["--bsrange=512-16k", "--size=8m", "--verify=crc32c", "--verify_fatal=1", "--fsync=37"]
         device.client(*fio, *sizes, "--do_verify=1")
-    # A device in a file can lose its power, and its settings say so.
+    # A device with its flash in a file can lose power, so it has the setting ftl.power_safe.
     safe = ("--set", "ftl.power_safe=true") if "--media" in how else ()
     replayed = json.loads(cli.ok("run", *DEVICES[name], *safe, "--trace", str(recording), "--json", "-"))
     assert without_times(replayed) == without_times(device.result)

@@ -154,7 +154,7 @@ def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["page", "dftl", "bast", "fast"])
 def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None:
-    """Every byte equals that of a plain array."""
+    """Every byte of the device's file equals that of a plain array."""
     need_fuse()
     with served(tmp_path, *DEVICES[name], "--time", "free", fuse=True) as device:
         for seed in campaign.cases(f"live-file-{name}", range(1)):
@@ -165,7 +165,7 @@ def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_random_operations_on_a_file_system(tmp_path: Path, kind: str) -> None:
-    """Every byte of the system's files equals that of a plain array, even after a remount."""
+    """Every byte of a file in a file system equals that of a plain array, even after a remount."""
     need_loop()
     need(MAKE[kind][0])
     with served(tmp_path, *SIZED, fuse=True) as device, loop(device.disk) as block:

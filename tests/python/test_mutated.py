@@ -260,7 +260,7 @@ def test_mutated_inputs(bounded: None, tmp_path: Path) -> None:
 
 
 def test_the_corpus(bounded: None, tmp_path: Path) -> None:
-    """Reads inputs that once failed."""
+    """Reads the inputs on which a reader once failed."""
     for reader in READERS:
         for path in sorted((CORPUS / reader).glob("*")):
             judge(reader, path.read_bytes(), tmp_path)

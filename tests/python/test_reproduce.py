@@ -1,4 +1,4 @@
-"""``ftlab reproduce``: declarations, runs by hash, verdicts, pictures, the page."""
+"""``ftlab reproduce``: its declarations, runs by hash, verdicts, pictures and page."""
 
 from __future__ import annotations
 
@@ -410,7 +410,7 @@ def damaged(text: bytes) -> dict[str, bytes]:
         "flipped": bytes(flipped),
         "no gzip": b"nothing of the kind",
         "empty": b"",
-        # These were mistaken for results, and the figure was blamed.
+        # These contents were mistaken for results, and the figure was blamed.
         "empty object": gzip.compress(b"{}"),
         "list": gzip.compress(b"[]"),
         "other JSON": gzip.compress(text.replace(b"1", b"2")),

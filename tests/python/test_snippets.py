@@ -1,4 +1,4 @@
-"""The commands, their outputs and the Python code that README.md and docs/ show are run."""
+"""Runs the commands and the Python code that README.md and docs/ show, and compares their outputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def laid(page: Path, place: Path) -> None:
-    """Writes the files of a page."""
+    """Writes the files that a page shows into `place`."""
     for name, text in files(page).items():
         (place / name).write_text(text)
 

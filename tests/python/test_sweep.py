@@ -156,7 +156,7 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
 
 
 def test_what_a_short_run_costs(cli: Cli) -> None:
-    """400 runs of half a millisecond were measured to take 3 ms of processor time each, after a second for
+    """Each of 400 runs of half a millisecond was measured to take 3 ms of processor time, after a second for
     the start.
     """
     (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 100, 1]"))

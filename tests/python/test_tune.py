@@ -147,7 +147,7 @@ def test_the_same_seed_the_same_trials_and_within_bounds(tmp_path: Path) -> None
         if "deadline" in trial.parameters:
             assert 10**6 <= int(trial.parameters["deadline"].removesuffix("ns")) <= 10**8
     assert all(trial.feasible for trial in first.front)
-    # With a longer budget the search continues from there.
+    # With a larger budget the search continues where it ended.
     longer = search(tmp_path, RANGES.replace("runs = 16", "runs = 20"))
     assert longer.trials[:16] == first.trials
     (tmp_path / "long").mkdir()

@@ -1,4 +1,4 @@
-"""Shell completions: presets, keys, their values, layouts, papers; taken from the code itself."""
+"""Shell completions of presets, keys, their values, layouts and papers, all taken from the code itself."""
 
 from __future__ import annotations
 

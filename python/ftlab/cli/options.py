@@ -101,7 +101,7 @@ def strict_option(command: Decorated) -> Decorated:
 
 
 MOST_DOUBTS = 10
-"""The most warnings about traces that are printed; there may be thousands."""
+"""The maximum number of warnings about traces that are printed; there may be thousands of them."""
 
 
 def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False) -> None:

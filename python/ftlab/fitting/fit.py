@@ -1,4 +1,4 @@
-"""From targets to a generator's parameters.
+"""Finds a generator's parameters from targets.
 
 Targets that are shares, sizes or rates are set directly; the process of bursts has a closed form, corrected
 for what the seed's draws actually give. The miss ratio is matched by adjusting how hot the hot part is
@@ -94,7 +94,7 @@ class Characteristic:
     target: float
     reached: float
     ratio: bool
-    """Whether the target is a share, so that the difference itself counts and not its ratio to the target."""
+    """Whether the target is a share: then the difference itself counts, not its ratio to the target."""
     tolerance: float
     fitted: bool = True
     """Whether the target is fitted; otherwise the value results from other targets, and is shown for
@@ -103,7 +103,7 @@ class Characteristic:
 
     @property
     def difference(self) -> float:
-        """Returns the reached value minus the target; unless it is a share, relative to the target."""
+        """Returns the reached value minus the target; unless the target is a share, relative to it."""
         gap = self.reached - self.target
         if self.ratio or gap == 0:
             return gap
@@ -167,7 +167,8 @@ class Fitter:
         self._progress, self._simulated = progress, 0
 
     def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:
-        """Returns the conflicts of a trace's reads and writes on the device; its pages are packed densely.
+        """Returns the numbers of conflicts of a trace's reads and writes on the device; pages are packed
+        densely.
 
         ``flags`` state how the trace is read.
         """
@@ -180,7 +181,7 @@ class Fitter:
         return self._run(load(self._config, overrides))
 
     def conflicts_of_model(self, keys: dict[str, str]) -> tuple[int, int]:
-        """Returns the conflicts of a generator's reads and writes on the device."""
+        """Returns the numbers of conflicts of a generator's reads and writes on the device."""
         return self._run(self._generator(keys))
 
     def fit(self, targets: Targets) -> Fit:

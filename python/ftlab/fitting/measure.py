@@ -54,7 +54,7 @@ class Workload:
 
     @property
     def sequential_ratio(self) -> float:
-        """Returns the share of requests that begin where the one before ended."""
+        """Returns the share of requests that begin where the request before ended."""
         return self.sequential / self.requests if self.requests else 0.0
 
     @property
@@ -77,17 +77,17 @@ class Workload:
 
     @property
     def mean_size(self) -> float | None:
-        """Returns the mean size of all requests, bytes."""
+        """Returns the mean size of all requests in bytes."""
         return _mean(self.read_sizes + self.write_sizes)
 
     @property
     def mean_read_size(self) -> float | None:
-        """Returns the mean size of reads, bytes; None without reads."""
+        """Returns the mean size of reads in bytes; None if there are no reads."""
         return _mean(self.read_sizes)
 
     @property
     def mean_write_size(self) -> float | None:
-        """Returns the mean size of writes and trims, bytes; None without them."""
+        """Returns the mean size of writes and trims in bytes; None if there are none."""
         return _mean(self.write_sizes)
 
 
@@ -182,7 +182,7 @@ def miss_ratio(config: Config, space: int) -> float:
 
 
 def updated_ratio(config: Config, device: _core.Device | None) -> float:
-    """Returns the share of the mapping entries programmed in a run that had been updated."""
+    """Returns the share of updated entries among the mapping entries that a run programs."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device))

@@ -68,7 +68,7 @@ def of_counts(counts: Mapping[int, int]) -> Mix:
 
 
 def mean(mix: Mix) -> float:
-    """Returns the mean size of a mix, bytes."""
+    """Returns the mean size of a mix in bytes."""
     return sum(size * weight for size, weight in mix) / sum(weight for _, weight in mix)
 
 

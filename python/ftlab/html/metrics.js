@@ -32,7 +32,7 @@ const latency = (part, field) => (run, op) => {
   if (!of.count) return null;
   return /^[0-9]/.test(field) ? of.percentile_ns[field] : of[field];
 };
-// For each metric: name, kind, which way is better (-1 less, 1 more, 0 neither), value, whether it differs by operation.
+// For each metric: name, kind, better way (-1 less, 1 more, 0 neither), value, whether it differs by operation.
 const METRICS = {
   mean: ["mean latency", "time", -1, latency("latency", "mean_ns"), true],
   wait: ["mean wait", "time", -1, latency("wait", "mean_ns"), true],

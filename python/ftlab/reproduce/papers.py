@@ -69,13 +69,13 @@ class Claim:
 
     @property
     def small(self) -> bool:
-        """Whether the claim is a change too small for its number to be judged, so that only its sign is."""
+        """Whether the claim is a change too small for its number to be judged, so only its sign is judged."""
         return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper."""
+    """The declarations of one paper."""
 
     name: str
     title: str

@@ -35,7 +35,7 @@ MOST_KILLED = 3
 """The maximum number of workers that one run may crash."""
 
 IN_FLIGHT = 500
-"""The maximum number of runs handed over whose results are still missing, so that neither pile up."""
+"""The maximum number of runs handed over whose results are still missing, lest runs or results pile up."""
 
 PIECE = 4 << 20
 """The size, in bytes, of the pieces in which a trace is sent."""
@@ -118,7 +118,7 @@ class Cluster:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Turns the loss of the scheduler in the block into a user's error."""
+        """During the block, turns the loss of the scheduler into a user's error."""
         try:
             yield
         except (self._distributed.comm.CommClosedError, CancelledError, TimeoutError):

@@ -100,7 +100,7 @@ class Figure:
     of: str
     """The id of the figure that this one repeats on other workloads, or else its own id."""
     what: str
-    """What is evaluated (EXTRA_AXES): "runs", "requests" (each of a run), "points" (a list in a result)."""
+    """What is evaluated (EXTRA_AXES): "runs", "requests" (each request) or "points" (a list in a result)."""
     points: Expression | None
     """For points: the expression that finds the list of points in a result."""
     config: str

@@ -153,7 +153,7 @@ def free_memory() -> int:
             fields = dict(line.split(":", 1) for line in file)
         return int(int(fields["MemAvailable"].split()[0]) * 1024 * SHARE_OF_MEMORY)
     except (OSError, KeyError, ValueError):
-        # Systems other than Linux: half of the memory.
+        # On systems other than Linux, half of the memory counts as free.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 

@@ -257,7 +257,7 @@ def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
         row["_rank"] = rank[row["_value"]]
     axis = alt.Axis(title=_axis_title(study, panel), labelAngle=-90, ticks=False, labelLimit=120)
     facets = _order(study, cells, panel.facet) if panel.facet else [""]
-    # The facets' names are side by side.
+    # The names of facets are side by side, so each facet is at least as wide as the longest name.
     width = max(len(order) * (BAR + 4), int(looks.LETTER * max(map(len, facets))), 24 if panel.facet else 90)
     chart = (
         alt.Chart(data)

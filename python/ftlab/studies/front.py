@@ -91,7 +91,7 @@ def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
 
 
 def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
-    """Returns for each parameter the share of an objective's variance that lies between its values.
+    """Returns, for each parameter, the share of each objective's variance that its values explain.
 
     For a range, the trials are sorted by value and split into quarters; "does not apply" counts as a value.
     """

@@ -50,7 +50,7 @@ def _colours(study: Study, panel: Panel, order: Sequence[str]) -> list[str]:
     named = {study.figure.value(name).title: _VALUES[name] for name in panel.values if name in _VALUES}
     if by(panel) == "_value" and all(label in named for label in order):
         return [named[label] for label in order]
-    # A value that is drawn once belongs to the user's own data, next to what policies make of it.
+    # A value that is drawn once is about the user's own data, so it has the host's colour.
     once = {study.figure.value(name).title for name in panel.once}
     places = zip(order, _places(study, panel, order), strict=True)
     return [palette.CAUSES["host"] if label in once else palette.colour(place) for label, place in places]

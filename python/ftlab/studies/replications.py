@@ -25,7 +25,7 @@ VALUES = (
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over replications."""
+    """A mean over replications, with its confidence interval."""
 
     count: int
     mean: float

@@ -28,7 +28,7 @@ Answer: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class Trace:
-    """A file, identified by its content."""
+    """A trace's file, identified by its content."""
 
     path: str
     size: int
