@@ -118,7 +118,7 @@ class Request:
     arrival_ns: int
     """When the request arrived at the host."""
     lpn: int | None
-    """First logical page; None for a request without pages."""
+    """The first logical page that it covers; None for a request without pages."""
     pages: int
     """Number of logical pages that it covers."""
     hit: bool

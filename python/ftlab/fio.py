@@ -45,7 +45,7 @@ class Direction:
     total_ios: int
     """Number of completed requests."""
     io_bytes: int
-    """Total bytes of the requests."""
+    """The requests' total size in bytes."""
     slat: Histogram
     """Wait times of the requests."""
     clat: Histogram
@@ -172,7 +172,7 @@ def _busy_ns(dispatch: Times, complete: Times) -> int:
 
 
 def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
-    """Makes one job per result, each in its own group; ``plus`` adds the bins of fio's json+.
+    """Returns fio's document, with a job per result, each in its own group; ``plus`` adds json+'s bins.
 
     Keys of the configuration that all results share are ``global options``, the others ``job options``.
     """

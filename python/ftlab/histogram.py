@@ -142,7 +142,7 @@ class Histogram:
         return self.merge(other) if isinstance(other, Histogram) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Whether bins, extremes and sum are the same."""
+        """Whether the bins, the extremes and the sums are the same."""
         if not isinstance(other, Histogram):
             return NotImplemented
         return self._key() == other._key()
@@ -166,7 +166,7 @@ class Histogram:
         }
 
     def __repr__(self) -> str:
-        """Returns one line: count, mean and extremes."""
+        """Returns a line with count, mean and extremes."""
         return (
             f"<ftlab.Histogram of {self.count} values, {self.min_ns} to {self.max_ns} ns, "
             f"mean {self.mean_ns:.1f} ns>"

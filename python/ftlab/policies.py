@@ -201,7 +201,7 @@ def allow_python() -> None:
 
 
 def find(texts: Iterable[str]) -> None:
-    """Registers the classes that values given by the user name, as ``python:FILE.py:CLASS``.
+    """Registers the classes that the user's own values name, as ``python:FILE.py:CLASS``.
 
     Raises:
         UserError: there is no such file or class, or it cannot be loaded.

@@ -81,7 +81,7 @@ class Timeline(NamedTuple):
 
 
 class Result(Fields):
-    """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
+    """A run's result: `schema`, `config`, `trace`, the measured fields and `engine`.
 
     Its fields are those of the JSON that ``ftlab run --json`` writes; times are in nanoseconds, sizes in
     bytes. If the requests were collected, :meth:`column` and :attr:`requests` hold every one of them.

@@ -13,7 +13,7 @@ from .events import Array, Request, simulate
 
 GEOMETRIES = {
     "1x1": Array(),
-    # Many chips wait for one bus.
+    # In this array many chips wait for one bus.
     "1x8": Array(ways=8),
     "8x2": Array(channels=8, ways=2),
     "8x2x2x2": Array(channels=8, ways=2, dies=2, planes=2, interleave=True),

@@ -24,7 +24,7 @@ Request = tuple[int, str, int, int]
 
 @dataclass
 class Case:
-    """A device of 100 blocks, a policy, a trace."""
+    """A device of 100 blocks, a policy and a trace."""
 
     ftl: str
     policy: str
@@ -109,7 +109,7 @@ class Device:
         for lpn in part.lpns:
             offset = lpn % self.ftl.block_pages
             if offset < self.next:
-                # The page cannot be programmed again: the block becomes the data block as it is.
+                # The page cannot be programmed again, so the block is completed and becomes the data block.
                 self.complete()
                 return self.write_log(Part(part.request, "W", range(lpn, part.lpns.stop), part.block))
             self.copy_to(offset)

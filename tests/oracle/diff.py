@@ -106,7 +106,7 @@ def shrink(
 
 
 def describe(config: mapplus.Config, trace: list[mapplus.Record]) -> str:
-    """Returns a case as text: its configuration, its trace, the oracle's rows."""
+    """Returns a case as text: its configuration, its trace and the oracle's rows."""
     lines = [f"  {key} = {value!r}" for key, value in asdict(config).items()]
     for request in mapplus.simulate(config, trace).requests[-SHOWN:]:
         first = request.pages[0] if request.pages else "-"

@@ -47,7 +47,7 @@ class Fact:
     rerun: Callable[[], float] | None = None
     missing: str = ""
     commit: str = UNKNOWN
-    """The simulator's commit."""
+    """The commit of the other simulator that was measured."""
     needs: str | None = None
     """A recorded trace that the measurement needs and that does not come with ftlab."""
 

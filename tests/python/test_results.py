@@ -385,7 +385,7 @@ def test_a_wrong_frame_is_the_users_fault(mix: pl.DataFrame, change: Any, messag
 )
 def test_a_size_may_be_a_number_of_bytes(value: Any, text: str) -> None:
     assert to_text(value, "ftl.mapping_cache") == text
-    # For other keys a number is written as it is.
+    # For keys that are not sizes, a number is written as it is.
     assert to_text(value, "host.queue_depth") == str(value)
 
 

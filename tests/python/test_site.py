@@ -84,7 +84,7 @@ def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
     assert [page.name for page in PAGES if f"](images/how-{name}.svg)" in page.read_text()] != []
 
 
-# Formulas of fields, checked with a run's requests.
+# The formulas of fields are checked with a run's requests.
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | Non
     """
 
     found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
-    # The first candidate within 0.1 % of the target, or else the nearest.
+    # The first candidate within 0.1 % of the target is taken, or else the nearest.
     return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
 
 

@@ -88,7 +88,7 @@ Progress = Callable[[int], "bool | None"]
 
 @dataclass
 class Characteristic:
-    """One target and its outcome."""
+    """One target, and the value that the generator reaches."""
 
     name: str
     target: float
@@ -521,7 +521,7 @@ def _given(targets: Targets) -> dict[str, str]:
     if targets.sequential_ratio is not None:
         keys["sequential_share"] = quantity.percent(targets.sequential_ratio)
     if targets.near_ratio is not None:
-        # A first guess, which ignores requests that are near by chance.
+        # This is a first guess, which ignores requests that are near by chance.
         left = 1 - (targets.sequential_ratio or 0.0)
         keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic

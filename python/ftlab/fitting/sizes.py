@@ -1,4 +1,4 @@
-"""Mixes of request sizes."""
+"""Mixes of request sizes: sizes with weights."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Mix = list[tuple[int, int]]
 
 
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
-    """Returns the mix of ``sizes`` with this mean that otherwise assumes the least; None if no mix has this
-    mean.
+    """Returns, of all mixes of ``sizes`` with this mean, the one that assumes the least; None if there is
+    none.
 
     It is the one of greatest entropy among all mixes with that mean: weights fall (or rise) exponentially
     with the size.

@@ -155,7 +155,7 @@ def _correct(jacobian: list[list[float]], before: Point, after: Point) -> None:
     """Applies Broyden's rank-one correction."""
     step = (after.at[0] - before.at[0], after.at[1] - before.at[1])
     square = step[0] ** 2 + step[1] ** 2
-    # Tiny steps show noise, not slope.
+    # Tiny steps show the noise of the functions, not their slopes.
     if square < 1e-4:
         return
     for function in range(2):

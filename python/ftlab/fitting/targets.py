@@ -20,7 +20,7 @@ COUNTS = ("requests", "reads", "writes", "trims", "read_conflicts", "write_confl
 """Targets that are whole numbers of requests."""
 
 RATIOS = ("write_ratio", "sequential_ratio", "stream_ratio", "near_ratio", "miss_ratio", "updated_ratio")
-"""Targets between 0 and 1."""
+"""Targets that are ratios, between 0 and 1."""
 
 SIZES = ("mean_size", "mean_read_size", "mean_write_size")
 """Targets that are sizes."""
@@ -40,7 +40,7 @@ _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
 
 @dataclass
 class Targets:
-    """Characteristics to be matched; None if not requested."""
+    """The characteristics that a generator has to match; those that are not requested are None."""
 
     name: str
     source: str

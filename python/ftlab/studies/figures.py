@@ -242,7 +242,7 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _angle(labels: Sequence[str], width: int) -> int:
-    """Returns the angle, in degrees, at which no label of an axis overlaps the next."""
+    """Returns the angle, in degrees, to which the labels of an axis are turned lest they overlap."""
     return -40 if looks.LETTER * max(map(len, labels), default=0) > width / max(len(labels), 1) else 0
 
 

@@ -18,7 +18,7 @@ from ftlab.studies.tuning import Tuning
 
 @dataclass(frozen=True)
 class Trial:
-    """A configuration that was tried."""
+    """A configuration that the search has tried."""
 
     number: int
     """The trial's number, counted from 1; 0 is the default configuration."""

@@ -1,4 +1,4 @@
-"""A study's TOML file: tables in which every key must be asked for."""
+"""The tables of a study's TOML file, in which a key that the code never asks for is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ftlab.configs import read_toml, to_text
 
 
 class Table:
-    """A TOML table in which every key must be asked for, once."""
+    """A TOML table in which a key that the code never asks for is an error."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
         """Makes the table of a file; ``values`` are the file's, or those of the part named ``where`` in
