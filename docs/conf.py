@@ -20,11 +20,11 @@ extensions = [
     "sphinx_copybutton",
 ]
 
-# Pages are written for a plain Markdown reader first, with no other syntax than the site needs.
+# Pages are written for plain Markdown readers first, with only as much other syntax as the site needs.
 myst_heading_anchors = 3
 # A block without a language is output or a file, not Python.
 highlight_language = "text"
-# A name in single backticks, in docstrings and in the help of commands.
+# Names in single backticks, in docstrings and in the help of commands, are shown as code.
 default_role = "code"
 
 python_maximum_signature_line_length = 88
@@ -45,7 +45,7 @@ html_title = "ftlab"
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
-# Summaries would be fetched, which browsers refuse for pages opened from a disk.
+# The search would fetch summaries, which browsers refuse for pages opened from a disk.
 html_show_search_summary = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
@@ -56,7 +56,7 @@ _MOVED = {
     "../DEVIATIONS.md": "deviations.md",
     "../ARCHITECTURE.md": "architecture.md",
 }
-"""Pages that include a file from above docs/: links go there on the site, to the file elsewhere."""
+"""The pages that include files from above docs/: on the site, links to such a file lead to its page."""
 
 
 def _redirect(_app: Any, docname: str, source: list[str]) -> None:
@@ -66,7 +66,7 @@ def _redirect(_app: Any, docname: str, source: list[str]) -> None:
 
 
 def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
-    """Marks options and commands in the help of commands as code, or `--` becomes a dash."""
+    """Marks options and commands in the help of commands as code; otherwise `--` would become a dash."""
     for number, line in enumerate(lines):
         if line.startswith("| ftlab"):
             lines[number] = f"| ``{line[2:]}``"
@@ -75,12 +75,12 @@ def _literal(_app: Any, _context: Any, lines: list[str]) -> None:
 
 
 def _accessible(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Adds what readers without a mouse or a screen need and Sphinx and the theme leave out."""
+    """Adds what readers without a mouse or a screen need, and what Sphinx and the theme leave out."""
     if body := context.get("body"):
-        # What scrolls takes the focus, so that arrow keys move it.
+        # Elements that scroll can take the focus, so that arrow keys scroll them.
         body = re.sub(r"<pre(?= id| class|>)", '<pre tabindex="0"', body)
         body = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
-        # Lines of a signature are not a list of terms.
+        # The lines of a signature must not be marked up as a list of terms.
         context["body"] = re.sub(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>", _lines, body)
     if tree := context.get("furo_navigation_tree"):
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
@@ -92,8 +92,8 @@ def _lines(found: re.Match[str]) -> str:
 
 
 def setup(app: Any) -> None:
-    """Sphinx calls this."""
-    # After the theme.
+    """Connects the functions above to Sphinx, which calls this function."""
+    # This handler runs after the theme's.
     app.connect("html-page-context", _accessible, priority=900)
     app.connect("source-read", _redirect)
     for part in ("description", "options"):

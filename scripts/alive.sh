@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command, and says every eight seconds that it is still at work: alive.sh WHAT COMMAND... A pipe that
-# closes with this shell ends the background process; the command stays in the foreground, so that it gets an
-# interrupt.
+# Runs a command, and says every eight seconds that it is still at work: alive.sh WHAT COMMAND... The background
+# process that says so ends when this shell closes their pipe; the command itself runs in the foreground, so that
+# an interrupt reaches it.
 what=$1
 shift
 line=''

@@ -42,28 +42,28 @@ CLASSIFIED = {
     "Apache Software License": "Apache-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
 }
-"""SPDX identifiers of licences, by their names in older metadata."""
+"""SPDX identifiers of licences, by the names that older metadata uses."""
 
 STATED = {
     **dict.fromkeys(("partd", "protobuf", "psutil", "vl-convert-python"), "BSD-3-Clause"),
     **dict.fromkeys(("perfetto", "tzdata"), "Apache-2.0"),
     "pyright": "MIT",
-    # The licence of the package itself, and that of the axe in it.
+    # The first licence is that of the package itself, the second that of axe, which it contains.
     "axe-playwright-python": "MIT AND MPL-2.0",
     "tqdm": "MPL-2.0 AND MIT",
 }
-"""Licences of packages whose metadata holds free text; they were read by hand in the packages' files."""
+"""Licences of packages whose metadata is free text; they were read by hand in the packages' files."""
 
 ADVISORY_DATABASES = Path.home() / ".cargo" / "advisory-dbs"
 """Where cargo-deny keeps its data."""
 
 
 def allowed(expression: str) -> bool:
-    """Whether allowed licences satisfy an SPDX expression."""
+    """Whether the allowed licences satisfy an SPDX expression."""
     terms = re.sub(
         r"\b(?!AND\b|OR\b)[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.+-]+)?",
         lambda found: str(found[0] in ALLOWED),
-        # Cargo's old way of saying OR.
+        # Cargo's old syntax for OR.
         expression.replace("/", " OR "),
     )
     terms = terms.replace("AND", "and").replace("OR", "or")
@@ -87,7 +87,7 @@ def distributions() -> Iterator[tuple[str, str]]:
     for line in (ROOT / "requirements.lock").read_text().splitlines():
         if not line or line.startswith(("#", " ")):
             continue
-        # A backslash at the end of the line continues it with hashes.
+        # A line that ends in a backslash is continued by lines with hashes.
         requirement = Requirement(line.removesuffix("\\"))
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
@@ -102,7 +102,7 @@ def distributions() -> Iterator[tuple[str, str]]:
 
 
 def licences() -> int:
-    """Prints the licences; returns how many are not allowed."""
+    """Prints the licence of each package; returns how many licences are not allowed."""
     refused = 0
     for what, packages in (("crates", list(crates())), ("Python packages", list(distributions()))):
         counted = Counter(licence for _, licence in packages)
@@ -160,7 +160,7 @@ def crate_advisories() -> int:
 
 
 def main() -> None:
-    """Prints everything; the exit status says whether something is wrong."""
+    """Prints licences and advisories; the exit status says whether something is wrong."""
     wrong = licences() + python_advisories() + crate_advisories()
     sys.exit(wrong > 0)
 

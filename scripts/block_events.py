@@ -55,14 +55,14 @@ def operation(flags: str) -> str:
 
 @dataclass
 class Account:
-    """Pieces submitted and not yet inserted, by op and first sector."""
+    """Keeps the pieces that were submitted and not yet inserted, by op and first sector."""
 
     waiting: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     joined: list[tuple[int, str, int, int]] = field(default_factory=list)
     """Pieces that were never inserted: (time, op, first sector, sectors)."""
 
     def submit(self, time_ns: int, op: str, sector: int, sectors: int) -> None:
-        """Notes that a piece is submitted; an earlier one in the same place must have joined a waiting
+        """Notes that a piece was submitted; an earlier piece with the same place must have joined a waiting
         request.
         """
         before = self.waiting.pop((op, sector), None)
@@ -71,7 +71,7 @@ class Account:
         self.waiting[op, sector] = (time_ns, sectors)
 
     def insert(self, op: str, sector: int, end: int) -> bool:
-        """Notes that a request is inserted, made up of submitted pieces; returns False if one of them is
+        """Notes that a request, made up of submitted pieces, was inserted; returns False if a piece is
         unknown.
         """
         while sector < end:
@@ -92,12 +92,12 @@ class Account:
 
 
 Request = tuple[int, str, int, int]
-"""Time (ns), op, offset and size (bytes)."""
+"""A request: time in ns, op, offset and size in bytes."""
 
 
 @dataclass
 class Recording:
-    """Requests in order of arrival, times from the first."""
+    """The recorded requests in order of arrival, with times relative to the first request."""
 
     requests: list[Request]
     joined: int
@@ -105,7 +105,7 @@ class Recording:
 
 
 def parse(lines: Iterable[str]) -> Recording:
-    """Reads the recording from the lines of a trace_pipe; EventError if it is incomplete."""
+    """Reads the recording from the lines of a trace_pipe; raises EventError if it is incomplete."""
     account = Account()
     requests: list[Request] = []
     for number, line in enumerate(lines, 1):

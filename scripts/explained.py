@@ -27,11 +27,11 @@ from pages import DOCS, ROOT, files
 from timelines import Slice, Trace
 
 WIDTH = 400
-"""Width of the plot, pixels; a picture, with its labels, is about 480 pixels wide."""
+"""The width of the plot in pixels; a picture, with its labels, is about 480 pixels wide."""
 
 ORANGE, PINK, SKY, GREEN, RED, BLUE = COLOURS["light"][1:7]
 DARK = (RED, BLUE)
-"""Colours on which text is white."""
+"""The colours on which text is white."""
 
 LEGEND = alt.Legend(title=None, orient="bottom", columns=3, symbolType="square")
 GRID = NEUTRAL["light"]["grid"]
@@ -39,7 +39,7 @@ GRID = NEUTRAL["light"]["grid"]
 
 @dataclass
 class Box:
-    """A stretch of time on one row."""
+    """A box that covers a stretch of time on one row."""
 
     row: str
     begin: float
@@ -49,7 +49,7 @@ class Box:
 
 
 def saved(folder: Path, page: str) -> Path:
-    """Returns the file that a page shows, as its readers save it."""
+    """Saves the configuration file that a page shows, as its readers do; returns its path."""
     ((name, text),) = files(DOCS / page).items()
     file = folder / name
     file.write_text(text)
@@ -86,7 +86,7 @@ def boxes_drawn(
     font: int = 11,
     gap: float = 0.7,
 ) -> alt.LayerChart:
-    """Draws boxes on rows, over time; without a unit, without a time axis."""
+    """Draws boxes on rows over time; if there is no ``unit``, the time axis is left out."""
     rows, kinds = list(dict.fromkeys(box.row for box in boxes)), list(colours)
     limits = domain or (0, max(box.end for box in boxes))
     labels = alt.Axis(title=None, domain=False, ticks=False, labelPadding=6)
@@ -129,7 +129,7 @@ def map_plus(folder: Path) -> alt.TopLevelMixin:
     boxes: list[Box] = []
     for scheduler in ("noop", "hp", "map", "map+"):
         for _, one in steps(timeline(folder, "map-plus", trace=file, host__scheduler=scheduler), [0]):
-            # Six reads fill the cache; the others arrive 10 ms after the first of them.
+            # The first six reads fill the cache; the other reads arrive 10 ms after the first one.
             number, begin, end = one.args["request"] - 6, one.begin / 1e3 - 1e4, one.end / 1e3 - 1e4
             if number < 1:
                 continue
@@ -151,7 +151,7 @@ SPEEDS = {
     "to 420 us": (420, ORANGE),
     "longer": (10**9, RED),
 }
-"""Classes of programs: the longest time of each, us, and its colour."""
+"""The classes of programs, each with its longest time in us and its colour."""
 
 
 def vios(folder: Path) -> alt.TopLevelMixin:
@@ -170,10 +170,10 @@ def vios(folder: Path) -> alt.TopLevelMixin:
 
 
 BEGIN, SPAN = 42, 3
-"""The stretch of the benchmark that is drawn, s."""
+"""The begin and the length of the stretch of the benchmark that is drawn, in s."""
 
 FILE = range(94, 222)
-"""Logical blocks in which the benchmark's file lies."""
+"""The logical blocks in which the benchmark's file lies."""
 
 
 def coop(folder: Path) -> alt.TopLevelMixin:
@@ -199,10 +199,10 @@ def coop(folder: Path) -> alt.TopLevelMixin:
             begin, end = one.begin / 1e9 - BEGIN, one.end / 1e9 - BEGIN
             if not areas or areas[-1]["block"] != number - FILE.start:
                 areas.append({"block": number - FILE.start, "begin": begin, "kind": host})
-            # Pages that the host writes amid the copies of a merge count as part of the merge.
+            # A page that the host writes amid the copies of a merge counts as part of the merge.
             if one.args["cause"] == "merge":
                 areas[-1]["kind"] = merge
-            # Large enough to be seen: three blocks, and a pixel and a half.
+            # Every area is drawn large enough to be seen: three blocks high, and a pixel and a half wide.
             areas[-1]["below"] = areas[-1]["block"] + 3
             areas[-1]["end"] = max(end, areas[-1]["begin"] + 1.5 * SPAN / WIDTH)
         time = alt.Axis(title=unit, grid=False, tickCount=5) if unit else None
@@ -222,11 +222,11 @@ def coop(folder: Path) -> alt.TopLevelMixin:
 
 
 FLUSH = (34.0, 80.0)
-"""The stretch drawn, ms: the first flush, and then the writes that waited for it."""
+"""The stretch of time that is drawn, in ms: the first flush, and then the writes that waited for it."""
 
 
 def msftl(folder: Path) -> alt.TopLevelMixin:
-    """Draws what four chips do for a flush, and after it."""
+    """Draws what four chips do during a flush, and after it."""
     file = saved(folder, "how-msftl-works.md")
     data, read, program = colours = {
         "program of data": CAUSES["host"],
@@ -295,7 +295,7 @@ PICTURES: dict[str, Callable[[Path], alt.TopLevelMixin]] = {
 
 
 def svg(chart: Any) -> str:
-    """Returns a chart as a file's text."""
+    """Returns a chart as the text of an SVG file."""
     chart = (
         chart.configure(font="DejaVu Sans, Arial, sans-serif", background="white", padding=12)
         .configure_view(stroke=None)
@@ -307,7 +307,7 @@ def svg(chart: Any) -> str:
 
 
 def main(names: Sequence[str]) -> None:
-    """Draws the pictures of these names, or all pictures."""
+    """Draws the pictures with these names, or all pictures if there are no names."""
     for name in names or PICTURES:
         with tempfile.TemporaryDirectory() as folder:
             text = svg(PICTURES[name](Path(folder)))

@@ -49,8 +49,8 @@ _ROW = np.dtype([("time_us", "<u8"), ("volume", "<u4"), ("op", "u1"), ("offset",
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int) -> int:
-    """Writes a trace in Alibaba's layout; returns the number of its requests. The nth volume's load is in
-    proportion to n^-0.7.
+    """Writes a trace in Alibaba's layout; returns the number of its requests. The load of the nth volume is
+    proportional to n^-0.7.
     """
     draw = random.Random(seed)
     weights = [1 / (rank + 1) ** 0.7 for rank in range(volumes)]
@@ -70,7 +70,7 @@ def cloud(path: Path, volumes: int, requests: int, seed: int) -> int:
 
 
 def _volume(number: int, requests: int, draw: random.Random) -> np.ndarray[Any, Any]:
-    """Returns the requests of one volume: a random model with its own seed, starting at a random moment."""
+    """Returns the requests of one volume, from a random model with a seed of its own and a random start."""
     keys = {"workload.synthetic.requests": str(requests), "seed": str(draw.randint(1, 10**6))}
     config = load(str(draw.choice(MODELS)), [Override(key, key, value) for key, value in keys.items()])
     start_us = draw.randint(0, 60_000_000)
@@ -106,10 +106,10 @@ def main() -> None:
 
 
 def _timed(folder: Path, requests: int, *command: str) -> None:
-    """Runs a command, and prints its cost."""
+    """Runs a command; prints the seconds and the memory that it took."""
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The command measures its own peak of memory, since the peak that the kernel reports for children is at
-    # least ours.
+    # The command measures its own peak of memory, since the peak that the kernel reports for a child is at
+    # least that of this process.
     script = (
         "import sys, pathlib; from ftlab.cli import call; status = call(sys.argv[1:]);"
         "print(pathlib.Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0], file=sys.stderr);"

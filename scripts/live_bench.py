@@ -43,7 +43,7 @@ WAIT_S = 30.0
 
 @contextmanager
 def serving(command: list[str], path: Path) -> Iterator[None]:
-    """Starts a server on a Unix socket."""
+    """Runs a server on a Unix socket during the block."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         end = time.monotonic() + WAIT_S
         while not path.exists():
@@ -58,7 +58,7 @@ def serving(command: list[str], path: Path) -> Iterator[None]:
 
 
 def fio(path: Path, operation: str, depth: int, seconds: float) -> dict[str, float]:
-    """Returns IOPS, and the median and the 99th percentile of the completion latency, us."""
+    """Returns IOPS, and the median and the 99th percentile of the completion latency in us."""
     job = ["fio", "--name=job", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={path}", f"--rw={operation}"]
     size = ["--bs=4k", f"--iodepth={depth}", f"--size={SIZE}", "--time_based", f"--runtime={seconds}"]
     done = subprocess.run([*job, *size, "--output-format=json"], capture_output=True, text=True, check=True)
@@ -76,7 +76,7 @@ def compare(
     for operation, depth in jobs:
         measured: dict[str, list[dict[str, float]]] = {name: [] for name in servers}
         for number in range(options.pairs):
-            # The order alternates: the machine may be warmer for the server that comes second.
+            # The order alternates, since the machine may be warmer for the server that comes second.
             for name in sorted(servers, reverse=number % 2 == 1):
                 measured[name].append(fio(servers[name], operation, depth, options.seconds))
         for name, runs in measured.items():
@@ -90,7 +90,7 @@ def compare(
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures all servers and prints the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5, help="runs of each server (5)")
     parser.add_argument("--seconds", type=float, default=3, help="of each run (3)")

@@ -55,14 +55,14 @@ def read_cold(path: Path) -> None:
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
-    """Returns a size between low and high whose logarithm is uniform: many small, few large."""
+    """Returns a random size between low and high whose logarithm is uniform: small sizes are frequent."""
     ratio: float = high / low
     return int(low * ratio ** rng.random())
 
 
 def popular(rng: random.Random, count: int) -> int:
-    """Returns a number below count; small numbers are popular (the least eighth of them gets half of the
-    draws).
+    """Returns a random number below count; small numbers are more likely (the lowest eighth of the numbers
+    gets half of the draws).
     """
     return int(count * rng.random() ** 3)
 
@@ -91,20 +91,20 @@ class Application:
 
     name = ""
     bursts = 0
-    """Bursts in one run."""
+    """The number of bursts in one run."""
     think_s = 0.0
-    """Mean pause before a burst, seconds."""
+    """The mean pause before a burst, in seconds."""
 
     def __init__(self, root: Path, seed: str) -> None:
         """Makes the application in a folder of the file system mounted at root."""
         self.folder = root / self.name
         self.rng = random.Random(f"{seed}/{self.name}")
-        # A separate stream, since parallel jobs pause: what they do must not depend on which of them pauses
-        # first.
+        # Pauses have a stream of their own, so that what parallel jobs do does not depend on which of them
+        # pauses first.
         self.pauses = random.Random(f"{seed}/{self.name}/pauses")
 
     def pause(self, mean_ms: float) -> None:
-        """Waits as for a network, a decoder or a finger: an exponentially distributed time."""
+        """Waits for an exponentially distributed time, as if for a network, a decoder or a finger."""
         time.sleep(self.pauses.expovariate(1000 / mean_ms))
 
     def prepare(self) -> None:
@@ -128,7 +128,7 @@ class Application:
         return contextlib.closing(connection)
 
     def query_cold(self, journal: str, sql: str, keys: Iterable[int], pause_ms: float) -> None:
-        """Runs one query per key on a fresh connection to a database that is not cached."""
+        """Runs a query for each key, on a new connection to a database that is not cached."""
         drop_from_page_cache(self.folder / "app.db")
         with self.database(journal) as database:
             for key in keys:
@@ -146,7 +146,9 @@ class Application:
 
 
 class Messenger(Application):
-    """With a write-ahead log: messages arrive one by one, each a commit; the open chat is read meanwhile."""
+    """A messenger with a write-ahead log: each message that arrives is a commit; meanwhile the open chat is
+    read.
+    """
 
     name = "messenger"
     bursts = 58
@@ -194,7 +196,9 @@ class Messenger(Application):
 
 
 class Feed(Application):
-    """With a rollback journal: a refresh replaces posts and updates counters while somebody scrolls."""
+    """A news feed with a rollback journal: a refresh replaces posts and updates counters while somebody
+    scrolls.
+    """
 
     name = "feed"
     bursts = 45
@@ -231,7 +235,7 @@ class Feed(Application):
 
 
 class Search(Application):
-    """Only reads: point queries through an index and short scans, by several threads."""
+    """A search that only reads: several threads make point queries through an index, and short scans."""
 
     name = "search"
     bursts = 29
@@ -257,7 +261,7 @@ class Search(Application):
 
 
 class Photos(Application):
-    """Pictures are taken (files of some MiB with thumbnails and an index) and viewed."""
+    """A camera: pictures are taken (files of some MiB, with thumbnails and an index) and viewed."""
 
     name = "photos"
     bursts = 28
@@ -301,7 +305,7 @@ class Photos(Application):
 
 
 class Browser(Application):
-    """A cache of many small files that nobody syncs, and a database of cookies that is synced."""
+    """A browser: a cache of many small files that nobody syncs, and a database of cookies that is synced."""
 
     name = "browser"
     bursts = 50
@@ -348,7 +352,7 @@ class Browser(Application):
 
 
 class Copying(Application):
-    """A file manager: a file is copied and synced, and the last copy but one is deleted."""
+    """A file manager: it copies a file, syncs it, and deletes the last copy but one."""
 
     name = "copying"
     bursts = 14
@@ -375,7 +379,7 @@ APPLICATIONS: list[type[Application]] = [Messenger, Feed, Search, Photos, Browse
 
 
 def free_bytes(root: Path) -> int:
-    """Returns the bytes that the file system can still take."""
+    """Returns how many bytes the file system can still take."""
     status = os.statvfs(root)
     return status.f_bavail * status.f_frsize
 
@@ -408,7 +412,7 @@ def prepare(root: Path, seed: str) -> None:
 
 
 def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
-    """Does what one application's process does: think, burst, think, burst."""
+    """Runs one application in its process: it thinks and works in turns."""
     application = kind(root, f"{seed}/run")
     for _ in range(max(1, round(application.bursts * share))):
         time.sleep(application.think_s * application.rng.uniform(0.5, 1.5))
@@ -416,7 +420,7 @@ def use(kind: type[Application], root: Path, seed: str, share: float) -> None:
 
 
 def run(root: Path, seed: str, share: float) -> int:
-    """Runs all applications at once; returns the number of those that failed."""
+    """Runs all applications at the same time; returns how many of them failed."""
     # The processes are started by fork and share nothing but their code.
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=use, args=(kind, root, seed, share)) for kind in APPLICATIONS]

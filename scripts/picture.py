@@ -78,28 +78,28 @@ device's own.
 
 WIDTH, LEFT, RIGHT, TOP, STEP, MOST = 520, 174, 508, 96, 58, 34.0
 FLOORS = {"host": 0, "device": 6, "flash": 4}
-"""The place in the palette of each floor."""
+"""Each floor's place in the palette."""
 
 
 def measured(keys: dict[str, object]) -> float:
-    """Returns the mean latency of reads and writes, ms."""
+    """Returns the mean latency of reads and writes in ms."""
     return ftlab.run("map-plus", trace=TRACE, set={**DEVICE, **keys}).latency.all.mean_ns / 1e6
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
-    """Returns the SVG of words at a place."""
+    """Returns the SVG text element for words at a place."""
     return f'<text x="{x:.4g}" y="{y:.4g}" class="{style}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def across(value: float) -> float:
-    """Returns the x of a latency on the axis."""
+    """Returns the x coordinate of a latency on the axis."""
     return LEFT + (RIGHT - LEFT) * value / MOST
 
 
 def row(
     at: int, name: str, floor: str, means: dict[str, float], labelled: tuple[str, ...], base: float
 ) -> list[str]:
-    """Draws a layer of the stack and its values; values beyond the axis are named at its end."""
+    """Draws a layer of the stack with its values; values beyond the axis are written at the axis's end."""
     y = TOP + at * STEP
     parts = [
         f'<rect x="10" y="{y}" width="150" height="{STEP - 18}" rx="5" class="box {floor}"/>',
@@ -125,7 +125,7 @@ def row(
 
 
 def style() -> str:
-    """Returns the style sheet: the colours in both themes, and the fonts."""
+    """Returns the style sheet with the colours of both themes and the fonts."""
 
     def rules(theme: str) -> str:
         tone, colours = palette.NEUTRAL[theme], palette.COLOURS[theme]
@@ -143,7 +143,7 @@ def style() -> str:
 
 
 def drawn() -> str:
-    """Makes the runs; returns the picture of them."""
+    """Makes the runs; returns the picture as SVG."""
     means = [{label: measured(keys) for label, keys in row[2].items()} for row in ROWS]
     base = next(iter(means[0].values()))
     end = TOP + len(ROWS) * STEP

@@ -36,9 +36,9 @@ from ftlab.result import REQUEST_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("FTLAB_TRACES", ROOT.parent / "shared" / "traces"))
-"""Recorded traces that are not the project's to ship."""
+"""The directory of recorded traces that the project may not ship."""
 LEAST = 360
-"""The least number of generated cases; cases with recorded traces come on top."""
+"""The minimum number of generated cases; cases with recorded traces are added to these."""
 EVERY = 8
 """A short check takes one in this many cases."""
 
@@ -47,7 +47,7 @@ LIVE = ("postmark", "sysbench", "filebench", "dbench", "fio-direct", "fio-buffer
 
 Settings = dict[str, str]
 Case = tuple[tuple[str, str], ...]
-"""Pairs of axis and value, in the order of the axes; axes with their first value are left out."""
+"""A case as pairs of axis and value, in the order of the axes; axes with their first value are left out."""
 
 BASE: Settings = {
     "flash.blocks_per_plane": "40",
@@ -66,12 +66,12 @@ BASE: Settings = {
 
 
 def switch(key: str, *values: str) -> dict[str, Settings]:
-    """Returns an axis of one key, whose values are named as they are written."""
+    """Returns an axis that varies one key; each value is named as it is written."""
     return {value: {key: value} for value in values}
 
 
 def registered(key: str) -> dict[str, Settings]:
-    """Returns an axis of a key whose values are all registered parts."""
+    """Returns an axis that varies a key over all registered parts."""
     table, name = key.split(".")
     names = ftlab.schema()["properties"][table]["properties"][name]["enum"]
     return switch(key, *names)
@@ -215,7 +215,8 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
         "seed": {"1": {}, "2": {"seed": "2"}},
         "mode": {
             **{mode: {} for mode in ("run", "timeline", "state", "check")},
-            # Requests that come faster than they are served would pile up until the next cut.
+            # The queues are bounded, since requests that come faster than they are served would pile up until
+            # the next cut.
             "crash": {"device.queue_depth": "8", "host.queue_depth": "128", "workload.speed": "1"},
         },
         "recorded": {"none": {}, **recorded()},
@@ -223,7 +224,7 @@ def axes(folder: Path) -> dict[str, dict[str, Settings]]:
 
 
 def recorded() -> dict[str, Settings]:
-    """Returns the recorded traces, by file."""
+    """Returns the settings of the recorded traces, by file."""
     phone = {"workload.dedup": "50ms", "workload.max_gap": "60s"}
     closed = {"workload.replay": "closed"}
     files: dict[str, Settings] = {
@@ -280,10 +281,10 @@ def write_inputs(folder: Path) -> None:
 
 
 class Pins:
-    """The cases and what runs them."""
+    """The cases, and the functions that run them."""
 
     def __init__(self, folder: Path) -> None:
-        """Writes the input files to ``folder``, which also takes the outputs, and lists the axes."""
+        """Writes the input files to ``folder``, where outputs go too, and lists the axes."""
         write_inputs(folder)
         self.folder = folder
         self.axes = axes(folder)
@@ -360,7 +361,7 @@ class Pins:
         return stripped(json.loads(done.stdout))
 
     def pin(self, case: Case) -> str:
-        """Returns the hashes of a case, or why there are none."""
+        """Returns the hashes of a case, or the reason why it has none."""
         try:
             result, digests = self.outcome(case)
         except (ftlab.UserError, ftlab.InternalError) as error:
@@ -373,7 +374,9 @@ class Pins:
         return name is not None and not (RECORDED / name).exists()
 
     def complete(self, cases: list[Case]) -> Iterator[Case]:
-        """Adds cases until each pair of compatible values is in a case and there are at least `LEAST`."""
+        """Yields further cases until each pair of compatible values is in a case and there are at least
+        `LEAST`.
+        """
         draw = random.Random(12)
         free = {axis: list(values) for axis, values in self.axes.items() if axis != "recorded"}
         pairs = {
@@ -401,8 +404,8 @@ class Pins:
     def completed(
         self, wanted: dict[str, str], free: dict[str, list[str]], pairs: set[Any], draw: random.Random
     ) -> Case | None:
-        """Returns a case that has these values and runs, its other values drawn so that it covers many of
-        ``pairs``.
+        """Returns a case with the ``wanted`` values that can be run; its other values are drawn so that the
+        case covers many of ``pairs``.
         """
         drawn = [
             {axis: draw.choice(values) for axis, values in free.items()} | wanted
@@ -415,15 +418,17 @@ class Pins:
             case = self.case(values)
             if self.runs(case):
                 return case
-            # While the values are incompatible, they are reset to the first value of their axis, one after
-            # another.
+            # As long as the values are incompatible, one after another is reset to the first value of its
+            # axis.
             changed = [axis for axis in others if values[axis] != free[axis][0]]
             if not changed:
                 return None
             values[changed[0]] = free[changed[0]][0]
 
     def runs(self, case: Case) -> bool:
-        """Whether the values are compatible; runs with power cuts replay a trace or make up requests."""
+        """Whether a case can be run: its values are compatible, and no power is cut under a workload in
+        `LIVE`.
+        """
         if dict(case).get("mode") == "crash" and dict(case).get("workload") in LIVE:
             return False
         try:
@@ -439,7 +444,7 @@ class Pins:
 
 
 def name_of(case: Case) -> str:
-    """Returns the name of a case, with which its line begins."""
+    """Returns the name with which the line of a case begins."""
     return " ".join(f"{axis}={value}" for axis, value in case) or "mode=run"
 
 
@@ -449,7 +454,7 @@ def stripped(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def fields_hash(result: dict[str, Any]) -> str:
-    """Returns a hash with four digits for each field at the top level."""
+    """Returns a hash of a result, with four digits for each field at the top level."""
     texts = [json.dumps([key, value], sort_keys=True) for key, value in result.items()]
     return "".join(hashlib.sha256(text.encode()).hexdigest()[:4] for text in texts)
 
@@ -464,7 +469,7 @@ def columns_hash(result: ftlab.Result) -> str:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the fields of a JSON value, with their paths."""
+    """Yields the innermost fields of a JSON value, each with its path."""
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         items = value.items()

@@ -35,8 +35,8 @@ import block_events
 HERE = Path(__file__).resolve().parent
 TRACEFS = Path("/sys/kernel/tracing")
 LOOP_MAJOR = 7
-# The settings of the loop device's queue: a scheduler, so that requests are inserted into one; read-ahead and
-# the largest request as on phones.
+# The settings of the loop device's queue: a scheduler, so that there is one into which requests are inserted;
+# read-ahead and the largest request as on phones.
 QUEUE = {
     "scheduler": "mq-deadline",
     "read_ahead_kb": "128",
@@ -79,7 +79,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def mounted_tracefs(stack: contextlib.ExitStack) -> None:
-    """Mounts tracefs for as long as the stack lives, unless it is mounted already."""
+    """Mounts tracefs until the stack is closed, unless it is mounted already."""
     if not (TRACEFS / "events").is_dir():
         if not TRACEFS.is_dir():
             raise RefusalError("this kernel has no tracefs (/sys/kernel/tracing is missing)")
@@ -159,7 +159,7 @@ def tracing(device: str, raw_file: BinaryIO, buffer_kib: int) -> Iterator[None]:
 
 
 def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
-    """Runs phone_workload.py with a verb (prepare or run), in a process of its own."""
+    """Runs phone_workload.py with the command ``verb`` (prepare or run), in a process of its own."""
     words = [sys.executable, str(HERE / "phone_workload.py"), verb, str(folder)]
     words += ["--seed", str(arguments.seed), "--share", str(arguments.share)]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -173,7 +173,9 @@ def workload(verb: str, folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]:
-    """Sets up, runs and records the workload; returns the recording, and whether direct I/O was used."""
+    """Sets up the device, runs the workload and records it; returns the recording, and whether direct I/O was
+    used.
+    """
     with contextlib.ExitStack() as stack:
         mounted_tracefs(stack)
         temporary = tempfile.TemporaryDirectory(prefix="ftlab-record-", dir=arguments.dir)
@@ -196,7 +198,7 @@ def record(arguments: argparse.Namespace) -> tuple[block_events.Recording, bool]
         with tracing(device, raw, arguments.buffer_kib):
             workload("run", mounted, arguments)
             os.sync()
-            # Leaves time for the last journal commit, and the discards that it causes.
+            # The pause leaves time for the last journal commit, and for the discards that it causes.
             time.sleep(7)
         raw.seek(0)
         recording = block_events.parse(io.TextIOWrapper(raw, "ascii", errors="replace"))
@@ -209,7 +211,7 @@ def say(text: str) -> None:
 
 
 def compressed(recording: block_events.Recording) -> bytes:
-    """Returns the csv, gzipped: the same recording gives the same bytes."""
+    """Returns the csv of a recording, gzipped so that the same recording gives the same bytes."""
     text = io.StringIO()
     block_events.write_csv(recording, text)
     return gzip.compress(text.getvalue().encode("ascii"), compresslevel=9, mtime=0)
@@ -219,7 +221,7 @@ def provenance(
     recording: block_events.Recording, direct: bool, arguments: argparse.Namespace, data: bytes
 ) -> str:
     """Returns the text that says where the trace came from."""
-    # Only the release up to its first dash: the rest names somebody's build.
+    # Only the part of the release before its first dash is kept: the rest names somebody's build.
     kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
     version = subprocess.run(["mkfs.ext4", "-V"], check=False, capture_output=True, text=True)
     mkfs = version.stderr.splitlines()[0]
@@ -249,7 +251,7 @@ def provenance(
 
 
 def write_by_rename(path: Path, data: bytes) -> None:
-    """Puts a file in place completely or not at all."""
+    """Writes a file that appears completely or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -259,7 +261,7 @@ def write_by_rename(path: Path, data: bytes) -> None:
 
 
 def interrupted(signal_number: int, _frame: object) -> NoReturn:
-    """Turns a signal to stop into an exception, so that everything is taken down."""
+    """Turns a signal to stop into an exception, so that all that was set up is taken down."""
     for number in STOPPING:
         # The cleanup must not be interrupted in turn.
         signal.signal(number, signal.SIG_IGN)
@@ -281,7 +283,9 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Records, converts, writes; exit status 2 with one message if that is impossible."""
+    """Records, converts and writes the trace; if that is impossible, prints a message and returns exit status
+    2.
+    """
     arguments = parse_arguments()
     for number in STOPPING:
         signal.signal(number, interrupted)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 def cpu_s(command: list[str]) -> float:
-    """Returns the user and system time of a command."""
+    """Returns the user and system time that a command takes, in seconds."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -108,7 +108,7 @@ TAIL = """
 
 
 def table(header: str, rows: Iterable[str]) -> str:
-    """Returns a table in Markdown; commas separate its columns in the header."""
+    """Returns a table in Markdown; ``header`` has the names of its columns, separated by commas."""
     names = header.split(", ")
     return "\n".join([line(names), line(["---"] * len(names)), *rows]) + "\n"
 
@@ -120,7 +120,7 @@ def line(cells: Iterable[str]) -> str:
 
 @dataclass
 class Equality:
-    """A comparison with a plain model."""
+    """A comparison of ftlab with a plain model, which should give equal figures."""
 
     what: str
     on: str
@@ -135,7 +135,7 @@ class Equality:
 
 
 MODEL_REQUESTS = {1: 8000, 16: 2000}
-"""How many requests are compared with the event model, by the most pages of a request."""
+"""How many requests are compared with the event model, by the maximum number of pages in a request."""
 
 
 def completions() -> Iterator[Equality]:
@@ -178,7 +178,7 @@ def differ(have: list[int], wanted: list[int]) -> int:
 
 
 def timing_rows() -> Iterator[tuple[str, bool]]:
-    """Yields a line for each preset, and whether its figures are as they should be."""
+    """Yields a row for each preset, and whether its figures agree with its timings."""
     for preset, timing in timings.PRESETS.items():
         have, wanted = timings.alone(preset)
         cells, good = [preset], have == wanted
@@ -233,7 +233,7 @@ BUS_REQUESTS = 5000
 
 
 def order_rows() -> Iterator[str]:
-    """Yields lines with the means under each order on the bus, from the model alone."""
+    """Yields rows with the means under each rule for the bus, from the model alone."""
     array = arrays.GEOMETRIES["1x8"]
     for load, share in [("half loaded", 0.5), ("nine tenths", 0.9)]:
         requests = arrays.load(array, share, 1, BUS_REQUESTS, seed=13)
@@ -247,7 +247,7 @@ def order_rows() -> Iterator[str]:
 
 
 def page() -> tuple[str, list[str]]:
-    """Returns the page, and the lines whose figures are not as they should be."""
+    """Returns the page, and those of its rows whose figures are out of bounds."""
     equalities = [*completions(), *counters()]
     times = list(timing_rows())
     rows = [fact_row(fact) for fact in facts.FACTS]

@@ -21,11 +21,11 @@ from ftlab.html.page import bundle
 
 HTML = Path(__file__).resolve().parents[1] / "python" / "ftlab" / "html"
 NOT_BUNDLED = ("yargs", "commander", "iconv-lite", "rw", "vega-typings", "@types/geojson", "@types/estree")
-"""Dependencies that only their command lines need, and packages of types."""
+"""Dependencies that are not in the bundle: those that only command lines need, and packages of types."""
 
 
 def licences(modules: Path) -> str:
-    """Returns the list of the packages in the bundle, and the text of each licence, once."""
+    """Returns the list of the packages in the bundle, followed by each licence text once."""
     texts: dict[str, list[str]] = {}
     waiting, seen = ["vega-embed", "vega", "vega-lite", "lodash.debounce"], set(NOT_BUNDLED)
     while waiting:
@@ -42,7 +42,7 @@ def licences(modules: Path) -> str:
 
 
 def write_licences() -> None:
-    """Takes the licences from the packages and writes them."""
+    """Installs the packages to get their licences, and writes these to a file."""
     wanted = {
         "vega": vl_convert.get_vega_version(),
         "vega-embed": vl_convert.get_vega_embed_version(),

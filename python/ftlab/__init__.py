@@ -72,7 +72,7 @@ if not TYPE_CHECKING:
     # Hidden from type checkers, which thus know exactly the names imported above.
 
     def __getattr__(name: str) -> object:
-        """Loads the module of a name."""
+        """Imports the module that defines a public name; returns what the name stands for."""
         from importlib import import_module
 
         if name not in _HOME:
@@ -83,5 +83,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """Returns the public names, loaded or not."""
+    """Returns all public names, whether or not their modules have been loaded."""
     return sorted({*globals(), *__all__})

@@ -16,7 +16,7 @@ def main() -> None:
             sys.stdout.flush()
             sys.exit(0)
         except OSError:
-            # The command line reports it.
+            # The command line, which is loaded below, meets the same error and reports it.
             pass
     from ftlab.cli import main as run
 

@@ -9,7 +9,7 @@ import numpy as np
 __version__: str
 
 Given: TypeAlias = tuple[str, str, str]
-"""An override: what messages name, the key, the value."""
+"""An override: its name in messages, its key and its value."""
 
 Columns: TypeAlias = tuple[
     np.ndarray[Any, Any],
@@ -18,22 +18,28 @@ Columns: TypeAlias = tuple[
     np.ndarray[Any, Any],
     np.ndarray[Any, Any],
 ]
-"""Rows of a trace: ts_ns (int64), op (uint8), offset (int64), size (int64), flags (uint8)."""
+"""Rows of a trace, as columns: ts_ns (int64), op (uint8), offset (int64), size (int64), flags (uint8)."""
 
 MakeChunks: TypeAlias = Callable[[], Iterator[Columns]]
-"""Starts the rows of a trace anew."""
+"""A function that yields the rows of a trace in chunks; each call starts again with the first row."""
 
 Progress: TypeAlias = Callable[[int], bool | None]
-"""Called about every 50 ms with the requests done so far; False stops the work."""
+"""A function called about every 50 ms with the number of requests done so far; if it returns False, the work
+stops.
+"""
 
 Preconditioning: TypeAlias = Callable[[int, int, float | None], bool | None]
-"""Called as `Progress` before time 0: pages written, rounds, write amplification of the last."""
+"""Like `Progress`, but called before time 0, with the pages written, the rounds done and the write
+amplification of the last round.
+"""
 
 class UserError(Exception):
     """An input or an option is at fault; the text is for the user (exit status 2)."""
 
 class OutputError(UserError):
-    """A file could not be written; the arguments are the system's error number, the text, the file's name."""
+    """A file could not be written; the arguments are the system's error number, the message and the file's
+    name.
+    """
 
 class InternalError(Exception):
     """A bug in ftlab: a broken invariant or a panic (exit status 1)."""
@@ -103,21 +109,21 @@ class Request:
     """A request as a `ftlab.HostScheduler` sees it."""
 
     id: int
-    """Number, from 1 in order of arrival."""
+    """The request's number, counted from 1 in order of arrival."""
     op: str
-    """R, W, T or F."""
+    """The operation: R, W, T or F."""
     offset: int
-    """First byte."""
+    """Address of its first byte."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     arrival_ns: int
-    """Arrival at the host."""
+    """When the request arrived at the host."""
     lpn: int | None
-    """First logical page; None for a request without pages."""
+    """The first logical page that it covers; None for a request without pages."""
     pages: int
-    """Logical pages."""
+    """Number of logical pages that it covers."""
     hit: bool
-    """All its mappings are cached, as far as the host knows."""
+    """Whether all its mappings are cached, as far as the host knows."""
     translation_page: int | None
     """Translation page of the first logical page; None for a request without pages."""
 
@@ -126,7 +132,7 @@ def add_victim_policy(name: str, policy: type) -> None: ...
 def add_replacement(name: str, policy: type) -> None: ...
 
 class Simulation:
-    """A device whose driver owns the time."""
+    """A device whose caller submits the requests and advances the simulated time."""
 
     def __new__(
         cls,
@@ -178,7 +184,9 @@ class LiveServer:
 
 @final
 class TraceChunks:
-    """A workload in pieces: ts_ns (uint64), op (uint8), offset (uint64), size (uint64), flags (uint8)."""
+    """Iterates over the requests of a workload in chunks, each a tuple of columns: ts_ns (uint64), op
+    (uint8), offset (uint64), size (uint64), flags (uint8).
+    """
 
     def __iter__(self) -> TraceChunks: ...
     def __next__(self) -> tuple[Column, Column, Column, Column, Column]: ...

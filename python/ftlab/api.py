@@ -58,10 +58,10 @@ def run(
         trace: the workload: a trace file's name, or a data frame with the columns ts_ns, op, offset and
             size (`ftlab.read_trace`): polars, pandas, pyarrow, anything with Arrow's PyCapsule interface.
         format: layout of the trace, if it is not recognised.
-        dedup: drop a repeated request within this time, ``"50ms"``.
+        dedup: drop a request that repeats an earlier one within this time, ``"50ms"``.
         max_gap: shorten longer gaps between arrivals, ``"60s"``.
-        skip_bad: lines of the trace that may fail to parse.
-        out_of_range: addresses beyond the device: ``"error"``, ``"wrap"`` or ``"compact"``.
+        skip_bad: how many lines of the trace may fail to parse.
+        out_of_range: what to do about addresses beyond the device: ``"error"``, ``"wrap"`` or ``"compact"``.
         speed: divide arrival times by this.
         repeat: replay the trace this many times.
         replay: ``"open"`` (recorded times) or ``"closed"`` (queue kept full).
@@ -70,17 +70,17 @@ def run(
             whole number of bytes, times are text (``"350us"``).
         collect: keep every request (71 bytes each) for `Result.requests` and `Result.column`.
         check: verify every invariant after every operation (slow).
-        timeline: write what every channel, chip and die did to this file, for ui.perfetto.dev; what it
-            holds is in `Result.timeline`.
-        timeline_window: the stretch of simulated time it shows, ``"10ms:20ms"``; without it the
-            beginning of the run, up to a million events.
+        timeline: write what every channel, chip and die did to this file, for ui.perfetto.dev;
+            `Result.timeline` describes what the file holds.
+        timeline_window: the stretch of simulated time that the timeline shows, ``"10ms:20ms"``; by default
+            the beginning of the run, up to a million events.
         progress: called about every 50 ms with the requests done so far; False stops the run
             with `KeyboardInterrupt`.
         preconditioning: called in the same way while the device is preconditioned, with the pages written,
             the rounds done and the write amplification of the last round (None before the first).
-        save_state: file that takes the state of the device at time 0.
-        load_state: file that such a state comes from, instead of preconditioning; the result is
-            the same except for the engine block.
+        save_state: file to which the state of the device at time 0 is written.
+        load_state: file from which such a state is read, instead of preconditioning the device; the result
+            is the same except for the engine block.
         overrides: further keys to set; two underscores stand for the dot (``host__scheduler="map+"``).
 
     Raises:
@@ -134,7 +134,7 @@ def compare(
         set: overrides for all variants, as for `run`.
         collect: keep every request of every variant.
         check: verify every invariant after every operation (slow).
-        jobs: variants at a time; all cores unless given.
+        jobs: number of variants to run at a time; by default the number of cores.
         progress: show progress on standard error.
         load_state: as for `run`, for every variant.
         overrides: as for `run`.
@@ -154,7 +154,7 @@ def compare(
 
 
 def presets() -> dict[str, str]:
-    """Returns the presets: name to one-line description."""
+    """Returns a one-line description of each preset, by the preset's name."""
     return {name: doc for name, doc, _ in _core.presets()}
 
 

@@ -1,4 +1,4 @@
-"""Variants next to each other: the product of the varied keys, run in parallel, in a fixed order."""
+"""Comparisons: every combination of the varied values is run, in parallel and in a fixed order."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_VARIANTS = 1000
-"""The most variants; more are a typing error, or need a loop of their own."""
+"""The maximum number of variants; more are probably a typing error, or need a loop of the user's own."""
 
 
 @dataclass(frozen=True)
 class Variant(Shown):
-    """One of the compared configurations."""
+    """One of the compared configurations, with its result."""
 
     result: Result
     """The measured result."""
 
 
 class Plan:
-    """Checked variants, not yet run."""
+    """Variants that have been checked but not yet run."""
 
     def __init__(self, base: Config, vary: dict[str, list[str]], variants: list[Run]) -> None:
-        """Makes the plan; see `prepare`."""
+        """Makes the plan from variants that `prepare` has checked."""
         self.base = base
         self.vary = vary
         self.variants = variants
@@ -59,7 +59,7 @@ class Plan:
         return ignored(self.labelled)
 
     def notes(self) -> list[str]:
-        """Returns a sentence for each key that variants ignore."""
+        """Returns a sentence for each key that some variant ignores."""
         return notes_of(self.ignored(), len(self.variants))
 
     @property
@@ -122,7 +122,7 @@ class Plan:
 
 
 class Comparison(Side):
-    """Finished variants in the order of the product; prints as a table."""
+    """Variants that have been run, with the last key varying fastest; prints as a table."""
 
     variants: list[Variant]
 
@@ -153,7 +153,7 @@ class Comparison(Side):
         return (variant.result for variant in self.variants)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the content of the JSON file."""
+        """Returns the comparison as a dictionary, as its JSON file holds it."""
         variants = [
             {"label": variant.label, "set": variant.set, "result": variant.result.to_dict()}
             for variant in self.variants
@@ -170,11 +170,11 @@ class Comparison(Side):
         return json_text(self.to_dict())
 
     def to_fio(self, *, plus: bool = False) -> dict[str, Any]:
-        """Returns all variants in the layout of fio's JSON, one job each; needs the requests
+        """Returns all variants in the layout of fio's JSON, one job for each variant; needs the requests
         (`collect=True`).
 
         Args:
-            plus: with the histograms' bins, as fio's ``json+``.
+            plus: include the histograms' bins, as fio's ``json+`` does.
 
         Raises:
             UserError: the requests were not collected.
@@ -195,8 +195,8 @@ class Comparison(Side):
         return pl.DataFrame(records(self), infer_schema_length=None)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> alt.VConcatChart:
-        """Draws mean latency in its wait and access parts with Altair; with ``path``, also writes it as .png
-        or .svg.
+        """Draws mean latency with its wait and access parts, using Altair; with ``path``, also writes the
+        picture as .png or .svg.
 
         Raises:
             UserError: the file cannot be written.
@@ -240,7 +240,7 @@ class Comparison(Side):
         return render(self, width=100)
 
     def __repr__(self) -> str:
-        """Returns one line: what was varied."""
+        """Returns a line that says what was varied."""
         return f"<ftlab.Comparison of {len(self)} variants over {', '.join(self.vary)}>"
 
 
@@ -274,7 +274,7 @@ def prepare(
 
 
 def _label(variant: Run) -> str:
-    """Returns the varied values, joined by commas."""
+    """Returns a variant's label: its varied values, joined by commas."""
     return ", ".join(variant.labels)
 
 

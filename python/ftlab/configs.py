@@ -14,9 +14,10 @@ from ftlab import _core, policies
 from ftlab._core import Config, UserError
 
 Scalar: TypeAlias = "str | int | float | os.PathLike[str] | type | None"
-"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none", a policy.
+"""A value of a key: text as in a file (``"16KiB"``), a number, true or false, None for "none", or the class
+of a policy.
 
-A size may be a whole number, of bytes.
+A size may be given as a whole number of bytes.
 """
 
 ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
@@ -24,14 +25,14 @@ ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
 
 
 class Override(NamedTuple):
-    """A value that overrides the configuration's."""
+    """A key with a value that overrides the configuration's."""
 
     origin: str
     """The name of the override in messages: ``--set host.scheduler=noop``, ``--dedup 50ms``."""
     key: str
-    """Dotted key."""
+    """The key's dotted name."""
     value: str
-    """Value, written as in a file without quotes."""
+    """The value as a configuration file has it, but without quotes."""
 
 
 GENERATOR_DEFAULTS: dict[str, Scalar] = {"requests": 10_000, "region": "1GiB"}
@@ -42,12 +43,12 @@ device.
 
 _NAMES = ("trace", "format", "dedup", "max_gap", "skip_bad", "out_of_range", "speed", "repeat", "replay")
 SHORTHANDS = {**{name: f"workload.{name}" for name in _NAMES}, "seed": "seed"}
-"""Keys with a short name: a flag of the command line, a keyword of `ftlab.run` and `ftlab.compare`."""
+"""The dotted keys by short name: a flag of the command line, a keyword of `ftlab.run` and `ftlab.compare`."""
 
 
 @cache
 def keys() -> dict[str, dict[str, Any]]:
-    """Returns every key of a configuration: its dotted name and its schema."""
+    """Returns the schema of every configuration key, by the key's dotted name."""
 
     def gather(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, key in table["properties"].items():
@@ -109,7 +110,7 @@ def mapping_overrides(values: Mapping[str, Any], origin: str) -> list[Override]:
 
 
 def overrides_of(values: Mapping[str, Any] | None, keywords: Mapping[str, Scalar]) -> list[Override]:
-    """Returns overrides as a Python function takes them: a mapping, then keywords."""
+    """Returns the overrides passed to a Python function: those in its mapping, then those in its keywords."""
     return [*mapping_overrides(values or {}, "set"), *keyword_overrides(keywords)]
 
 
@@ -122,10 +123,10 @@ def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Scal
 
 
 def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
-    """Resolves a configuration with overrides; a name is a preset's, or else a file's.
+    """Resolves a configuration with overrides; a text is the name of a preset, or else that of a file.
 
     Raises:
-        UserError: no such preset or file, or the configuration is wrong; says where.
+        UserError: there is no such preset or file, or the configuration is wrong; the text says where.
     """
     if isinstance(config, Config):
         return load_text("configuration", config.toml(), overrides)
@@ -166,7 +167,7 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     ``what`` says in messages what the file should be.
 
     Raises:
-        UserError: it cannot be read or is not TOML; says in which line.
+        UserError: the file cannot be read, or is not TOML; the text says in which line.
     """
     text = _core.read_toml(os.fspath(path), what)
     for name in policies.find_in(text):

@@ -21,10 +21,10 @@ _APART = ("engine", "schema")
 
 @dataclass(frozen=True)
 class Difference:
-    """A field of two results."""
+    """A field that differs between two results."""
 
     name: str
-    """Dotted name."""
+    """The field's dotted name."""
     values: tuple[Any, Any]
     """The values in the first and in the second result; None if a result lacks the field."""
 
@@ -34,13 +34,13 @@ class Differences:
     """All differences between two results."""
 
     label: str
-    """The variant of a comparison; empty for single results."""
+    """The label of the compared variant; empty for single results."""
     settings: list[Difference] = field(default_factory=list)
-    """Keys of the configuration."""
+    """Configuration keys that differ."""
     results: list[Difference] = field(default_factory=list)
-    """Measured fields."""
+    """Measured fields that differ."""
     equal: int = 0
-    """Measured fields that are the same."""
+    """The number of measured fields that are the same."""
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
@@ -98,7 +98,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def render(names: tuple[str, str], all_found: list[Differences], *, everything: bool = False) -> str:
-    """Formats the differences; without ``everything``, only those of the usual percentiles."""
+    """Formats the differences; without ``everything``, percentiles other than the usual ones are left out."""
     lines = []
     for found in all_found:
         if found.label:
@@ -133,7 +133,7 @@ def _section(title: str, names: tuple[str, str], differences: list[Difference]) 
 
 
 def _texts(each: Difference) -> tuple[str, str]:
-    """Formats both values, times in one unit."""
+    """Formats both values of a field; if they are times, in the same unit."""
     numbers = [value for value in each.values if isinstance(value, int | float)]
     unit = time_unit(numbers) if "_ns" in each.name else None
     first, second = (_text(value, unit) for value in each.values)
@@ -153,7 +153,7 @@ def _text(value: Any, unit: Unit | None) -> str:
 
 
 def _ratio(each: Difference) -> str:
-    """Returns the second over the first, for numbers."""
+    """Returns the ratio of the second value to the first as text; empty if they are not numbers."""
     first, second = each.values
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in each.values)
     return f"x {second / first:.3f}" if numbers and first else ""

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     Times = np.ndarray[Any, Any]
 
 VERSION = f"fio-3.33-ftlab-{__version__}"
-"""The version whose layout this is, named in the way that fio names its builds."""
+"""The fio version whose layout is written, named as fio names its own builds."""
 
 DIRECTIONS = {"read": "R", "write": "W", "trim": "T", "sync": "F"}
-"""fio's name of an operation, and ftlab's letter."""
+"""ftlab's letter of each operation, by fio's name for it."""
 
 SAMPLE_NS = 500_000_000
-"""fio's interval of bandwidth samples (bwavgtime)."""
+"""The interval that one of fio's bandwidth samples covers (bwavgtime)."""
 
 _LIMITS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 _DEPTHS = (1, 2, 4, 8, 16, 32)
@@ -43,17 +43,17 @@ class Direction:
     """Figures of the requests of one operation: reads, writes or trims."""
 
     total_ios: int
-    """Completed requests."""
+    """Number of completed requests."""
     io_bytes: int
-    """Total bytes of the requests."""
+    """The requests' total size in bytes."""
     slat: Histogram
-    """Wait."""
+    """Wait times of the requests."""
     clat: Histogram
-    """Access."""
+    """Access times of the requests."""
     lat: Histogram
-    """Latency."""
+    """Latencies of the requests."""
     samples: list[tuple[int, int]]
-    """KiB/s and requests/s of every interval in which requests completed."""
+    """KiB/s and requests/s, for every interval in which requests completed."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,13 @@ class Digest:
     directions: dict[str, Direction]
     """Figures of each operation, by fio's name for it."""
     depths: dict[str, float]
-    """Percentage of the requests at whose arrival this many were outstanding, including the arriving one."""
+    """Percentages of the requests, by how many were outstanding at their arrival, including the request
+    itself.
+    """
     levels: dict[str, dict[str, float]]
-    """``latency_ns``, ``latency_us``, ``latency_ms``: percentage of the requests by access time."""
+    """``latency_ns``, ``latency_us`` and ``latency_ms``: percentages of the requests by access time."""
     busy_ns: int
-    """Time during which the device had a request."""
+    """Time during which the device had at least one request."""
 
 
 def digest(result: Result) -> Digest:
@@ -158,7 +160,7 @@ def _percent(counts: list[int]) -> list[float]:
 
 
 def _busy_ns(dispatch: Times, complete: Times) -> int:
-    """Returns the length of the union of the intervals."""
+    """Returns how long the device had at least one request, from ``dispatch`` to ``complete`` of each."""
     import numpy as np
 
     if not len(dispatch):
@@ -170,7 +172,7 @@ def _busy_ns(dispatch: Times, complete: Times) -> int:
 
 
 def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
-    """Makes one job per result, each in its own group; ``plus`` adds the bins of fio's json+.
+    """Returns fio's document, with a job per result, each in its own group; ``plus`` adds json+'s bins.
 
     Keys of the configuration that all results share are ``global options``, the others ``job options``.
     """
@@ -218,14 +220,14 @@ def _job(name: str, group: int, result: Result, own: dict[str, str], plus: bool)
     job["sync"] = {"total_ios": sync.total_ios, "lat_ns": _latency(sync.lat, plus)}
     job["job_runtime"] = round(elapsed / 1e6)
     if "page_cache" not in data:
-        # Simulated requests use no processor. With a page cache they do, but ftlab keeps no total, so there
-        # are no such fields.
+        # Simulated requests use no processor time. With a page cache they do, but ftlab keeps no total of
+        # it, so these fields are left out.
         job |= {"usr_cpu": 0.0, "sys_cpu": 0.0, "ctx": 0, "majf": 0, "minf": 0}
     return job | {"iodepth_level": found.depths, **found.levels}
 
 
 def _options(data: dict[str, Any], found: Digest) -> dict[str, str]:
-    """Returns those of fio's own options, which plots use as labels, that can be told from a run."""
+    """Returns the options of fio that a run determines; plots use them as labels."""
     read, write, trim = (found.directions[name] for name in ("read", "write", "trim"))
     used = [name for name, each in (("read", read), ("write", write), ("trim", trim)) if each.total_ios]
     # fio separates the sizes of reads and writes by a comma; the sizes here are means.
@@ -272,7 +274,7 @@ def _direction(found: Direction, elapsed: int, plus: bool) -> dict[str, Any]:
 
 
 def _mean_and_deviation(values: list[int]) -> tuple[float, float]:
-    """Returns the mean and the standard deviation, which in fio is that of a sample."""
+    """Returns the mean and, as fio does, the standard deviation of a sample (not of a population)."""
     if not values:
         return 0.0, 0.0
     mean = sum(values) / len(values)

@@ -37,7 +37,7 @@ before the request).
 
 
 def chunks(frame: Any) -> MakeChunks:
-    """Returns a function that delivers the rows in pieces, from the start at each call.
+    """Returns a function that yields the rows in chunks; each call starts again with the first row.
 
     Raises:
         UserError: columns are missing, or do not hold numbers.

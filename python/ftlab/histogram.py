@@ -52,7 +52,7 @@ class Histogram:
     """
 
     def __init__(self, values: ArrayLike = ()) -> None:
-        """Counts ``values``, whole numbers from 0 on."""
+        """Makes the histogram of ``values``, which are whole numbers of at least 0."""
         import numpy as np
 
         numbers = np.asarray(values)
@@ -64,11 +64,11 @@ class Histogram:
         lows, counts = np.unique(_lowers(numbers), return_counts=True)
         self._bins: dict[int, int] = dict(zip(lows.tolist(), counts.tolist(), strict=True))
         self.count = int(numbers.size)
-        """Values counted."""
+        """The number of values."""
         self.min_ns = int(numbers.min()) if numbers.size else 0
-        """Least value, 0 without values."""
+        """The least value; 0 if there are no values."""
         self.max_ns = int(numbers.max()) if numbers.size else 0
-        """Greatest value, 0 without values."""
+        """The greatest value; 0 if there are no values."""
         # Summed in parts small enough that no part's sum can overflow.
         parts = [numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK)]
         self._sum = sum(int(part.sum()) for part in parts)
@@ -99,12 +99,12 @@ class Histogram:
 
     @property
     def mean_ns(self) -> float:
-        """Returns the arithmetic mean, 0 without values."""
+        """Returns the arithmetic mean; 0 if there are no values."""
         return self._sum / self.count if self.count else 0.0
 
     @property
     def stddev_ns(self) -> float:
-        """Returns the standard deviation of the population, 0 without values."""
+        """Returns the standard deviation of the population; 0 if there are no values."""
         return math.sqrt(self._deviations / self.count) if self.count else 0.0
 
     def percentile(self, percent: float) -> int:
@@ -142,7 +142,7 @@ class Histogram:
         return self.merge(other) if isinstance(other, Histogram) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Whether bins, extremes and sum are the same."""
+        """Whether the bins, the extremes and the sums are the same."""
         if not isinstance(other, Histogram):
             return NotImplemented
         return self._key() == other._key()
@@ -153,7 +153,7 @@ class Histogram:
     __hash__ = None  # type: ignore[assignment]
 
     def to_dict(self, percentiles: Iterable[float] = PERCENTILES) -> dict[str, Any]:
-        """Returns the histogram in the form of a part of a result run with ``results.histograms``."""
+        """Returns the histogram in the form that it has in a result with ``results.histograms``."""
         points = percentiles if self.count else ()
         return {
             "count": self.count,
@@ -166,7 +166,7 @@ class Histogram:
         }
 
     def __repr__(self) -> str:
-        """Returns one line: count, mean and extremes."""
+        """Returns a line with count, mean and extremes."""
         return (
             f"<ftlab.Histogram of {self.count} values, {self.min_ns} to {self.max_ns} ns, "
             f"mean {self.mean_ns:.1f} ns>"

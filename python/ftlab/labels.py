@@ -20,10 +20,10 @@ FILES = ("workload.trace", "workload.fio_job")
 """Keys that hold a file's name."""
 
 LONGEST = 28
-"""The most characters of a file's name that are shown, unless more are needed to distinguish the files."""
+"""The maximum length at which a file's name is shown, unless files need more to be told apart."""
 
 MOST_SOURCES = 8
-"""The most workloads that a heading names."""
+"""The maximum number of workloads that a heading names."""
 
 
 def is_policy(key: str) -> bool:
@@ -45,7 +45,7 @@ class Labels:
     """The names of a comparison's variants, as tables and pictures show them."""
 
     def __init__(self, vary: Mapping[str, Sequence[str]], sets: Iterable[Mapping[str, str]]) -> None:
-        """Makes the labels; ``vary`` has the values of each key, ``sets`` those of each variant."""
+        """Makes the labels; ``vary`` has all values of each key, ``sets`` the values of each variant."""
         self.keys = list(vary)
         files = {key: short_names(vary[key]) for key in self.keys if key in FILES}
         self.shown = [[files.get(key, {}).get(value, value) for key, value in own.items()] for own in sets]
@@ -120,7 +120,7 @@ def source(result: Mapping[str, Any]) -> str:
 
 
 def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> list[str]:
-    """Returns the chosen parts that results have in common, a phrase for each."""
+    """Returns a phrase for each part that the results share, except varied ones: "scheduler noop"."""
     first = results[0]["config"]
     looked_up = any(each["mapping"]["hits"] + each["mapping"]["misses"] for each in results)
     named = (

@@ -20,10 +20,11 @@ from ftlab._core import UserError
 
 
 def runtime_directory() -> Path:
-    """Returns where this user's devices leave their names, in $XDG_RUNTIME_DIR or /tmp; creates it.
+    """Returns the directory, in $XDG_RUNTIME_DIR or /tmp, in which this user's devices leave their names;
+    creates it if it is missing.
 
     Raises:
-        UserError: it belongs to somebody else, or cannot be made.
+        UserError: the directory belongs to somebody else, or cannot be made.
     """
     given = os.environ.get("XDG_RUNTIME_DIR")
     path = Path(given, "ftlab") if given else Path(tempfile.gettempdir(), f"ftlab-{os.getuid()}")
@@ -39,8 +40,8 @@ def runtime_directory() -> Path:
 
 @contextmanager
 def named(control: str | None) -> Iterator[str]:
-    """Publishes this process's control socket under a name that other processes find; if it is ``None``, the
-    socket itself gets that name.
+    """Publishes this process's control socket under a name that other processes find, as a symbolic link; if
+    ``control`` is ``None``, the socket itself is created under that name.
     """
     name = runtime_directory() / f"{os.getpid()}.ctl"
     with suppress(FileNotFoundError):

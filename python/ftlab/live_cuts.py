@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ftlab._core import Config, LiveServer
 
 DISK = "FTLAB_DISK"
-"""The environment variable that says where the device is."""
+"""The environment variable that tells programs where the device is."""
 GRACE_S = 10.0
 """How long a program may take to notice that its device has gone, before it is killed."""
 LOOK_S = 0.005
 CHUNK = 1 << 20
 MOST_TEXT = 4000
-"""The most characters of a program's output that are shown."""
+"""The maximum number of characters of a program's output that are shown."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Outcome:
     cuts: int = 0
     """The number of cuts that were judged."""
     operations: int = 0
-    """Flash programs and erases that the command causes if nothing is cut."""
+    """The number of flash programs and erases that the command causes if the power is not cut."""
     torn_programs: int = 0
     torn_erases: int = 0
     recoveries_ns: list[int] = field(default_factory=list)
@@ -73,7 +73,7 @@ class _StoppedError(Exception):
 
 
 class Campaign:
-    """Power cuts of one device under one program."""
+    """A series of power cuts, on one device that one program uses."""
 
     def __init__(self, config: Config, programs: Programs, ended: threading.Event) -> None:
         """Makes the campaign; ``config`` has ``ftl.power_safe``; setting ``ended`` ends the campaign."""
@@ -82,7 +82,7 @@ class Campaign:
         self._ended = ended
 
     def run(self, seeds: Sequence[int], jobs: int, told: Any = lambda: None) -> Outcome:
-        """Cuts once for each seed, until a check fails. Calls `told` after each cut."""
+        """Cuts the power once for each seed, until a check fails. Calls `told` after each cut."""
         outcome = Outcome()
         # Names of sockets must be short. What a killed program leaves mounted cannot be removed.
         folder = tempfile.TemporaryDirectory(prefix="ftlab-", ignore_cleanup_errors=True)
@@ -142,8 +142,8 @@ class Campaign:
     def _cut(
         self, at: Path, pristine: Path, seed: int, operations: int
     ) -> tuple[dict[str, Any], int, Failure | None]:
-        """Performs one cut; returns what the cut did, how long recovery took, ns, and the failure afterwards,
-        if any.
+        """Performs one cut; returns what the cut did, how many ns recovery took, and the failure that the
+        check found, if any.
         """
         if self._ended.is_set():
             raise _StoppedError
@@ -164,7 +164,7 @@ class Campaign:
         return done, sum(recovery), failure and Failure(seed, operation, *failure)
 
     def _judge(self, at: Path, recovery: list[int] | None = None) -> tuple[int, str] | None:
-        """Starts the device again; if the check fails, returns its exit status and what it printed."""
+        """Starts the device again and runs the check; if that fails, returns its exit status and output."""
         with self._device(at) as server:
             opened = json.loads(server.opened())
             if recovery is not None:
@@ -220,9 +220,9 @@ class Campaign:
             return process.returncode, _shown(output)
 
     def _wait(self, process: subprocess.Popen[bytes], server: LiveServer | None) -> None:
-        """Waits for a program to end. Once its device or the campaign has ended, it has `GRACE_S` left.
+        """Waits for a program to end, but at most `GRACE_S` after its device or the campaign has ended.
 
-        It is not killed at once, even if nobody needs its verdict: it has to unmount what it mounted.
+        It is not killed at once, even if nobody needs its result: it has to unmount what it mounted.
         """
         over_since = None
         while process.poll() is None:
@@ -253,7 +253,7 @@ def _shown(output: IO[bytes]) -> str:
 
 
 def _copy(pristine: Path, at: Path) -> None:
-    """Copies a directory, without the holes of its media file."""
+    """Copies the directory of a device; holes in its media file stay holes."""
     shutil.copytree(pristine, at, ignore=shutil.ignore_patterns("nand", "output", "nbd*", "mnt"))
     with (pristine / "nand").open("rb") as source, (at / "nand").open("wb") as target:
         end = os.fstat(source.fileno()).st_size

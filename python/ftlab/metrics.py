@@ -1,4 +1,4 @@
-"""What a comparison shows of each result: one line here for each row of the table."""
+"""The metrics that a comparison shows of each result: one entry here for each row of the table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Metric:
     name: str
     """The name shown in its row."""
     short: str
-    """Heading of its column when variants are rows: one word per line."""
+    """The heading of its column in tables whose rows are variants: one word per line."""
     kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
-    """How it is printed."""
+    """How its values are printed."""
     better: Literal["low", "high"] | None
-    """Which direction is better; None if neither is, so that nothing is marked."""
+    """Whether low or high values are better; None if neither is, so that no value is marked as the best."""
     column: str
-    """Its name for programs: that of the result's field, if it is a field."""
+    """Its column name in CSV and data frames: that of the result's field, if it is a field."""
     get: Callable[[dict[str, Any]], Number]
     """Reads its value from a result."""
 
@@ -113,7 +113,7 @@ METRICS = (
 
 
 def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """Returns the parts' own figures in these results, in the order in which they first occur."""
+    """Returns a metric for each figure that parts in these results report themselves, in that order."""
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }
@@ -139,7 +139,7 @@ def best(metric: Metric, values: list[Number]) -> set[int]:
 
 
 def ratio(value: Number, reference: Number) -> float | None:
-    """Returns the ratio of ``value`` to ``reference``, if that makes sense."""
+    """Returns the ratio of ``value`` to ``reference``; None if it has no meaning."""
     if value is None or not reference:
         return None
     return value / reference

@@ -1,4 +1,4 @@
-"""Output files: checked before the work starts, complete when they appear.
+"""Output files, which are checked before the work starts and appear only when they are complete.
 
 A regular file appears by rename. A target that exists and is not a regular file (a pipe, /dev/full) is
 written in place. A failed write is a user's error that names the option and the path.
@@ -73,7 +73,9 @@ def no_links(path: str, flags: int) -> int:
 
 
 def inside(folder: Path, name: str) -> Output:
-    """Returns a file that ftlab itself names in the directory of ``--out``; it replaces a link."""
+    """Returns an output, named by ftlab itself, in the directory of ``--out``; a link of that name is
+    replaced.
+    """
     return Output("--out", folder / name, links=False)
 
 
@@ -92,7 +94,7 @@ def folder_in(folder: Path, name: str) -> Path:
 
 
 def refuse_link(folder: Path, name: str) -> None:
-    """Refuses a link where ftlab writes a file or a directory of its own.
+    """Refuses a link in the place of a file or a directory that ftlab itself names.
 
     Raises:
         UserError: there is a link.
@@ -105,7 +107,7 @@ class Output:
     """A file that an option names; its directories are created."""
 
     def __init__(self, option: str, path: str | os.PathLike[str], *, links: bool = True) -> None:
-        """Makes the output; ``option`` is what messages name, such as ``--json``; empty for an argument.
+        """Makes the output; ``option`` is its name in messages, such as ``--json``, empty for an argument.
 
         With ``links`` the target of a symbolic link is replaced and the link stays; otherwise the link itself
         is replaced.
@@ -120,7 +122,7 @@ class Output:
 
     @property
     def suffix(self) -> str:
-        """Returns the name's ending, in lower case."""
+        """Returns the extension of the file's name, in lower case."""
         return Path(self.name).suffix.lower()
 
     @property
@@ -130,7 +132,7 @@ class Output:
         return not self._is_link and given.exists() and not given.is_file()
 
     def version(self) -> tuple[int, int] | None:
-        """Returns a value that changes when the file is written; None if there is no regular file."""
+        """Returns a value that changes whenever the file is written; None if there is no regular file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -138,14 +140,14 @@ class Output:
         return (found.st_ino, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
     def fail(self, why: str) -> UserError:
-        """Makes the error for this output."""
+        """Returns the error that says why this output cannot be written."""
         return UserError(f"{self.option} {self.name}: {why}".lstrip())
 
     def check(self, suffixes: Sequence[str] = ()) -> None:
         """Checks early that the file can be written.
 
         Raises:
-            UserError: it cannot, or its name does not end in one of ``suffixes``.
+            UserError: it cannot be written, or its name does not end in one of ``suffixes``.
         """
         if not self.name:
             raise self.fail("the name is empty")
@@ -162,7 +164,7 @@ class Output:
     def _check(self) -> None:
         if not self._is_link and self.path.is_dir():
             raise self.fail("is a directory; name a file")
-        # A read-only file stays as it is.
+        # A read-only file must not be replaced.
         if not self._is_link and Path(self.name).exists() and not os.access(self.name, os.W_OK):
             raise self.fail("cannot write: Permission denied")
         if self.special:
@@ -204,7 +206,8 @@ class Output:
         """Puts the finished file in the target's place."""
         if not self._is_link and self.path.exists():
             path.chmod(stat.S_IMODE(self.path.stat().st_mode))
-        # Errors of delayed allocation show up now, and not after the rename.
+        # With delayed allocation the file system may report errors only here; they must come before the
+        # rename.
         with path.open("rb") as file:
             os.fsync(file.fileno())
         path.replace(self.path)
@@ -221,8 +224,8 @@ def system_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if number := re.search(r"\(os error (\d+)\)", text):
             raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
-        # Some errors are lost on the way ("Invalid thrift"). Whatever stopped polars also stops another
-        # megabyte, with the system's own error.
+        # Polars hides some errors ("Invalid thrift"). Whatever made its write fail also makes a write of
+        # another megabyte fail, with the system's own error.
         with path.open("ab") as file:
             file.write(bytes(1 << 20))
         raise OSError((text.strip().splitlines() or [type(error).__name__])[0]) from None
@@ -274,7 +277,7 @@ _BREAK = re.compile(r"(?<=(,))\n *|\n *")
 
 
 def write_stdout(text: str) -> None:
-    """Prints ``text``, either completely or not at all, as far as the system reports that."""
+    """Prints ``text`` and flushes it, so that an error of the system is raised here."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
@@ -288,7 +291,7 @@ def write_report(text: str) -> None:
 
 
 def folded(line: str, width: int) -> str:
-    """Wraps to lines of at most ``width``; words, including file names, stay whole."""
+    """Wraps a line at ``width`` characters; words, including file names, stay whole."""
     if len(line) <= width:
         return line
     margin = " " * (len(line) - len(line.lstrip()))

@@ -37,7 +37,7 @@ NEUTRAL = {
 """Colours of the backgrounds, lines, text and verdicts of pages."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2))
-"""Dashes of lines, pixels."""
+"""The dash patterns of lines, in pixels."""
 
 SHAPES = (
     "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
@@ -48,8 +48,8 @@ SHAPES = (
     "M-.4,-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
     "M-1.2,-.8L-.8,-1.2L0,-.4L.8,-1.2L1.2,-.8L.4,0L1.2,.8L.8,1.2L0,.4L-.8,1.2L-1.2,.8L-.4,0Z",
 )
-"""Markers of lines, as paths in a square from -1 to 1; combined with dashes and colours, they repeat only
-after many places.
+"""The markers of lines, as paths in a square from -1 to 1. The combination of marker, dash and colour repeats
+only after many places.
 """
 
 CAUSES = {
@@ -65,7 +65,7 @@ CAUSES = {
 """Colours of the causes of flash operations."""
 
 PARTS = {"wait": "#e69f00", "access": "#0072b2"}
-"""Colours of the parts of a latency."""
+"""Colours of the two parts of a latency."""
 
 MERGES = {
     "full": "#d55e00",
@@ -77,11 +77,11 @@ MERGES = {
 """Colours of the kinds of merges."""
 
 POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
-"""Keys of policies, the more likely subjects of a picture first."""
+"""The keys of policies, in the order in which they are likely to be the subject of a picture."""
 
 
 _SAID = {"baseline": "noop"}
-"""Names of policies in papers that contain no word of the policy's own name."""
+"""Names by which papers call policies, if they contain no word of ftlab's own name."""
 
 
 @cache
@@ -139,7 +139,7 @@ def shape(place: int) -> str:
 
 
 def for_page() -> dict[str, object]:
-    """Returns everything, for the script of a page."""
+    """Returns the whole palette, for the script of a page."""
     return {
         "colours": COLOURS,
         "dashes": DASHES,
@@ -151,7 +151,7 @@ def for_page() -> dict[str, object]:
 
 
 def css() -> str:
-    """Returns all colours as variables of a page that follows the reader's scheme, or its ``data-theme``."""
+    """Returns all colours as CSS variables, for the reader's colour scheme or the page's ``data-theme``."""
 
     def variables(theme: str) -> str:
         places = {f"c{place}": value for place, value in enumerate(COLOURS[theme])}
@@ -166,7 +166,7 @@ def css() -> str:
 
 
 def themed(svg: str) -> str:
-    """Changes a picture to colours of this palette, for a page with `css` and its own background."""
+    """Makes a picture use the variables of `css` and the page's background, so that it follows the theme."""
     names = {value: f"c{place}" for place, value in enumerate(COLOURS["light"])}
     names |= {NEUTRAL["light"][name]: name for name in ("text", "soft", "grid", "line", "panel")}
 

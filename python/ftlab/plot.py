@@ -1,4 +1,4 @@
-"""The picture of a comparison: mean latency in its wait and access parts, a row of panels for each load."""
+"""The picture of a comparison: mean latency, split into wait and access, in a row of panels for each load."""
 
 from __future__ import annotations
 

@@ -48,20 +48,20 @@ _NAMED = re.compile(r"""(["'])(python:.+?)\1""")
 
 
 class Stat(NamedTuple):
-    """A figure that a policy reports itself: ``own.PART.NAME`` of the result."""
+    """A figure that a policy itself reports; the result has it as ``own.PART.NAME``."""
 
     name: str
-    """Its name: small letters, digits and underscores."""
+    """The figure's name: lower-case letters, digits and underscores."""
     value: float
-    """A number."""
+    """The figure's value."""
     unit: str
     """Its unit in the plural (``requests``, ``ns``); empty for a ratio."""
     doc: str
-    """What it is, in one line."""
+    """A line that says what the figure is."""
 
 
 class _Policy:
-    """The base of all policies."""
+    """The base class of all policies."""
 
     def stats(self) -> Iterable[Stat]:
         """Returns the policy's own figures, which reports, tables and metrics show; called when a result is
@@ -71,7 +71,7 @@ class _Policy:
 
 
 class HostScheduler(_Policy):
-    """Which pending request goes next: the value of ``host.scheduler``.
+    """Decides which pending request goes next; the value of ``host.scheduler``.
 
     Every request is admitted once and leaves once: it is chosen, or it has waited for ``host.deadline``
     (``none``: never) and is removed.
@@ -86,7 +86,7 @@ class HostScheduler(_Policy):
         raise NotImplementedError
 
     def choose(self) -> int | Sequence[int] | None:
-        """Removes and returns what goes next: a request's id, a batch of ids in order, or None for nothing.
+        """Removes and returns what goes next: a request's id, a batch's ids in order, or None for nothing.
 
         It is called while requests are pending. The translation page of a batch's first request is read once
         for the whole batch; the requests behind the first count as prioritized.
@@ -94,27 +94,28 @@ class HostScheduler(_Policy):
         raise NotImplementedError
 
     def remove(self, id: int) -> None:  # noqa: A002 - what it is called everywhere
-        """Removes a request that leaves by deadline."""
+        """Removes a request that is dispatched because its deadline has passed."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The closed blocks of a chip, one per row, by when their numbers of valid pages last changed.
+    """The closed blocks of a chip, one per row, in the order in which their valid pages last changed.
 
     ``valid.argmin()`` is the greedy choice, and ``closed.argmin()`` is the fifo choice.
     """
 
     block: NDArray[np.int64]
-    """Number of the erase block."""
+    """Numbers of the erase blocks."""
     valid: NDArray[np.int64]
-    """Valid logical pages."""
+    """How many valid logical pages each block has."""
     erases: NDArray[np.int64]
-    """How often the block was erased."""
+    """How often each block was erased."""
     closed: NDArray[np.int64]
-    """When the block became full, counted in the log's writes; no two blocks have the same value."""
+    """When each block became full, counted in the log's writes; no two blocks have the same value."""
     changed: NDArray[np.int64]
-    """When the block last lost a valid page or, if it has lost none since, became full."""
+    """When each block last lost a valid page; if it has lost none since it became full, when it became full.
+    """
 
     @classmethod
     def of_bytes(cls, *columns: bytes) -> Candidates:
@@ -129,7 +130,7 @@ class Candidates:
 
 
 class VictimPolicy(_Policy):
-    """Which block garbage collection takes next: the value of ``ftl.gc`` or ``ftl.translation_gc``."""
+    """Decides which block is collected next; the value of ``ftl.gc`` or ``ftl.translation_gc``."""
 
     def choose(self, candidates: Candidates) -> int:
         """Returns the row of the block to collect.
@@ -141,7 +142,9 @@ class VictimPolicy(_Policy):
 
 
 class Replacement(_Policy):
-    """Which entry leaves a full mapping cache: the value of ``ftl.cache_policy`` of dftl. Keys are LPNs."""
+    """Decides which entry leaves a full mapping cache of dftl; the value of ``ftl.cache_policy``. Keys are
+    LPNs.
+    """
 
     def hit(self, key: int) -> None:
         """Called when an entry is accessed."""
@@ -165,11 +168,11 @@ _ADD: dict[type, Callable[[str, type], None]] = {
 }
 _lock = threading.Lock()
 _named: dict[str, type] = {}
-"""Classes that were passed as objects, by the names they were given."""
+"""The classes that were passed as objects, by the names that `name_of` gave them."""
 _loaded: dict[tuple[str, str], ModuleType] = {}
-"""Modules by file and hash of its content."""
+"""The modules that were loaded, by file name and hash of the file's content."""
 _allowed: set[str] = set()
-"""Names that the user has allowed; `PREFIX` allows all."""
+"""The names of classes that the user has allowed; `PREFIX` allows all classes."""
 
 
 def name_of(policy: type) -> str:
@@ -198,7 +201,7 @@ def allow_python() -> None:
 
 
 def find(texts: Iterable[str]) -> None:
-    """Registers the classes that values given by the user name, as ``python:FILE.py:CLASS``.
+    """Registers the classes that the user's own values name, as ``python:FILE.py:CLASS``.
 
     Raises:
         UserError: there is no such file or class, or it cannot be loaded.
@@ -223,7 +226,7 @@ def find_in(text: str) -> list[str]:
 
 
 def refusal(name: str) -> str:
-    """Says what to do about a name that `find_in` refused."""
+    """Returns a message that says what to do about a name that `find_in` refused."""
     return (
         f"{name} is code that would run, and a file names it: if you trust it, pass --allow-python"
         " (in Python: ftlab.allow_python())"
@@ -236,7 +239,7 @@ def named_in(text: str) -> list[str]:
 
 
 def content_of(text: str) -> str:
-    """Returns the source of the classes that a TOML or JSON text names: part of the identity of a run."""
+    """Returns the source of the classes that a TOML or JSON text names, which is part of a run's identity."""
     parts = []
     for name in sorted(set(named_in(text))):
         file, _, _ = name.removeprefix(PREFIX).rpartition(":")

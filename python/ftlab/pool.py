@@ -22,13 +22,13 @@ def cores() -> int:
 def run_all(
     work: Callable[[Given], Made], given: Iterable[Given], *, jobs: int | None, stop: Callable[[], None]
 ) -> list[Made]:
-    """Returns the results of ``work`` for each of ``given``, in order; does ``jobs`` at a time (default: one
-    per core).
+    """Returns the result of ``work`` for each item of ``given``, in order; ``jobs`` of them run at a time
+    (default: one per core).
 
     ``stop`` is called at the end; after a failure or an interrupt it has to stop what is still running.
 
     Raises:
-        Exception: that of the first (in order) that failed by itself.
+        Exception: the error of the first item (in order) that failed by itself.
     """
     pool = ThreadPoolExecutor(max_workers=jobs or cores(), thread_name_prefix="ftlab")
     try:
@@ -51,7 +51,7 @@ def _wait(futures: Sequence[Future[Made]]) -> None:
 
 
 def _raise_first(futures: Sequence[Future[Made]]) -> None:
-    """Raises the first genuine error; runs that were stopped by another run's error only report that."""
+    """Raises the first genuine error, not that of a run which was stopped because of another run's error."""
     errors = [future.exception() for future in futures if not future.cancelled()]
     own = [error for error in errors if error is not None and not isinstance(error, KeyboardInterrupt)]
     for error in own or [error for error in errors if error is not None]:

@@ -6,10 +6,10 @@ import signal
 import sys
 
 ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
-"""Signals that end a command, with what it then prints; the exit status is 128 and the signal's number."""
+"""Signals that end a command, with what it then prints; the exit status is 128 plus the signal's number."""
 
 STDOUT = "standard output"
-"""The name that errors of this stream have in place of a file's name."""
+"""What errors of this stream name in place of a file."""
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
@@ -20,8 +20,8 @@ def begin() -> None:
         # Signals that the parent process ignored stay ignored, as under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
-    # A file that is opened later must not take the place of a closed stream. Writing to a closed output is an
-    # error.
+    # A file that is opened later must not take the place of a closed stream. Writing to a closed standard
+    # output is an error.
     for opened, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(opened)
@@ -36,14 +36,14 @@ def begin() -> None:
 
 
 _SETTINGS = ("encoding", "errors", "line_buffering", "write_through")
-"""Options of a text stream."""
+"""The settings that a replaced text stream keeps."""
 
 
 class _Stdout(io.TextIOWrapper):
-    """Standard output; its errors carry its name."""
+    """Standard output, whose errors say that they come from it."""
 
     def write(self, text: str) -> int:
-        """Writes, like any stream."""
+        """Writes ``text``; an error names the stream."""
         try:
             return super().write(text)
         except OSError as error:
@@ -51,7 +51,7 @@ class _Stdout(io.TextIOWrapper):
             raise
 
     def flush(self) -> None:
-        """Flushes, like any stream."""
+        """Flushes the stream; an error names it."""
         try:
             super().flush()
         except OSError as error:
@@ -65,10 +65,10 @@ def _end(number: int, _frame: object) -> None:
     An exception would not do: libraries mistake it for a failure of their own and report that, callbacks of
     the interpreter print and drop it, and a second signal would interrupt the cleanup after the first.
     """
-    # If that module was never loaded, or is being loaded, nothing is being written.
+    # If the module was never loaded, or is just being loaded, no file is being written.
     if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
         discard()
-    # A live display hides the cursor.
+    # The cursor is shown again, since a live display hides it.
     shown = (_SHOW_CURSOR if os.isatty(2) else "") + ENDED[signal.Signals(number)] + "\n"
     try:
         os.write(2, shown.encode())

@@ -1,4 +1,4 @@
-"""Signs of life on standard error: a live display on a terminal, otherwise a line every 30 s."""
+"""Reports progress on standard error: a live display on a terminal, otherwise a line every 30 s."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LINE_EVERY_S = 30.0
-"""Time between two lines if there is no terminal."""
+"""Time between two lines of progress if there is no terminal."""
 
 LIVE_AFTER_S = 0.3
-"""Time before the display appears: work that ends sooner needs none."""
+"""Time before the display appears: work that ends sooner needs no display."""
 
 _LEAST_NAMES = 12
 
 Callback = Callable[[int], "bool | None"]
-"""Called with the requests done so far; False stops the run."""
+"""A function called with the number of requests done so far; if it returns False, the run stops."""
 
 Preconditioning = Callable[[int, int, "float | None"], "bool | None"]
-"""Called before time 0 with pages written, rounds, write amplification of the last round."""
+"""A function called before time 0 with the pages written, the rounds done and the write amplification of the
+last round.
+"""
 
 
 class Reporter:
@@ -41,8 +43,8 @@ class Reporter:
         unit: str = "requests",
         runs: bool = False,
     ) -> None:
-        """Makes the reporter for this number of ``tasks``; ``quiet`` shows nothing; ``stream`` is standard
-        error by default.
+        """Makes the reporter for this number of ``tasks``. If ``quiet``, it shows nothing; ``stream`` is
+        standard error by default.
 
         With ``runs`` the tasks are many and short, so the display shows how many are done per second.
         """
@@ -133,7 +135,7 @@ class Reporter:
                 self._stream.flush()
 
     def stop(self) -> None:
-        """Stops all tasks at their next call."""
+        """Stops all tasks when they next call their callbacks."""
         self.stopped = True
 
     def _show(self) -> None:
@@ -156,7 +158,7 @@ class Reporter:
         """Estimates the time left; empty if there is no basis for it."""
         behind, whole = self._behind, math.fsum(self._expected.values())
         if not self._expected:
-            # If the costs are unknown, all tasks count the same.
+            # If the costs are unknown, every task counts as much as any other.
             behind, whole = self._done, self._tasks
         if not behind:
             return ""
@@ -164,7 +166,7 @@ class Reporter:
         return f"about {_rough((now - self._start) * ahead / behind)} left"
 
     def _preconditioned(self) -> str:
-        """Returns the message while no request has been served yet; empty afterwards."""
+        """Returns how far preconditioning is, as long as no request has been served; empty afterwards."""
         if not self._before or self._requests:
             return ""
         if self._tasks > 1:

@@ -1,4 +1,4 @@
-"""A result as text, in fio's manner."""
+"""The report of a result as text, in the manner of fio."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _workload(trace: dict[str, Any]) -> list[str]:
 
 
 def _benchmark(data: dict[str, Any]) -> list[str]:
-    """Returns what the clients of a benchmark or a fio job saw."""
+    """Returns lines with what the clients of a benchmark or a fio job saw."""
     bench = data.get("benchmark")
     if bench is None:
         return []
@@ -120,7 +120,7 @@ def _rates(data: dict[str, Any], name: str) -> str:
     if not elapsed or all_bytes is None:
         return ""
     read = data["trace"]["bytes_read"] * 1e9 / elapsed
-    # The total does not include what a read-only device refused.
+    # The total does not include writes that a read-only device refused.
     moved = {"read": read, "write": max(all_bytes - read, 0.0), "all": all_bytes}[name]
     return f", {iops(data['latency'][name]['count'] * 1e9 / elapsed)}, {bandwidth(moved)}"
 
@@ -154,7 +154,7 @@ def _scheduler(scheduler: dict[str, Any]) -> list[str]:
 
 
 def _precondition(done: dict[str, Any]) -> list[str]:
-    """Returns what was done before time 0; of all other figures only wear includes it."""
+    """Returns lines about preconditioning, which the report's other figures except wear do not include."""
     if done["kind"] == "none":
         return []
     lines = [
@@ -223,7 +223,7 @@ def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:
 
 
 def _own(data: dict[str, Any]) -> list[str]:
-    """Returns the figures that parts report about themselves."""
+    """Returns lines with the figures that parts report about themselves."""
     figures = [
         f"    {line['part']} {line['name']}: {amount(data['own'][line['part']][line['name']])}"
         f"{line['unit'] and ' ' + line['unit']} ({line['doc']})"
@@ -233,7 +233,7 @@ def _own(data: dict[str, Any]) -> list[str]:
 
 
 def _health(health: dict[str, Any]) -> list[str]:
-    """Returns the device's wear, and how near its end is; empty if blocks last for ever."""
+    """Returns lines about wear, and how near the device is to its end; empty if blocks last for ever."""
     smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
     if smart["percentage_used"] is None and not blocks["spare"]:
         return []
@@ -256,7 +256,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     if not engine:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
-    # Making an empty device takes next to no time, which is not reported.
+    # Making an empty device takes hardly any time, so that is not reported.
     parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:
@@ -267,7 +267,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
 
 
 def _where_time_went(data: dict[str, Any]) -> list[str]:
-    """Returns which part of the latency is waiting, and what the flash was busy with."""
+    """Returns lines that say which share of the latency is waiting, and what the flash was busy with."""
     latency, elapsed = data["latency"]["all"]["mean_ns"], data["elapsed_ns"]
     busy = {cause: ns for cause, ns in data["flash"]["busy_ns"].items() if ns}
     total = sum(busy.values())
@@ -290,7 +290,7 @@ def _where_time_went(data: dict[str, Any]) -> list[str]:
 
 
 def _at_the_controller(data: dict[str, Any]) -> list[str]:
-    """Returns which parts of the latency passed at link, cores and write buffer, and how busy those were."""
+    """Returns a line with the shares of the latency spent at link, cores and write buffer, and how busy these were."""
     device, latency = data.get("device", {}), data["latency"]["all"]
     spent = device.get("commands", {}) | device.get("buffer", {})
     if not spent:

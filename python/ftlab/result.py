@@ -46,10 +46,10 @@ FLAGS = ("prioritized", "expired")
 """The columns that are boolean."""
 
 REFUSED = 2**64 - 1
-"""``complete_ns`` of a request that a read-only device refused, in :meth:`Result.column`."""
+"""The ``complete_ns`` that :meth:`Result.column` has for a request refused by a read-only device."""
 
 OPS = ("R", "W", "T", "F")
-"""Letters of the operations, by code."""
+"""The letters of the operations, in order of their codes."""
 
 
 _PARTS = {
@@ -61,11 +61,11 @@ _LETTERS = {"read": ["R"], "write": ["W"], "all": ["R", "W"]}
 
 
 KEPT_UP = 0.9
-"""A device that keeps up for less than this share of the time counts as overloaded."""
+"""A device that keeps up with arrivals for a smaller share of the time than this counts as overloaded."""
 
 MARGIN = 0.5
-"""How busy the device may be during its backlogs at the suggested speed: some arrivals were denser than
-others.
+"""The share of the time that the device may be busy, at the suggested speed, with what was a backlog; it is
+less than 1 because some arrivals were denser than others.
 """
 
 
@@ -73,7 +73,7 @@ class Timeline(NamedTuple):
     """What a timeline holds."""
 
     events: int
-    """The number of slices and of changes of a counter."""
+    """The number of slices plus the number of counter changes."""
     cut_ns: int | None
     """The simulated time, ns, at which the timeline ended because it had reached its limit; None if it had
     not.
@@ -81,7 +81,7 @@ class Timeline(NamedTuple):
 
 
 class Result(Fields):
-    """A run's result: `schema`, `config`, `trace`, the measured fields, `engine`.
+    """A run's result: `schema`, `config`, `trace`, the measured fields and `engine`.
 
     Its fields are those of the JSON that ``ftlab run --json`` writes; times are in nanoseconds, sizes in
     bytes. If the requests were collected, :meth:`column` and :attr:`requests` hold every one of them.
@@ -117,8 +117,8 @@ class Result(Fields):
 
     @property
     def overload(self) -> str | None:
-        """Returns a message that the device did not keep up with recorded arrivals, with a remedy; None if it
-        did.
+        """Returns a message that the device did not keep up with recorded arrivals, with a remedy; None if
+        the device kept up.
 
         For a result from a file this is not known.
         """
@@ -161,7 +161,7 @@ class Result(Fields):
         return self.requests.__arrow_c_stream__(requested_schema)
 
     def plot(self) -> alt.VConcatChart:
-        """Draws mean latency in its wait and access parts, as an Altair chart."""
+        """Draws mean latency with its wait and access parts, as an Altair chart."""
         from ftlab.plot import chart
 
         return chart(self._alone())
@@ -204,7 +204,7 @@ class Result(Fields):
 
         Args:
             name: the name of the job; by default that of the preset.
-            plus: with the histograms' bins, as fio's ``json+``.
+            plus: include the histograms' bins, as fio's ``json+`` does.
 
         Raises:
             UserError: the requests were not collected.
@@ -214,8 +214,8 @@ class Result(Fields):
         return document([(name or self._data["config"].get("preset") or "ftlab", self)], plus=plus)
 
     def fio_digest(self, *, drop_requests: bool = False) -> Digest:
-        """Returns the figures that `to_fio` computes from the requests; computed once, after which the
-        requests may be dropped.
+        """Returns the figures that `to_fio` computes from the requests. They are computed once; with
+        ``drop_requests`` the requests are then dropped.
 
         Raises:
             UserError: the requests were not collected.
@@ -312,7 +312,7 @@ class Result(Fields):
         return render(self)
 
     def __repr__(self) -> str:
-        """Returns one line: scheduler, requests and mean latency."""
+        """Returns a line with scheduler, requests and mean latency."""
         latency = self._data["latency"]["all"]
         mean = duration(latency["mean_ns"]) if latency["count"] else "-"
         scheduler = self._data["scheduler"]["name"]
@@ -320,6 +320,6 @@ class Result(Fields):
 
 
 def _rounded_down(value: float) -> str:
-    """Returns the first digit of a number, followed by zeroes."""
+    """Returns a number rounded down to its first digit."""
     step = 10.0 ** math.floor(math.log10(value))
     return f"{math.floor(value / step) * step:g}"

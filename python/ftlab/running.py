@@ -1,4 +1,4 @@
-"""The options of a run besides its configuration, and the one place that starts it."""
+"""The options of a run besides its configuration, and the only function that starts a run."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class RunOptions:
     save_state: str | os.PathLike[str] | None = None
     load_state: str | os.PathLike[str] | None = None
     device: Device | None = None
-    """The state at time 0, from memory."""
+    """A device in memory, of whose state at time 0 the run gets a copy."""
     chunks: MakeChunks | None = None
-    """The workload, in place of the configuration's trace."""
+    """The requests to run, in place of the configuration's trace."""
 
 
 PLAIN = RunOptions()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ftlab.units import count, duration, size
 
 _LINE = 100
-"""The most characters that a section prints."""
+"""The maximum length of a section's line in characters."""
 
 
 class Section(Mapping[str, Any]):
@@ -22,7 +22,7 @@ class Section(Mapping[str, Any]):
         self._data: Final = data
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the field ``name``; an object is a section again."""
+        """Returns the field ``name``; an object is returned as a section."""
         value = self._data[name]
         return _sections(type(self)).get(name, Section)(value) if isinstance(value, dict) else value
 
@@ -49,7 +49,7 @@ class Section(Mapping[str, Any]):
         return len(self._data)
 
     def __dir__(self) -> list[str]:
-        """Returns the attributes, including fields, for completion."""
+        """Returns the names of all attributes, including the fields, for completion."""
         return [*super().__dir__(), *self._data]
 
     def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
@@ -57,7 +57,7 @@ class Section(Mapping[str, Any]):
         return type(self), (self._data,)
 
     def __repr__(self) -> str:
-        """Returns the fields on one line, with units; of nested objects only the names."""
+        """Returns the fields on one line, with units; nested objects are shown only by name."""
         shown = ", ".join(f"{_plain(name)}={_shown(name, value)}" for name, value in self._data.items())
         if len(shown) > _LINE:
             shown = shown[: _LINE - 3].rsplit(", ", 1)[0] + ", ..."
@@ -99,7 +99,7 @@ def _hints(kind: type[Section]) -> dict[str, tuple[Any, ...]]:
 
 @cache
 def _optional(kind: type[Section]) -> frozenset[str]:
-    """Returns the fields that some results lack; there they are None."""
+    """Returns the fields that some results lack; in those results they are None."""
     return frozenset(name for name, options in _hints(kind).items() if types.NoneType in options)
 
 

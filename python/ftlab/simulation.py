@@ -1,4 +1,4 @@
-"""One simulation, driven from outside: you advance the time and submit the requests."""
+"""A simulation whose caller advances the time and submits the requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Closed:
 class Simulation:
     """A device at time 0, preconditioned or loaded, without a workload.
 
-    Requests are submitted, time is moved on, and what completed comes back::
+    You submit requests and advance the time; the requests that completed are returned::
 
         with ftlab.Simulation("map-plus") as device:
             device.submit("W", offset=0, size=4096)
@@ -57,7 +57,7 @@ class Simulation:
         Args:
             config: as for `ftlab.run`; its workload is not used.
             set: overrides by dotted key.
-            load_state: file that the state at time 0 comes from, instead of preconditioning.
+            load_state: file from which the state at time 0 is read, instead of preconditioning.
             check: verify every invariant after every request (slow).
             collect: keep every request for `Result.requests` of `result`.
             overrides: further keys to set, as for `ftlab.run`.
@@ -84,15 +84,15 @@ class Simulation:
 
         Args:
             op: R, W, T (trim) or F (flush; offset and size do not matter).
-            offset: first byte.
-            size: bytes.
-            at_ns: arrival; now unless given, and never before now or before the arrival submitted last. A
-                request that arrives now comes after the decisions already taken at this instant.
+            offset: address of the first byte.
+            size: number of bytes.
+            at_ns: time of arrival, by default now; not before now, and not before the last submitted arrival.
+                Decisions already taken at this instant do not know a request that arrives now.
             fua: the write completes only when it would survive a power cut.
             stream: a number for the caller's own use; the simulation ignores it.
 
         Raises:
-            UserError: a bad range, operation or time; nothing has changed in that case.
+            UserError: the range, the operation or the time is invalid; then nothing has changed.
         """
         return self._core.submit(op, offset, size, at_ns=at_ns, fua=fua, stream=stream)
 
@@ -129,37 +129,38 @@ class Simulation:
         return range(first, last + 1)
 
     def next_event_ns(self) -> int | None:
-        """Returns when something can happen without another submission, ns; None if nothing can."""
+        """Returns the time, in ns, of the next event without a further submission; None if there is none."""
         return self._core.next_event_ns()
 
     def advance(self, until_ns: int) -> list[Completion]:
-        """Lets everything up to and including ``until_ns`` happen; returns what completed meanwhile.
+        """Simulates up to and including ``until_ns``; returns the requests that completed.
 
         Afterwards `now_ns` is ``until_ns``, even if nothing happened.
 
         Raises:
-            UserError: that is in the past, or the power is cut.
+            UserError: ``until_ns`` is in the past, or the power is cut.
         """
         return self._core.advance(until_ns)
 
     def run_until_idle(self) -> list[Completion]:
-        """Lets everything happen up to the completion of the last request, then stops.
+        """Simulates until the last request has completed; returns the requests that completed.
 
-        The device's own work that no request waits for does not begin at that instant, but when time is next
-        moved on.
+        Work of the device itself that no request waits for does not begin at that instant, but when time is
+        next advanced.
         """
         return self._core.run_until_idle()
 
     @property
     def now_ns(self) -> int:
-        """Returns the simulated time, ns."""
+        """Returns the simulated time in ns."""
         return self._core.now_ns
 
     def valid_pages(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        """Returns the logical pages of user data in each erase block now: a row per chip, a column per block.
+        """Returns how many logical pages of user data each erase block has now: a row per chip, a column per
+        block.
 
-        Rows are dies or planes if those work on their own (``flash.interleave``, ``flash.multi_plane``).
-        Garbage collection erases blocks with few such pages. Blocks of translation pages have none.
+        Rows are dies or planes if these work independently (``flash.interleave``, ``flash.multi_plane``).
+        Garbage collection erases blocks with few valid pages. Blocks of translation pages count as 0.
         """
         import numpy as np
 
@@ -167,11 +168,12 @@ class Simulation:
         return np.asarray(valid).reshape(rows, -1)
 
     def result(self) -> Result:
-        """Returns the result up to now, as `ftlab.run` gives it; this changes nothing that follows."""
+        """Returns the result up to now, in the form of `ftlab.run`; the simulation can go on afterwards."""
         return Result.of_run(self._core.result())
 
     def cut(self, seed: int = 1) -> dict[str, int]:
-        """Loses power now; returns the effects of the cut: operations finished, programs and erases torn.
+        """Cuts the power now; returns how many operations had finished, and how many programs and erases were
+        torn.
 
         Operations under way are torn, memory is lost, and requests that have not completed never will. The
         configuration needs ``ftl.power_safe`` (the FTL then keeps what recovery needs).
@@ -182,7 +184,8 @@ class Simulation:
         return self._core.cut(seed)
 
     def recover(self) -> dict[str, int]:
-        """Brings the device up again from its flash alone; returns pages read and written, and the time.
+        """Starts the device again from its flash alone; returns the pages read and written, and the time
+        taken.
 
         What `result` reports starts again from there.
 
@@ -204,7 +207,7 @@ class Simulation:
         self.close()
 
     def __repr__(self) -> str:
-        """Describes what is simulated, and the time, in a line."""
+        """Returns a line that says what is simulated, and the simulated time."""
         config = json.loads(self._config.json())
         parts = f"{config['preset'] or 'custom'}: {config['host']['scheduler']} over {config['ftl']['kind']}"
         if isinstance(self._core, _Closed):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-# The columns to prefer if there is no room for all, the most important first.
+# The columns to keep if there is no room for all of them, the most important first.
 _PREFERRED = (
     "mean all",
     "mean read",
@@ -41,11 +41,11 @@ _PREFERRED = (
     "map programs",
     "prioritized",
 )
-# Spaces between columns.
+# The number of spaces between columns.
 _GAP = 2
 # The column that is followed by its ratio.
 _WITH_RATIO = "mean all"
-# Width if none is given.
+# The width of the table if none is given.
 _WIDTH = 100
 _UNBOUND = 10_000
 # A file's name is not cut to fewer characters than this.
@@ -54,7 +54,7 @@ _LEAST = 12
 
 @dataclass(frozen=True)
 class _Line:
-    """A metric over all variants, as text."""
+    """A metric's values for all variants, as text."""
 
     metric: Metric
     unit: str
@@ -76,13 +76,13 @@ class _Line:
 
     @property
     def full_name(self) -> str:
-        """Returns the metric's name where its group's heading is absent."""
+        """Returns the name that is shown where the heading of the metric's group is absent."""
         return self.metric.short + (f", {self.unit}" if self.unit else "")
 
 
 @dataclass
 class _Shown:
-    """What is printed: variants in the order of their groups."""
+    """What the table shows; the variants are in the order of their groups."""
 
     keys: list[str]
     labels: list[list[str]]
@@ -92,12 +92,12 @@ class _Shown:
 
 
 def render(comparison: Side, width: int) -> str:
-    """Returns the table without colours."""
+    """Returns the table as text without colours."""
     return render_for(comparison, io.StringIO(), width)
 
 
 def render_for(comparison: Side, stream: TextIO, width: int | None = None) -> str:
-    """Formats the table for ``stream``: coloured and as wide as a terminal, otherwise 100 wide."""
+    """Formats the table for ``stream``: on a terminal in colour and as wide as that, otherwise 100 wide."""
     from rich.console import Console
 
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
@@ -122,7 +122,9 @@ def render_for(comparison: Side, stream: TextIO, width: int | None = None) -> st
 
 
 def render_as(comparison: Side, layout: str) -> str:
-    """Returns all metrics, a row for each variant: ``csv`` and ``json`` as measured, ``markdown`` to read."""
+    """Returns all metrics with a row for each variant, in ``csv`` or ``json`` as measured, or in ``markdown``
+    formatted for readers.
+    """
     if layout == "markdown":
         return _markdown(comparison)
     rows = records(comparison)
@@ -154,7 +156,7 @@ def _markdown(comparison: Side) -> str:
 
 
 def as_html(comparison: Side) -> str:
-    """Returns all metrics as an HTML table, a row for each variant, the best ones bold."""
+    """Returns all metrics as an HTML table, with a row for each variant and the best values in bold."""
     # Values are escaped before they are marked.
     header, rows = _texts_of(comparison, "<b>{}</b>".format, html.escape)
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
@@ -165,7 +167,7 @@ def as_html(comparison: Side) -> str:
 def _texts_of(
     comparison: Side, bold: Callable[[str], str], escape: Callable[[str], str] = str
 ) -> tuple[list[str], list[list[str]]]:
-    """Returns headings, and for each variant its varied values and metrics as text."""
+    """Returns the headings and, for each variant, its varied values and metrics as text."""
     shown = _shown(comparison, comparison.labels())
     header = list(shown.keys)
     for line in shown.lines:
@@ -209,7 +211,7 @@ def _shown(comparison: Side, labels: Labels) -> _Shown:
     lines = [
         _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
         for metric, values in table
-        # A row without values would say nothing, so it is left out.
+        # A row whose values are all missing or 0 would say nothing, so it is left out.
         if any(value for value in values)
     ]
     return _Shown(
@@ -221,13 +223,13 @@ def _shown(comparison: Side, labels: Labels) -> _Shown:
 
 
 def _time_unit(values: Sequence[Number], groups: list[list[int]]) -> Unit:
-    """Returns the unit that suits the group with the shortest times, so that none is too small to read."""
+    """Returns the unit that suits the group with the shortest times, so that no number is too small."""
     units = [time_unit([values[place] for place in group]) for group in groups]
     return min(units, key=lambda unit: unit.ns)
 
 
 def _unit(table: list[tuple[Metric, list[Number]]], name: str, groups: list[list[int]]) -> Unit | None:
-    """Returns the unit that the times of a section share; None: each row has its own."""
+    """Returns the unit that the times under a heading share; None if each row has its own unit."""
     if name == "of which":
         return None
     values = [values for metric, values in table if metric.group == name and metric.kind == "time"]
@@ -275,8 +277,8 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
 
 
 def _columns(shown: _Shown, width: int) -> Table | None:
-    """Makes a table with variants as columns, ratios next to the values if there is room, else below them;
-    None if it does not fit.
+    """Makes a table with variants as columns; ratios are next to the values if there is room, otherwise below
+    them. Returns None if the table does not fit.
     """
     name_width = max([len(line.name) + 2 for line in shown.lines] + [len(key) for key in shown.keys])
     for beside in (True, False):
@@ -296,7 +298,7 @@ def _cell(line: _Line, position: int, beside: bool) -> str:
     value, share = line.values[position], line.ratios[position]
     if beside:
         return f"{value}{share:>7}" if line.has_ratios else value
-    # Ratios go below only in the main rows, or the table would become too long.
+    # Only rows of times have ratios below their values, or the table would become too long.
     return f"{value}\n{share} " if share and line.metric.kind == "time" else value
 
 
@@ -331,7 +333,7 @@ def _styled(text: str, is_best: bool) -> Text:
 
 
 def _rows(shown: _Shown, width: int) -> tuple[Table, list[_Line]]:
-    """Makes a table with variants as rows, and as many metrics as fit; also returns those that do not."""
+    """Makes a table with variants as rows, and as many metrics as fit; also returns the metrics left out."""
     from rich.text import Text
 
     labels = _narrowed(shown, width)
@@ -349,7 +351,7 @@ def _rows(shown: _Shown, width: int) -> tuple[Table, list[_Line]]:
             cells.append(_styled(line.values[position], position in line.best))
             if _beside(line):
                 cells.append(Text(line.ratios[position]))
-        # There is a line between groups, unless each is a single row.
+        # A line separates groups, unless each group has only one row.
         table.add_row(*cells, end_section=position in shown.ends and len(shown.ends) < len(labels))
     return table, [line for line in shown.lines if line not in chosen]
 

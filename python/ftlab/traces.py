@@ -1,4 +1,4 @@
-"""Traces: their figures, conversion, generation, frames; Parquet is written here, in pieces."""
+"""Reads, converts and generates traces, and reports their figures; Parquet is written here, in pieces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUFFIXES = (".csv", ".parquet")
 """The extensions of files that `convert_trace` and `generate_trace` can write."""
 
 CHUNK_ROWS = 1 << 18
-"""Rows read at a time, and in a row group."""
+"""The number of rows that are read at a time, and that a row group of Parquet has."""
 
 _OPS = ("R", "W", "T", "F")
 # The generator's region must fit on a device: the largest possible one (about 8 TiB).
@@ -40,18 +40,18 @@ _LARGEST_DEVICE = (
 )
 
 
-# A trace that is not replayed need not have times, and a closed replay does without.
+# A trace that is not replayed need not have times, and a closed replay needs none.
 _ANY_TRACE = '[workload]\nreplay = "closed"\n'
 
 
 def trace_config(path: str | os.PathLike[str], overrides: list[Override] | None = None) -> Config:
-    """Returns the configuration of a command that reads a trace and runs nothing."""
+    """Returns the configuration for a command that only reads a trace, without a simulation."""
     name = os.fspath(path)
     return load_text("trace", _ANY_TRACE, [Override(name, "workload.trace", name), *(overrides or [])])
 
 
 def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any]:
-    """Returns what a trace holds: layout, requests, span, mix of operations, addresses, rates, drops.
+    """Returns what a trace holds: layout, requests, span, mix of operations, addresses, rates, dropped lines.
 
     ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
 
@@ -62,7 +62,7 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def info(config: Config) -> dict[str, Any]:
-    """Returns what `trace_info` returns, for a configuration's trace."""
+    """Like `trace_info`, for the trace of a configuration."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config))
     return loaded
 
@@ -70,13 +70,13 @@ def info(config: Config) -> dict[str, Any]:
 def doubts(
     configs: Iterable[tuple[str, Config]], progress: Progress | None = None, *, go_on: bool = False
 ) -> dict[str, list[str]]:
-    """Returns reasons to doubt configurations' traces, with remedies, by name; each trace is read once.
+    """Returns, by trace, reasons to doubt the configurations' traces, with remedies; reads each trace once.
 
-    Errors name the labels of the configurations. A trace that is not a regular file cannot be read beforehand
-    and is left out. With ``go_on`` a faulty trace only counts as doubtful: some of many runs may fail.
+    Errors name the labels of the configurations. A trace that is not a regular file cannot be read in advance
+    and is left out. With ``go_on`` a faulty trace only counts as doubtful, since some of many runs may fail.
 
     Raises:
-        UserError: a trace is at fault: what would stop a run of the trace also stops this check.
+        UserError: a trace is at fault; whatever would stop its run also stops this check.
     """
     found: dict[str, list[str]] = {}
     seen = set()
@@ -99,12 +99,12 @@ def doubts(
 
 
 def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
-    """Returns the first requests: time in ns, op (R, W, WF, T, F), offset and size in bytes."""
+    """Returns the first requests, each as its time in ns, op (R, W, WF, T, F), offset and size in bytes."""
     return _core.trace_head(config, rows)
 
 
 def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
-    """Reads a whole trace into a frame: ts_ns, op (R, W, T, F), offset, size.
+    """Reads a whole trace into a frame with the columns ts_ns, op (R, W, T, F), offset and size.
 
     ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
 
@@ -148,7 +148,7 @@ def generate_trace(target: str | os.PathLike[str], **options: Scalar) -> dict[st
 def generator_config(options: Mapping[str, Scalar], *, flags: bool = False) -> Config:
     """Makes the configuration of a generator from the short names of its keys.
 
-    ``flags`` says whether messages name them as flags of the command line or as arguments of a function.
+    ``flags`` says whether messages name the keys as flags of the command line or as arguments of a function.
     """
     overrides = []
     for name, value in {**GENERATOR_DEFAULTS, **options}.items():
@@ -180,7 +180,7 @@ def _convert_parquet(config: Config, output: Output, progress: Progress | None) 
 
 @contextmanager
 def recorded(output: Output | None, device: str) -> Iterator[str | None]:
-    """Yields a temporary name for the trace of a live device; it becomes ``output`` when the block ends."""
+    """Yields a temporary file name for the trace of a live device; the file becomes ``output`` at the end."""
     if output is None or output.suffix != ".parquet":
         yield output.name if output else None
         return
@@ -210,7 +210,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
 
 
 def _provenance(config: Config) -> dict[str, str]:
-    """Returns where the rows come from, for the file's metadata."""
+    """Returns metadata for a file that says where its rows come from."""
     if config.trace is None:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}
@@ -249,7 +249,7 @@ def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
 def write_parquet(
     frames: Iterator[pl.DataFrame], schema: dict[str, Any], path: Path, metadata: dict[str, str]
 ) -> None:
-    """Writes frames as they come; exceptions that they raise are passed on."""
+    """Writes the frames one by one as they come; exceptions raised by the iterator are passed on."""
     from polars.io.plugins import register_io_source
 
     raised: list[BaseException] = []
@@ -282,7 +282,9 @@ def write_parquet(
 
 
 def _interruptibly(work: Callable[[], None]) -> None:
-    """Does the work in another thread: the main thread handles signals, so it must not be inside polars."""
+    """Does ``work`` in another thread: signals are handled in the main thread, which must not be inside
+    polars.
+    """
     _take_back_interrupts()
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ftlab")
     try:

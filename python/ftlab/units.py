@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """A unit of time and its nanoseconds."""
+    """A unit of time."""
 
     name: str
-    """Symbol."""
+    """The unit's symbol."""
     ns: int
-    """Nanoseconds."""
+    """The unit's length in nanoseconds."""
 
 
 _TIMES = (Unit("ns", 1), Unit("us", 1_000), Unit("ms", 1_000_000), Unit("s", 1_000_000_000))
@@ -47,7 +47,7 @@ def significant(value: float | None, digits: int = 4) -> str:
 
 
 def amount(value: float | None) -> str:
-    """Formats a number without a unit: a whole one as it is, others with four digits; a dash for none."""
+    """Formats a number without unit: whole numbers as they are, others with four digits; a dash for None."""
     return significant(value) if value is None or value % 1 else f"{value:,.0f}"
 
 
@@ -62,7 +62,7 @@ def duration(ns: float | None) -> str:
 
 
 def size(value: float) -> str:
-    """Formats bytes in binary units: 12.5 MiB."""
+    """Formats a number of bytes in binary units: 12.5 MiB."""
     for name in _SIZES:
         if abs(value) < 1024 or name == _SIZES[-1]:
             break
@@ -71,7 +71,8 @@ def size(value: float) -> str:
 
 
 def fio(value: float, thousand: int = 1000) -> str:
-    """Formats a number as fio does, with at most four digits and a prefix: 14.6k, 9.93Mi (of 1024).
+    """Formats a number as fio does, with at most four digits and a prefix: 14.6k, or 9.93Mi if ``thousand``
+    is 1024.
 
     Source: axboe/fio lib/num2str.c with the four significant digits that fio takes by default.
     """
@@ -101,7 +102,7 @@ def bandwidth(bytes_per_s: float) -> str:
 
 
 def count(value: int | None) -> str:
-    """Formats a whole number with separators; a dash for none."""
+    """Formats a whole number with separators; a dash for None."""
     return "-" if value is None else f"{value:,}"
 
 
@@ -120,7 +121,9 @@ _QUANTITY = re.compile(r"([-+]?[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) ?([a-zA-Z%]*
 
 @functools.lru_cache(1024)
 def quantity(text: str) -> float | None:
-    """Returns bytes (of a bandwidth, per second), nanoseconds, or the share of a percentage; else None."""
+    """Parses a quantity: a size in bytes, a bandwidth in bytes/s, a time in ns, a percentage as a share;
+    returns None for other text.
+    """
     if text == "unlimited":
         return math.inf
     found = _QUANTITY.fullmatch(text.removesuffix("/s") if text.endswith("B/s") else text)

@@ -38,14 +38,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEAST_SHARE = 0.95
 MEMORY_BYTES = 6 << 30
-# Tests that read or build the source: they would find the switches in it.
+# Tests that read or build the source are left out, since they would find the switches in it.
 OF_THE_SOURCE = {"tidy", "adding_a_part"}
 MUTATED = ["core", "files"]
 PACKAGES = [*MUTATED, "config"]
 # The parts of the workspace that are copied, and the files that its tests read.
 COPIED = ["Cargo.toml", "Cargo.lock", "crates", "benches", "tests/mutants", "traces", "workloads", "docs"]
 
-# A line of JSON.
+# An object that was read from a line of JSON.
 Record = dict[str, Any]
 
 
@@ -79,7 +79,7 @@ def fingerprint() -> str:
 
 
 def copy_tree(tree: Path) -> None:
-    """Makes a copy of the workspace; files keep their times, so that little is rebuilt."""
+    """Copies the workspace to ``tree``; files keep their times, so that little is rebuilt."""
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     for name in COPIED:
@@ -109,8 +109,8 @@ def cargo(tree: Path, *arguments: str) -> tuple[int, list[Record]]:
 
 
 def spans(message: Record) -> list[Record]:
-    """Returns all places that a compiler's message mentions, those of each part together, the primary ones
-    first.
+    """Returns all places that a compiler's message mentions: its own, with the primary ones first, then those
+    of each note.
     """
     found = sorted(message["spans"], key=lambda span: not span["is_primary"])
     for child in message["children"]:
@@ -119,8 +119,8 @@ def spans(message: Record) -> list[Record]:
 
 
 def blame(mutants: list[Record], error: Record) -> set[int]:
-    """Returns the mutants that an error concerns: those whose branch the error is in, or else those whose
-    switch is around it.
+    """Returns the mutants that an error concerns: those whose branch contains it, or else those whose switch
+    contains it.
     """
     for span in spans(error):
         file = span["file_name"].removeprefix("crates/")
@@ -138,7 +138,7 @@ def blame(mutants: list[Record], error: Record) -> set[int]:
 
 
 def generate(out: Path, chosen: set[int]) -> list[Record]:
-    """Writes the copy's source with the switches of these mutants; returns all mutants that exist."""
+    """Writes the copy's source with switches for the mutants ``chosen``; returns all possible mutants."""
     numbers = out / "chosen.txt"
     numbers.write_text("".join(f"{number}\n" for number in sorted(chosen)))
     command = ["cargo", "run", "--quiet", "--locked", "--package", "ftlab-mutants", "--"]
@@ -193,7 +193,7 @@ def instrument(out: Path, choose: Callable[[list[Mutant]], list[Mutant]]) -> tup
 
 
 def run_test(test: Test, switch: str, seconds: float) -> bool:
-    """Whether a test passes in time with this switch on. Its random cases are always the same."""
+    """Whether a test passes in time with this switch on. The test's random cases are always the same."""
     environment = os.environ | {
         "FTLAB_MUTANT": switch,
         "PROPTEST_RNG_SEED": "1",
@@ -272,7 +272,7 @@ def survey(out: Path, tests: list[Test], workers: int) -> list[Test]:
 
 
 def try_mutant(mutant: Mutant, tests: list[Test], budget: float) -> Record:
-    """Tries a mutant with tests that together take this many seconds; returns the outcome."""
+    """Runs tests against a mutant until one fails, or ``budget`` seconds are used up; returns the outcome."""
     start = time.monotonic()
     reaching = [test for test in tests if mutant.number in test.reached]
     by = None
@@ -308,7 +308,7 @@ def arguments() -> argparse.Namespace:
 
 
 def earlier(outcomes: Path, stamp: str, again: bool) -> dict[str, Record]:
-    """Returns the outcomes of earlier runs, by name."""
+    """Returns the outcomes of earlier runs, by the mutants' names."""
     if not outcomes.exists():
         return {}
     known: dict[str, Record] = {}

@@ -13,20 +13,24 @@ from .events import Array, Request, simulate
 
 GEOMETRIES = {
     "1x1": Array(),
-    # Many chips wait for one bus.
+    # In this array many chips wait for one bus.
     "1x8": Array(ways=8),
     "8x2": Array(channels=8, ways=2),
     "8x2x2x2": Array(channels=8, ways=2, dies=2, planes=2, interleave=True),
 }
-"""Channels x chips per channel, x dies x planes; a read takes 20 us, a program 200 us, the bus 25 ns a byte
-and 175 ns a command.
+"""Arrays named by channels x chips per channel (x dies x planes). A read takes 20 us, a program 200 us; the
+bus takes 25 ns per byte and 175 ns per command.
 """
 
 LOADS = {"separated": 0.0, "half loaded": 0.5, "saturated": 2.0}
-"""Offered load as a share of what the bottleneck can do; 0: each request is alone in the device."""
+"""The offered load as a share of what the bottleneck can do; 0 means that each request is alone in the
+device.
+"""
 
 BLOCKS = 256
-"""Erase blocks of each plane, with 64 pages each: enough for these loads without garbage collection."""
+"""The number of erase blocks in each plane, each of 64 pages: enough for these loads without garbage
+collection.
+"""
 
 
 def pages_of(array: Array) -> int:

@@ -39,19 +39,19 @@ NO_COMMAND = {"flash.command": "0ns"}
 ONE_BY_ONE = {"device.scheduler": "noop", "device.queue_depth": 1}
 
 Line = tuple[int, str, int, int]
-"""Arrival in us, op, first page, pages."""
+"""A request: arrival in us, op, first page and number of pages."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A trace and when each of its requests completes, us."""
+    """A trace, and the time in us at which each of its requests completes."""
 
     name: str
     more: dict[str, Any]
     trace: Sequence[Line]
     completes: Sequence[int]
     together: dict[str, int] = field(default_factory=dict)
-    """The number of multi-plane operations of each kind, as in the result's ``parallel``."""
+    """The number of multi-plane operations of each kind, named as in the result's ``parallel``."""
 
 
 def two(op: str, at: int = 0) -> list[Line]:
@@ -132,12 +132,12 @@ CACHE = [
 ]  # fmt: skip
 
 FILLED: list[Line] = [(1000 * lpn, "W", lpn, 1) for lpn in range(4)]
-"""Writes that fill block 0, long before the case begins. What is written next is in another block."""
+"""Writes that fill block 0 long before the case begins, so that later writes go to another block."""
 FILL_ENDS = [1000 * lpn + 211 for lpn in range(4)]
 
 
 def after_fill(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Makes a case whose times count from 10,000 us."""
+    """Makes a case whose times are counted from 10,000 us."""
     settings = {**SUSPEND, **{key.replace("__", "."): value for key, value in more.items()}}
     shifted = [(10_000 + at, op, lpn, pages) for at, op, lpn, pages in trace]
     return Case(name, settings, [*FILLED, *shifted], [*FILL_ENDS, *(10_000 + at for at in completes)])
@@ -176,7 +176,7 @@ OUT_OF_ORDER = [
     after_fill("in order", [WRITE, (1, "W", 9, 1), (50, "R", 0, 1)], [211, 422, 453], flash__suspend="off"),
     after_fill("but not the program of its own page", [WRITE, (1, "W", 9, 1), (50, "R", 9, 1)],
                [211, 422, 453], flash__suspend="off", flash__out_of_order=True),
-    # After two reads have overtaken it, it is the program's turn.
+    # After two reads have overtaken the second write's program, it is that program's turn.
     after_fill("no more than allowed", [WRITE, (1, "W", 9, 1), *((50, "R", lpn, 1) for lpn in range(3))],
                [211, 484, 242, 273, 515],
                flash__suspend="off", flash__out_of_order=True, flash__max_passed=2),
@@ -214,7 +214,9 @@ UPDATED_ENDS = [1000 * n + 211 for n in range(21)]
 
 
 def collecting(name: str, trace: Sequence[Line], completes: Sequence[int], **more: Any) -> Case:
-    """Makes a case whose times count from 20,211 us, when the last page of ``UPDATED`` has been written."""
+    """Makes a case whose times are counted from 20,211 us, when the last page of ``UPDATED`` has been
+    written.
+    """
     settings = {**TIGHT, **{key.replace("__", "."): value for key, value in more.items()}}
     shifted = [(20_211 + at, op, lpn, pages) for at, op, lpn, pages in trace]
     return Case(name, settings, [*UPDATED, *shifted], [*UPDATED_ENDS, *(20_211 + at for at in completes)])
@@ -246,6 +248,6 @@ ALL = [(kind, case) for kind, cases in SETS.items() for case in cases]
 
 
 def run(case: Case) -> tuple[list[int], dict[str, Any]]:
-    """Returns ftlab's completions, ns, and its result."""
+    """Returns the times, in ns, at which ftlab completes the requests, and its result."""
     trace = [(at * 1000, op, first, pages) for at, op, first, pages in case.trace]
     return traces.timed({**BASE, **case.more}, trace, PAGE)

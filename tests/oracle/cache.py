@@ -1,4 +1,4 @@
-"""The mapping caches of the oracle: which part of the map a device holds in RAM, and the cost.
+"""The mapping caches of the oracle: which part of the map a device holds in RAM, and what that costs.
 
 Every cache answers the same five questions:
 
@@ -46,7 +46,7 @@ class Cache(Known, Protocol):
 
 
 class FullMap:
-    """``ftl.kind = "page"``: every entry counts as cached, nothing costs anything."""
+    """The whole map in RAM (``ftl.kind = "page"``): every entry counts as cached, nothing has a cost."""
 
     def __init__(self, cost: Cost) -> None:
         self.cost = cost
@@ -203,7 +203,9 @@ class Dftl:
                 self.write_back(victim)
 
     def write_back(self, lpn: int) -> None:
-        """Costs one read and one program; cleans the whole translation page, or the entry alone."""
+        """Writes back with one read and one program, after which the whole translation page, or only the
+        entry, is clean.
+        """
         self.cost.map_read()
         self.cost.map_program()
         self.dirty.discard(lpn)
@@ -348,13 +350,11 @@ class Cdftl:
 
 
 def entries_held(config: Config) -> int | None:
-    """Returns how many entries the capacity holds, which is how many a host that imitates the cache has room
-    for.
-    """
+    """Returns for how many entries a cache, or a host that imitates the cache, has room."""
     if config.cache_bytes is None:
         return None
     if config.ftl == "tpftl":
-        # Interpretation: for tpftl, as many as fit in one node.
+        # Interpretation: for tpftl, as many entries as fit into one node.
         return (config.cache_bytes - 8) // 6
     return config.cache_bytes // config.entry_bytes
 

@@ -20,7 +20,7 @@ MS = 1_000_000
 
 @dataclass
 class Case:
-    """One run: (arrival_ns, op, first LPN, pages) per request, and the expected outcome."""
+    """A run: its requests, each as (arrival_ns, op, first LPN, pages), and the expected outcome."""
 
     name: str
     config: dict[str, Any]  # fields of mapplus.Config
@@ -78,8 +78,8 @@ def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
         trace=warm_up + [(start, "R", lpn, 1) for lpn in TABLE_1_LPNS],
         first=len(warm_up) + 1,
         order=order,
-        # In a batch the prefetch brings in the missing entries, so no request has a miss; the first one pays
-        # for the time.
+        # In a batch the prefetch brings in the missing entries, so no request has a miss; the first request
+        # also takes the time of the prefetch.
         misses={n: int(n not in hits and scheduler != "map") for n in range(1, 13)},
         latency=table_1_latency(order, hits | batched),
         prioritized=prioritized,
@@ -104,8 +104,8 @@ TABLE_1 = [
 
 
 def figure_6(scheduler: str, waits: tuple[int, int]) -> Case:
-    """Fig. 6: reads of 10 us; an opening miss at time 0 on the page of request 2, then requests 1 and 2 at
-    10.
+    """Fig. 6, where reads take 10 us: at time 0 a miss on the translation page of request 2; at 10 us
+    requests 1 and 2 arrive.
     """
     us = 1000
     return Case(

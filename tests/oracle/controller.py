@@ -1,7 +1,7 @@
-"""Controller, link and one chip, as servers with queues: when each request completes.
+"""A model of controller, link and one chip as servers with queues; it computes when each request completes.
 
-Written from the description of the stages (docs/controller.md), only to be compared with ftlab. Pages are
-whole and nothing is collected, so that the flash takes a fixed time for each page.
+It was written from the description of the stages (docs/controller.md), only to be compared with ftlab.
+Requests cover whole pages and there is no garbage collection, so the flash takes a fixed time for each page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .mapplus import Record
 
 @dataclass(frozen=True)
 class Config:
-    """Times in ns."""
+    """The model's settings; times are in ns."""
 
     bytes_per_s: int | None = None
     half_duplex: bool = False
@@ -26,13 +26,13 @@ class Config:
     command: int = 0
     unit: int = 0
     latency: tuple[int, int] = (0, 0)
-    """Of a read, and of a write."""
+    """The fixed latencies of a read and of a write."""
     read: int = 35_000
     program: int = 350_000
     page: int = 4096
 
     def settings(self) -> dict[str, str | int]:
-        """Returns the same as keys of ftlab."""
+        """Returns the same settings as keys of ftlab."""
         return {
             "ftl.kind": "page",
             "host.scheduler": "noop",
@@ -53,11 +53,14 @@ class Config:
 
 
 FLASH, CONTROLLER, HOST = range(3)
-"""Of what happens at one time, the flash ends first, then what link and cores do, then requests arrive."""
+"""The order of events at the same time: first the flash finishes, then link and cores, then requests arrive.
+"""
 
 
 class Clock:
-    """What happens when; of what happens at one time, what was asked for first within each of the three."""
+    """A queue of events in order of time. Events at the same time are ordered by the three kinds above;
+    events of the same kind happen in the order in which they were requested.
+    """
 
     def __init__(self) -> None:
         self.now = 0
@@ -78,7 +81,7 @@ class Clock:
 
 
 class Servers:
-    """Serve one customer each, in the order in which they came."""
+    """Servers with a common queue; each serves one customer at a time, in order of arrival."""
 
     def __init__(self, clock: Clock, count: int = 1, whose: int = CONTROLLER) -> None:
         self.clock = clock
@@ -105,7 +108,7 @@ class Servers:
 
 
 def completions(config: Config, trace: Sequence[Record]) -> list[int]:
-    """Returns when each request completes, ns; of each: arrival, "R" or "W", offset and size in bytes."""
+    """Returns the time, in ns, at which each request of the trace completes; its op is "R" or "W"."""
     clock = Clock()
     into = Servers(clock)
     out = into if config.half_duplex else Servers(clock)

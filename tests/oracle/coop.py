@@ -24,7 +24,7 @@ Request = tuple[int, str, int, int]
 
 @dataclass
 class Case:
-    """A device of 100 blocks, a policy, a trace."""
+    """A device of 100 blocks, a policy and a trace."""
 
     ftl: str
     policy: str
@@ -109,7 +109,7 @@ class Device:
         for lpn in part.lpns:
             offset = lpn % self.ftl.block_pages
             if offset < self.next:
-                # The page cannot be programmed again: the block becomes the data block as it is.
+                # The page cannot be programmed again, so the block is completed and becomes the data block.
                 self.complete()
                 return self.write_log(Part(part.request, "W", range(lpn, part.lpns.stop), part.block))
             self.copy_to(offset)
@@ -118,7 +118,7 @@ class Device:
         return None
 
     def copy_to(self, end: int) -> None:
-        """Copies the valid pages from the next free offset to this one."""
+        """Copies the valid pages from the next free offset up to, but not including, ``end``."""
         assert self.csm is not None
         first = self.csm * self.ftl.block_pages
         for lpn in range(first + self.next, first + end):
@@ -149,7 +149,7 @@ class Device:
 
 
 class BastDevice(Device):
-    """Algorithm 3."""
+    """Answers as BAST does (Algorithm 3)."""
 
     def __init__(self, ftl: Bast, csm_threshold: int) -> None:
         super().__init__(ftl, csm_threshold)
@@ -178,7 +178,7 @@ class BastDevice(Device):
 
 
 class FastDevice(Device):
-    """Algorithm 4."""
+    """Answers as FAST does (Algorithm 4)."""
 
     def __init__(self, ftl: Fast, csm_threshold: int) -> None:
         super().__init__(ftl, csm_threshold)
@@ -210,7 +210,7 @@ class FastDevice(Device):
 
 @dataclass
 class Outcome:
-    """The completion of each request, ns, and the counts of merges, of their copies, and of erasures."""
+    """The completion of each request in ns, and the numbers of merges, of their copies, and of erasures."""
 
     completes: list[int]
     merges: dict[str, list[int]] = field(default_factory=dict)
@@ -218,7 +218,7 @@ class Outcome:
 
 
 class Host:
-    """A queue of parts in order of arrival, above a device that serves one at a time."""
+    """A queue of parts in order of arrival, above a device that serves one part at a time."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -248,7 +248,7 @@ class Host:
         return found
 
     def serve(self, part: Part, last: bool = False) -> None:
-        """Serves one part at the device, followed by COOP_Complete if it is the last of a block issue."""
+        """Serves one part at the device; if the part is the last of a block issue, COOP_Complete follows."""
         if part.op == "R":
             self.now += len(part.lpns) * READ_NS
         else:

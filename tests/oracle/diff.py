@@ -24,7 +24,7 @@ FIELDS = ["arrival", "dispatch", "complete", "op", "mapping_misses", "prioritize
 
 
 SHOWN = 12
-"""How many of a case's requests are printed, counted from the last."""
+"""How many of a case's last requests are printed."""
 
 
 def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool = False) -> list[str]:
@@ -34,7 +34,7 @@ def differences(config: mapplus.Config, trace: list[mapplus.Record], check: bool
     found = []
     if len(rows) != len(expected.requests):
         found.append(f"{len(rows)} rows from ftlab, {len(expected.requests)} from the oracle")
-    # Sorted by time, so that the first difference is the cause and not a consequence.
+    # The rows are sorted by dispatch, so that the first difference is the cause and not a consequence.
     pairs = sorted(zip(rows, expected.requests, strict=False), key=lambda pair: pair[1].dispatch)
     for row, request in pairs:
         for name in FIELDS:
@@ -84,7 +84,7 @@ SIMPLER: dict[str, Any] = {
 def shrink(
     config: mapplus.Config, trace: list[mapplus.Record], check: bool = False
 ) -> tuple[mapplus.Config, list[mapplus.Record]]:
-    """Returns a smaller case that still fails: settings are made plain, then requests are left out."""
+    """Returns a smaller case that still fails: settings are simplified, then requests are left out."""
     for name, value in SIMPLER.items():
         if name == "ftl" and config.ftl == "tpftl":
             continue  # this FTL's cache may be too small for another FTL
@@ -106,7 +106,7 @@ def shrink(
 
 
 def describe(config: mapplus.Config, trace: list[mapplus.Record]) -> str:
-    """Returns a case as text: its configuration, its trace, the oracle's rows."""
+    """Returns a case as text: its configuration, its trace and the oracle's rows."""
     lines = [f"  {key} = {value!r}" for key, value in asdict(config).items()]
     for request in mapplus.simulate(config, trace).requests[-SHOWN:]:
         first = request.pages[0] if request.pages else "-"

@@ -72,7 +72,7 @@ def shared_traces() -> Path:
 
 
 def shared_trace(name: str) -> Path:
-    """Returns the path of one of these traces; skips the test if it is absent."""
+    """Returns the path of a trace that the project may not ship; skips the test if the trace is absent."""
     import pytest  # not needed to run diff.py
 
     path = shared_traces() / name

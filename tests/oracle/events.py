@@ -24,21 +24,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Request = tuple[int, str, int, int]
-"""Arrival in ns, "R" or "W", first page, pages."""
+"""A request: arrival in ns, "R" or "W", first page and number of pages."""
 
 Stage = tuple[bool, int, bool]
-"""Whether the stage needs the bus, its time in ns, whether it is only a command."""
+"""A stage: whether it needs the bus, its time in ns, and whether it is only a command."""
 
 ARBITRATIONS = ["fcfs", "commands-first", "reads-first"]
-"""Which die gets a bus that several dies wait for: the die that asked first; a die with a read's command
-before any with a transfer; or a die that reads before one that programs, and among equals the die with the
-lowest number.
+"""Rules for which die gets a bus that several dies wait for: the die that asked first; a die with a read's
+command before any die with a transfer; or a die that reads before a die that programs, and among equals the
+die with the lowest number.
 """
 
 
 @dataclass(frozen=True)
 class Array:
-    """Geometry, times in ns, and the order on the bus."""
+    """The geometry of an array, its times in ns, and the rule for its buses."""
 
     channels: int = 1
     ways: int = 1
@@ -104,8 +104,8 @@ class Model:
         self.waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(array.channels)]
         self.users: list[int | None] = [None] * array.channels
         self.asked = 0
-        # Pages to be written that have no die yet; of these, the newest of each page number; the dies of
-        # pages that were written.
+        # The pages to be written that have no die yet, and the newest of these for each page number; then the
+        # die of each page that was written.
         self.unbound: deque[Unbound] = deque()
         self.newest: dict[int, Unbound] = {}
         self.written: dict[int, int] = {}
@@ -181,8 +181,8 @@ class Model:
         self.grant(channel, now)
 
     def rank(self, die: int) -> tuple[int, int]:
-        """Returns a die's rank among those that wait for a bus; the lowest is served first, equal ranks in
-        the order of asking.
+        """Returns a die's rank among the dies that wait for a bus. The lowest rank is served first; dies of
+        equal rank are served in the order in which they asked.
         """
         operation = self.queues[die][0]
         if self.array.arbitration == "commands-first":
@@ -213,5 +213,5 @@ class Model:
 
 
 def simulate(array: Array, requests: Sequence[Request]) -> list[int]:
-    """Returns the completion of each request, ns; requests must be in order of arrival."""
+    """Returns the time, in ns, at which each request completes; requests must be in order of arrival."""
     return Model(array, requests).run()

@@ -39,15 +39,15 @@ class Fact:
     """ftlab's figure at the time of the measurement."""
     digits: int
     bound: float
-    """The most that ftlab's figure may differ, as a share of theirs; 0 if it must be equal in the digits
-    shown.
+    """By how much ftlab's figure may differ at most, as a share of theirs; 0 if it must be equal in the
+    digits shown.
     """
     cause: str
     right: str
     rerun: Callable[[], float] | None = None
     missing: str = ""
     commit: str = UNKNOWN
-    """The simulator's commit."""
+    """The commit of the other simulator that was measured."""
     needs: str | None = None
     """A recorded trace that the measurement needs and that does not come with ftlab."""
 
@@ -80,7 +80,9 @@ def separated(geometry: str) -> dict[str, list[int]]:
 
 
 def alone(geometry: str, op: str, theirs_us: float) -> Callable[[], float]:
-    """Returns a function that measures the mean latency, us; it is an error if one request differs."""
+    """Returns a function that measures the mean latency in us; it raises an error if any request differs from
+    ``theirs_us``.
+    """
 
     def rerun() -> float:
         found = separated(geometry)[op]
@@ -129,7 +131,7 @@ def steady_waf(spare: float) -> Callable[[], float]:
 
 
 WAF = {spare: steady_waf(spare) for spare in (1.15, 1.28, 1.5)}
-"""The measurement for each spare factor; each is made only once."""
+"""For each spare factor, the function that measures its write amplification (only once)."""
 
 
 def dftl_hits(file: str) -> Callable[[], float]:
@@ -149,7 +151,7 @@ def dftl_hits(file: str) -> Callable[[], float]:
 
 
 def bast_merges(permuted: bool, kind: str) -> Callable[[], float]:
-    """Returns a function that measures the merges of 200 blocks, each written once completely."""
+    """Returns a function that counts the merges when each of 200 blocks is written once completely."""
 
     def rerun() -> float:
         draw = random.Random(13)

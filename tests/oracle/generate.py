@@ -51,10 +51,10 @@ KEYS = {  # field of Config: key of ftlab, unit of the value, word for None
 
 SCHEDULERS = ["noop", "row", "amphibian", "hp", "rb", "map", "map+"]
 OWN = ["map-rate", "map-ratio"]
-"""ftlab's own."""
+"""The schedulers that are ftlab's own."""
 AWARENESS = ["full", "polled", "lru", "none"]
 TIMINGS = [(35_000, 350_000), (35_000, 350_000), (10, 100), (7, 13), (1, 1)]
-SHAPES = [(512, 64), (512, 64), (512, 32), (512, 8), (512, 5), (4096, 8), (800, 8)]  # page, entry
+SHAPES = [(512, 64), (512, 64), (512, 32), (512, 8), (512, 5), (4096, 8), (800, 8)]  # bytes of page, entry
 CACHE_ENTRIES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 64, 64, 200, None]
 
 
@@ -107,7 +107,7 @@ class Mix:
     hot: list[int]  # LPNs
     region: int  # pages
     read_share: float
-    odd_share: float  # the share of trims, and that of flushes
+    odd_share: float  # the share of trims, and also that of flushes
     largest: int  # pages
 
 
@@ -152,7 +152,7 @@ def request(rng: random.Random, mix: Mix, now: int) -> Record:
     lpn = rng.choice(mix.hot) if rng.random() < 0.6 else rng.randrange(mix.region)
     pages = rng.randrange(1, mix.largest + 1) if rng.random() < 0.5 else 1
     offset, size = lpn * mix.page_bytes, pages * mix.page_bytes
-    if rng.random() < 0.15:  # not aligned
+    if rng.random() < 0.15:  # a request that is not aligned to pages
         offset += rng.randrange(mix.page_bytes)
         size = max(1, size - rng.randrange(mix.page_bytes))
     return (now, op, offset, size)

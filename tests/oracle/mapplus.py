@@ -60,7 +60,7 @@ class Request:
     op: str
     offset: int
     size: int
-    pages: list[int]  # LPNs it translates, in order
+    pages: list[int]  # LPNs that it translates, in order
     partial: set[int]  # those of the LPNs that it covers only in part
     dispatch: int = -1
     complete: int = -1
@@ -89,7 +89,7 @@ class Counters:
 
 @dataclass
 class Result:
-    """Requests in the order of the trace, in the order of dispatch, and the totals."""
+    """The requests of a run, both in the order of the trace and in the order of dispatch, and the totals."""
 
     requests: list[Request]
     order: list[Request] = field(default_factory=list)
@@ -215,7 +215,7 @@ class Simulation:
     # --- the device --------------------------------------------------------------------------
 
     def prefetch(self, requests: list[Request]) -> None:
-        """Prefetches the batch's translation page, that of the first request's first LPN."""
+        """Prefetches the batch's translation page, which is that of the first request's first LPN."""
         if not requests[0].pages:
             return
         per_page = self.config.page_bytes // self.config.entry_bytes
@@ -297,8 +297,8 @@ class Simulation:
             return False
         requests, is_batch = taken
         for position, request in enumerate(requests):
-            # Interpretation: of a batch that goes by deadline, those that are late themselves count as
-            # expired, the others but the first as prioritized.
+            # Interpretation: in a batch that is dispatched by deadline, requests that are late themselves
+            # count as expired; the others, except the first, count as prioritized.
             request.expired = now - request.arrival >= (self.config.deadline_ns or 0)
             request.prioritized = not request.expired and position > 0
             self.counters.expired += request.expired

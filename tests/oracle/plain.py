@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Access = tuple[str, int, int]
-"""\"R\" or \"W\", first page, pages."""
+"""An access: \"R\" or \"W\", first page, number of pages."""
 
 
 @dataclass
 class Lookups:
-    """What a mapping cache counted."""
+    """The counts of a mapping cache."""
 
     hits: int = 0
     misses: int = 0
@@ -24,11 +24,12 @@ class Lookups:
 
 
 def dftl(accesses: Iterable[Access], entries: int, per_page: int, policy: str) -> Lookups:
-    """Counts DFTL with a cache of single entries: LRU, or segmented LRU with an eighth of it protected.
+    """Counts what DFTL does with a cache of single entries: LRU, or segmented LRU with an eighth protected.
 
-    A miss brings in one entry; a hit makes the entry the newest (in SLRU of the protected segment, whose
-    oldest then becomes the newest of the other segment). The oldest entry of the other segment leaves a full
-    cache; if it is dirty, its translation page is programmed with all its dirty cached entries.
+    A miss brings in one entry; a hit makes the entry the newest (in SLRU the newest of the protected segment;
+    if that is too full, its oldest entry becomes the newest of the other segment). The oldest entry of the
+    other segment leaves a full cache; if it is dirty, its translation page is programmed with all its dirty
+    cached entries.
     """
     protected_most = entries // 8 if policy == "slru" else 0
     protected: OrderedDict[int, None] = OrderedDict()
@@ -115,7 +116,7 @@ class Hybrid:
         return found
 
     def gather(self, block: int, begin: int) -> int:
-        """Copies a block's newest pages, from an offset on, to its data block; returns how many."""
+        """Copies a block's newest pages, from offset ``begin`` on, to its data block; returns how many."""
         first = block * self.block_pages
         copied = [lpn for lpn in range(first + begin, first + self.block_pages) if lpn in self.newest]
         self.newest.update(dict.fromkeys(copied))
@@ -131,7 +132,7 @@ class Hybrid:
         self.replace_data(block)
 
     def keep_log(self, log: Log, block: int) -> None:
-        """Makes a log block that was written in order the data block, by a switch or partial merge."""
+        """Makes a log block that was written in order the new data block, by a switch or partial merge."""
         whole = self.is_full(log)
         self.newest.update(dict.fromkeys(self.valid(log)))
         copies = self.gather(block, len(log.pages))

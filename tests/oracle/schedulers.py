@@ -3,8 +3,8 @@
 A scheduler keeps what was admitted and answers:
 
 - ``admit(request)``    take in one request (its class is decided here, once)
-- ``take_expired(now, deadline_ns)``  take out the requests that have waited that long, the oldest first
-- ``take_late_batch(now, deadline_ns)``  take out the oldest of them with its batch, or None
+- ``take_expired(now, deadline_ns)``  take out the requests that have waited for ``deadline_ns``, oldest first
+- ``take_late_batch(now, deadline_ns)``  take out the oldest such request with its batch, or None
 - ``choose(now)``       take out the next choice, or None when nothing is pending
 - ``pending()``         how many requests are held
 
@@ -151,16 +151,16 @@ def denser(one: Batch, other: Batch) -> bool:
 
 
 class Jobs:
-    """map-rate and map-ratio, ftlab's own: batches as above, and each hit as one of its own, in one order.
+    """The queue of map-rate and map-ratio: batches as above, and each hit as a batch of its own, in one list.
 
-    A batch costs a read of its translation page, and a read or a program for each page; a hit has no such
-    read, a trim costs no page, and nothing costs less than 1 ns.
+    The cost of a batch is a read of its translation page, plus a read or a program for each page of its
+    requests. A hit needs no translation page, the pages of a trim cost nothing, and no cost is below 1 ns.
     """
 
     def __init__(self, config: Config, is_hit: Callable[[Request], bool]) -> None:
         self.list: list[Batch] = []
         self.hits: set[int] = set()  # numbers of the batches that are hits
-        self.flush_ns: dict[int, int] = {}  # by number: what a flush costs map-ratio
+        self.flush_ns: dict[int, int] = {}  # by number of the batch: the cost of a flush under map-ratio
         self.created = 0
         self.config = config
         self.is_hit = is_hit
@@ -219,7 +219,7 @@ class Jobs:
         return max(self.list, key=lambda batch: (self.value(batch, now), -batch.requests[0].id))
 
     def take(self, batch: Batch) -> tuple[list[Request], bool]:
-        """Takes a batch out: its requests, small ones first, and whether they go as a batch."""
+        """Takes a batch out; returns its requests, small ones first, and whether they go as a batch."""
         self.list.remove(batch)
         requests = sorted(batch.requests, key=lambda request: (len(request.pages), request.id))
         return requests, batch.number not in self.hits
@@ -236,7 +236,7 @@ class Scheduler:
             return (request.id,)
 
         def by_size(request: Request) -> tuple[int, ...]:
-            # A flush, which has no pages, goes last.
+            # A flush has no pages, and goes last.
             return (len(request.pages) or 1 << 32, request.id)
 
         self.name = name
@@ -292,8 +292,8 @@ class Scheduler:
         return sorted(expired, key=lambda request: request.id)
 
     def take_late_batch(self, now: int, deadline_ns: int | None) -> tuple[list[Request], bool] | None:
-        """Takes out the oldest request, if it has waited that long, with its batch if it has one; also
-        returns whether it has.
+        """Takes out the oldest request, if it has waited for ``deadline_ns``, and its batch if it has one;
+        also returns whether it has one.
         """
         waiting = [request for part in self.parts() for request in part.all()]
         if not waiting or deadline_ns is None or self.name == "map-ratio":

@@ -1,4 +1,4 @@
-"""ftlab's write amplification in the steady state under uniform random writes, against the closed forms."""
+"""Compares ftlab's steady-state write amplification under uniform random writes with the closed forms."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from . import theory
 
 PAGES = 64
-"""Pages of a block."""
+"""The number of pages in a block."""
 
 WINDOWS = (0.05, 0.25)
-"""Windows of windowed greedy, as shares of all full blocks."""
+"""The windows of windowed greedy that are tried, as shares of all full blocks."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ def policies(blocks: int) -> list[Policy]:
 
 
 def amplification(policy: Policy, blocks: int, spare: float) -> tuple[float, float]:
-    """Returns ftlab's programs per write between the 12th and the 20th overwrite of the device, and those of
-    the closed form.
+    """Returns ftlab's programs per write between the 12th and the 20th overwrite of the device, and the value
+    of the closed form.
     """
     import ftlab
 

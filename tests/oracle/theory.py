@@ -59,7 +59,7 @@ def greedy(a: float, b: int) -> float:
 
 
 def greedy_smooth(a: float, b: int) -> float:
-    """Returns Desnoyers' smooth form of greedy, within 0.13 % of the exact one."""
+    """Returns Desnoyers' smooth form of greedy cleaning's A, within 0.13 % of the exact value."""
     k = 1 + 1 / (2 * b)
     x0 = 0.5 - b / a * lambert_w0(-k * a * math.exp(-k * a))
     return b / (b - x0 + 1)
@@ -137,7 +137,7 @@ TABLE = [  # b, a, greedy, FIFO, d = 2, d = 5, d = 10
 
 
 def row(b: int, a: float) -> tuple[float, ...]:
-    """Returns one line of the table, computed."""
+    """Returns one computed line of the table."""
     return (b, a, greedy(a, b), fifo(a), d_choices(a, b, 2), d_choices(a, b, 5), d_choices(a, b, 10))
 
 

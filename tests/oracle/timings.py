@@ -1,4 +1,4 @@
-"""Times that follow from a preset's timings alone: of a single request, and of a device at its limit."""
+"""Times that follow from a preset's timings alone, for single requests and for a device at its limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Timing:
     program: int
     byte: float = 0.0
     page: int = 4096
-    """Bytes of a request: a NAND page."""
+    """The size in bytes of a request, which is one NAND page."""
     chips: int = 1
     channels: int = 1
     lookups: tuple[int, int] = (0, 0)
@@ -53,7 +53,7 @@ PRESETS = {
 
 
 def run(preset: str, trace: Sequence[Record], more: dict[str, Any]) -> Any:
-    """Returns ftlab's result."""
+    """Returns ftlab's result for a trace under a preset."""
     import ftlab
 
     with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def run(preset: str, trace: Sequence[Record], more: dict[str, Any]) -> Any:
 
 
 def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """Returns the latencies of 40 writes and then 40 reads of the same pages: ftlab's, and those computed
+    """Returns the latencies of 40 writes and then 40 reads of the same pages, both ftlab's and those computed
     from the timings.
     """
     timing = PRESETS[preset]
@@ -81,7 +81,7 @@ def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
 
 
 AT_LIMIT = 640
-"""The number of requests, of a page each, that all arrive at once."""
+"""The number of requests, each of one page, that all arrive at once."""
 
 
 def at_limit(preset: str, op: str) -> tuple[int, float]:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from .cache import Cost
 
 ENTRY, NODE = 6, 8
-"""Bytes of an entry, and of a node."""
+"""The sizes in bytes of an entry, and of a node without its entries."""
 
 SWITCH = 3
-"""How many more nodes have to come than leave before prefetching of neighbours ends, or leave than come
-before it begins.
+"""Prefetching of neighbours ends when this many more nodes have been added than removed, and begins when this
+many more have been removed than added.
 """
 
 
@@ -91,7 +91,7 @@ class Tpftl:
         return run
 
     def free_after(self, page: int, more: int) -> int:
-        """Returns the bytes left after a node gets ``more`` entries."""
+        """Returns how many bytes are left after a node gets ``more`` entries."""
         assert self.capacity is not None
         nodes = len(self.nodes) + (page not in self.nodes)
         return self.capacity - NODE * nodes - ENTRY * (sum(map(len, self.nodes.values())) + more)

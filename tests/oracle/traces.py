@@ -104,7 +104,9 @@ def run(settings: Mapping[str, Any], accesses: Sequence[Access], page_bytes: int
 def timed(
     settings: Mapping[str, Any], requests: Sequence[tuple[int, str, int, int]], page_bytes: int = 4096
 ) -> tuple[list[int], dict[str, Any]]:
-    """Returns when ftlab completes each of (arrival_ns, op, first page, pages), ns, and its result."""
+    """Returns the times, in ns, at which ftlab completes requests (arrival_ns, op, first page, pages), and
+    its result.
+    """
     import ftlab
 
     rows = [(at, op, first * page_bytes, pages * page_bytes) for at, op, first, pages in requests]
@@ -117,7 +119,7 @@ def timed(
 
 
 def lookups(accesses: Sequence[Access], policy: str, kib: int = 16) -> tuple[list[int], list[int]]:
-    """Returns hits, misses and map programs of dftl: ftlab's, and the plain count."""
+    """Returns hits, misses and map programs of dftl, as ftlab counts them and by the plain count."""
     settings = {
         "ftl.kind": "dftl",
         "ftl.mapping_cache": f"{kib}KiB",
@@ -132,7 +134,7 @@ def lookups(accesses: Sequence[Access], policy: str, kib: int = 16) -> tuple[lis
 
 
 BLOCKS = 4096
-"""Erase blocks of the device on which merges are counted."""
+"""The number of erase blocks of the device on which merges are counted."""
 
 KINDS = ("full", "partial", "switch")
 
@@ -140,7 +142,7 @@ KINDS = ("full", "partial", "switch")
 def merges(
     ftl: str, block_pages: int, log_blocks: int, filled: bool, accesses: Sequence[Access]
 ) -> tuple[list[int], list[int]]:
-    """Returns merges and copies of each kind and erases: ftlab's, and the plain count."""
+    """Returns merges and copies of each kind, and erases, as ftlab counts them and by the plain count."""
     settings = {
         "ftl.kind": ftl,
         # The share is rounded down here; ftlab rounds up to whole blocks.
@@ -160,7 +162,7 @@ def merges(
 
 
 def written(name: str) -> tuple[int, list[Access]]:
-    """Returns a number of pages per block, and writes that lead to merges of all kinds with blocks of that
+    """Returns a number of pages per block, and writes that lead to all kinds of merges with blocks of that
     size.
     """
     if name == "phone-mix":

@@ -1,4 +1,5 @@
-"""FTLs that write mappings back by amount: Base-DFTL, mini-page FTL and MSFTL, on one serial chip.
+"""FTLs that write mappings back once enough data was written: Base-DFTL, mini-page FTL and MSFTL, on one
+chip.
 
 From Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of the map that has been
 used is in RAM; a flush gathers units of it (16 KiB, 4 KiB, or a segment). There is no garbage collection of
@@ -17,7 +18,8 @@ from . import traces
 READ_NS, PROGRAM_NS = 49_000, 600_000
 PAGE = 16 << 10
 ENTRY = 64
-"""Bytes of an entry: the most that ftlab allows, so that even a small device has many units."""
+"""The size of an entry in bytes: the largest that ftlab allows, so that even a small device has many units.
+"""
 
 UNITS = {"dftl": PAGE, "minipage": 4 << 10, "msftl-2": 2 << 10, "msftl-1": 1 << 10}
 BLOCKS, BLOCK_PAGES = 256, 16
@@ -36,7 +38,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """The completion of each request, ns, and totals."""
+    """The completion of each request in ns, and the totals of a run."""
 
     completes: list[int] = field(default_factory=list)
     hits: int = 0
@@ -49,7 +51,7 @@ class Outcome:
 
 
 class Model:
-    """One run."""
+    """The state of one run of an FTL."""
 
     def __init__(self, case: Case) -> None:
         self.case = case

@@ -30,7 +30,7 @@ class Page:
             self.faults.append(f"request: {url}")
 
     def wait(self) -> None:
-        """Waits until everything is drawn."""
+        """Waits until the page has drawn everything."""
         self.tab.wait_for_function("document.documentElement.dataset.drawn", timeout=60_000)
 
     def choose(self, selector: str, value: str) -> None:

@@ -15,7 +15,7 @@ KEPT = Path(__file__).resolve().parents[2] / "out" / "campaigns"
 
 
 def cases(name: str, short: range) -> Iterator[int]:
-    """Yields the numbers of the cases to run now: `short`, or those of the long form."""
+    """Yields the numbers of the cases to run now: those in `short`, or those of the long form."""
     whole = int(os.environ.get("FTLAB_CAMPAIGN", "0"))
     if not whole:
         yield from short

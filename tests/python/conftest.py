@@ -26,7 +26,7 @@ def signals() -> None:
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Ends programs with the test that started them."""
+    """Ends programs that a test has started and not ended."""
     monkeypatch.setattr(subprocess, "Popen", programs.Program)
     yield
     programs.clean_up(tmp_path)
@@ -34,7 +34,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Makes a command line in an empty directory that holds the trace `a.csv`."""
+    """Makes a command line in a directory that holds only the trace `a.csv`."""
     (tmp_path / "a.csv").write_text(TRACE)
     return Cli(tmp_path)
 
@@ -49,7 +49,7 @@ def trace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def result_of() -> Callable[..., dict[str, Any]]:
-    """Returns `make_result`."""
+    """Returns the function `make_result`."""
     return make_result
 
 

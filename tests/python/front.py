@@ -26,7 +26,7 @@ TRACE = """time_ns,op,offset,size
 
 
 def registered(key: str, preset: str = "") -> list[str]:
-    """Returns what is registered under a key and accepted by a preset."""
+    """Returns the names that are registered under a key and that a preset accepts."""
 
     def is_taken(name: str) -> bool:
         try:

@@ -26,7 +26,7 @@ def fallocate(file: int, mode: int, offset: int, length: int) -> None:
 
 
 class Fsx:
-    """A file, and its expected content. With `fixed` the file cannot change its size or be mapped."""
+    """A file and its expected content. A file that is `fixed` can neither change its size nor be mapped."""
 
     def __init__(self, path: Path, seed: int, most: int = 256 << 10, *, fixed: bool = False) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Fsx:
         os.close(self.file)
 
     def part(self, most: int, step: int = 1) -> tuple[int, int]:
-        """Returns a random range within this many bytes."""
+        """Returns a random range within the first `most` bytes, as offset and length."""
         if self.random.random() < 0.3:
             step = max(step, 512)
         offset = self.random.randrange(0, max(most, 1)) // step * step
@@ -67,7 +67,7 @@ class Fsx:
         self.done.append(" ".join(map(str, what)))
 
     def put(self, offset: int, data: bytes) -> None:
-        """Writes into the model, which is extended with zeroes if needed."""
+        """Writes into the expected content, which is extended with zeroes if needed."""
         if not data:
             return
         self.model.extend(bytes(max(0, offset + len(data) - len(self.model))))

@@ -43,7 +43,7 @@ def need_loop() -> None:
 
 
 def lacks(what: str) -> None:
-    """Skips the test, or fails it in CI."""
+    """Skips the test because something is missing; in CI, fails it."""
     assert "CI" not in os.environ, what
     pytest.skip(what)
 
@@ -133,7 +133,7 @@ def root(*command: str | Path) -> str:
 
 @contextmanager
 def loop(disk: Path) -> Iterator[str]:
-    """Makes a block device over the file."""
+    """Yields a loop device over the file."""
     device = root("losetup", "--direct-io=on", "--find", "--show", disk).strip()
     try:
         yield device
@@ -143,7 +143,7 @@ def loop(disk: Path) -> Iterator[str]:
 
 @contextmanager
 def mounted(device: str, at: Path) -> Iterator[Path]:
-    """Mounts a block device's file system for the block."""
+    """Mounts the file system of a block device, during the `with` block."""
     at.mkdir(exist_ok=True)
     root("mount", device, at)
     try:

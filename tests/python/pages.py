@@ -19,7 +19,7 @@ def named(path: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Returns the fenced blocks of a language."""
+    """Returns a page's fenced blocks in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 

@@ -13,7 +13,7 @@ SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
 def take_no_notice(_number: int, _frame: object) -> None:
-    """Does nothing, as if the signal were ignored."""
+    """Handles a signal by doing nothing, as if the signal were ignored."""
 
 
 def give_signals_back() -> None:
@@ -28,7 +28,7 @@ def give_signals_back() -> None:
 
 
 class Program(subprocess.Popen[Any]):
-    """A program; all that have not ended are in `running`."""
+    """A program that a test started; programs that have not ended are in `running`."""
 
     running: list[Program] = []  # noqa: RUF012
 

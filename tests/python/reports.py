@@ -40,7 +40,7 @@ Runs = list[tuple[dict[str, str], Any]]
 
 
 class Structure(HTMLParser):
-    """Collects elements and their links, and whether the elements are balanced."""
+    """Collects a page's elements and links, and whether the elements are balanced."""
 
     VOID = frozenset({"meta", "link", "input", "img", "br", "hr"})
 

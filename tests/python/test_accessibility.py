@@ -1,4 +1,4 @@
-"""Pages checked by axe, which finds nothing serious or critical."""
+"""Checks pages with axe, which must find nothing serious or critical."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_report(browser: Any, runs: Runs, tmp_path: Path, width: int, scheme: 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("figure", ["fig9", "fig2"])
 def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int, scheme: str) -> None:
-    """Checks a page with runs to explore below the figures, and a page without."""
+    """Checks a page that has runs to explore below the figures, and a page that has none."""
     tab = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
     tab.goto((reproduced / figure / "index.html").as_uri())
     if figure == "fig9":
@@ -70,7 +70,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
         found: str = tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
         return found
 
-    # This holds for pictures too: their text and background have the page's colours.
+    # Pictures too have the page's colours, for their text and their background.
     assert style("figure svg .role-title-text text", "fill") == style("h1", "color")
     assert style("figure svg > rect", "fill") == "none"
     assert style("body", "backgroundColor") == (

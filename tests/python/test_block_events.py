@@ -77,11 +77,11 @@ def test_a_piece_that_joined_a_waiting_request_is_not_lost() -> None:
 
 def test_flushes_discards_and_preflushed_writes() -> None:
     lines = [
-        bio(1, "FWS", 0, 0),  # a flush alone: it has no data, and its request is the FF below
+        bio(1, "FWS", 0, 0),  # only a flush, without data; its request is the FF below
         request(2, "issue", "FF", 0, 0),
         bio(3, "FWFSM", 64, 8),
         request(4, "insert", "WSM", 64, 8),
-        request(5, "issue", "WSM", 64, 8),  # its second event
+        request(5, "issue", "WSM", 64, 8),  # the second event of the same request
         bio(6, "DS", 128, 2048),
         request(7, "insert", "DS", 128, 2048),
     ]

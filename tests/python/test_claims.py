@@ -27,7 +27,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
 @pytest.mark.parametrize(
     ("published", "measured", "kind", "unit", "expected"),
     [
-        (-22.93, -28.6, "change", "%", claims.HOLDS),  # within 25 %
+        (-22.93, -28.6, "change", "%", claims.HOLDS),  # within 25 % of the published change
         (-22.93, -28.7, "change", "%", claims.DIRECTION),
         (6.05, 4.1, "change", "%", claims.HOLDS),  # within 2 points
         (6.05, 1.23, "change", "%", claims.DIRECTION),  # beyond 2 points and 25 %
@@ -41,11 +41,11 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
         (-5.0, -6.9, "change", "%", claims.HOLDS),
         (2.0, 2.4, "change", "x", claims.HOLDS),
         (93.0, 88.1, "level", "%", claims.HOLDS),
-        (93.0, 98.1, "level", "%", claims.FAILS),  # an amount in per cent: 5 points
-        (7.0, 8.7, "level", "%", claims.HOLDS),  # and 25 %
+        (93.0, 98.1, "level", "%", claims.FAILS),  # an amount in per cent may differ by 5 points
+        (7.0, 8.7, "level", "%", claims.HOLDS),  # or by 25 %
         (7.0, 8.8, "level", "%", claims.FAILS),
         (61.0, 76.3, "level", "%", claims.FAILS),  # an amount has no direction
-        (1.02, 0.77, "level", "ms", claims.HOLDS),  # 25 %, no percentage points
+        (1.02, 0.77, "level", "ms", claims.HOLDS),  # within 25 %; percentage points do not apply
         (1.02, 0.76, "level", "ms", claims.FAILS),
         (3.2, 8.0, "level", "x", claims.FAILS),
         (5.0, None, "change", "%", claims.FAILS),
@@ -55,7 +55,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
 )
 def test_verdicts(published: float | None, measured: Any, kind: str, unit: str, expected: str) -> None:
     assert claims.verdict(claim(published, kind, unit), measured) == expected
-    # A claim that holds by construction proves nothing if it holds; if it does not, something is wrong.
+    # A claim that holds by construction proves nothing; if it does not hold, something is wrong.
     made = claims.CONSTRUCTED if expected == claims.HOLDS else expected
     assert claims.verdict(claim(published, kind, unit, "arithmetic"), measured) == made
 
@@ -63,7 +63,7 @@ def test_verdicts(published: float | None, measured: Any, kind: str, unit: str, 
 def test_what_holds_by_construction_and_small_changes_are_not_counted() -> None:
     of = [
         claim(-20.0, "change"),  # holds
-        claim(-20.0, "change"),  # in direction
+        claim(-20.0, "change"),  # holds in direction
         claim(-2.0, "change"),  # sign only
         claim(None, "direction"),
         claim(3.2, "level", "x"),  # does not hold
@@ -114,7 +114,7 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
     names = {"a": lambda **where: left.select(where), "b": lambda **where: right.select(where)}
     parsed = expression.Expression(text, "claim x")
     if expected is None:
-        parsed(names)  # has a meaning, which is not a single number
+        parsed(names)  # it can be evaluated, but not to a single number
     else:
         assert parsed(names) == pytest.approx(expected) if not isinstance(expected, str) else expected
 
@@ -133,7 +133,7 @@ def test_the_language_of_claims(text: str, expected: Any) -> None:
         "a(" * 60 + ")" * 60,
         "'a\\0b'()",
         "mean('ab', 1)",
-        # These used up all memory, or took for ever.
+        # These expressions used up all memory, or took for ever.
         "'x' * 1000000000",
         "[1, 2] * 1000000000",
         "1 + " * 2000 + "1",

@@ -82,7 +82,7 @@ def test_a_key_set_in_vain_is_noted(cli: Cli) -> None:
 
 
 def test_a_comparison_says_what_its_variants_ignore(cli: Cli) -> None:
-    """Regression: nothing was reported, whichever keys were varied or set in vain."""
+    """Regression: nothing was reported, whichever keys were varied or set to no effect."""
     deadlines = ("--vary", "host.deadline=1ms,5ms")
     done = cli("compare", "map-plus", "--trace", "a.csv", *deadlines, "--set", "host.scheduler=noop")
     why = 'ignored: host.scheduler = "noop" dispatches nothing by deadline'
@@ -281,7 +281,7 @@ def test_help_names_only_what_works(cli: Cli, command: list[str]) -> None:
     assert "sprandom" not in text
     keys = set(re.findall(r"\[((?:workload|host|ftl|flash|device)\.[a-z_.]+|seed)\]", text))
     known = set(keys_of(json.loads(cli.ok("schema"))))
-    # Each is a key or a table of keys.
+    # Each of these is a key or a table of keys.
     assert all(key in known or any(name.startswith(f"{key}.") for name in known) for key in keys)
 
 
@@ -293,7 +293,7 @@ def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
 
 
 def test_lines_that_a_help_keeps_are_lines() -> None:
-    """Click joined the lines of a block if text stood on the line of its no-wrap mark (``ftlab demo``)."""
+    """Regression: click joined lines that must stay lines if text followed the no-wrap mark on its line."""
     context = click.Context(commands, info_name="ftlab")
     for name in COMMANDS:
         command = commands.get_command(context, name)
@@ -319,7 +319,7 @@ def test_a_command_nearly_right_is_guessed(cli: Cli) -> None:
 
 
 def _cpu_ms(*command: str) -> float:
-    """Returns the processor time of a process."""
+    """Returns the processor time that a command takes, in ms."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -497,7 +497,7 @@ def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
     os.write(pipe, b"time_ns,op,offset,size\n")
     end = time.monotonic() + 20
     while process.poll() is None and time.monotonic() < end:
-        # Waits until the process has taken the line, and so is in the reader.
+        # Wait until the process has taken the line from the pipe, so that it is reading the trace.
         time.sleep(0.1)
         if not select.select([pipe], [], [], 0)[0]:
             break
@@ -508,7 +508,7 @@ def test_interrupt_ends_a_look_at_a_trace(cli: Cli) -> None:
 
 
 def traces() -> Path:
-    """Returns the recorded traces, which the project may not ship."""
+    """Returns the directory of the recorded traces, which the project may not ship."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "traces"
     return Path(os.environ.get("FTLAB_TRACES", beside))
 

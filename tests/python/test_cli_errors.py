@@ -23,7 +23,7 @@ def check(done: subprocess.CompletedProcess[str], *parts: str) -> None:
     assert "Traceback" not in done.stderr
     for part in parts:
         assert part in done.stderr, done.stderr
-    # The first line is complete by itself: it says where the mistake is.
+    # The first line is enough by itself: it says where the mistake is.
     assert parts[0] in lines[0], done.stderr
 
 
@@ -125,7 +125,7 @@ def test_bad_configuration_names_file_line_and_key(bad: Cli) -> None:
 
 def test_inputs_without_an_end(bad: Cli) -> None:
     """Regression: a fio job was read until memory was full, a targets file of any size was read completely,
-    and a nested one was parsed until Python's stack overflowed.
+    and a nested targets file was parsed until Python's stack overflowed.
     """
     job = ["run", "coop-fast", "--set", "workload.fio_job=/dev/zero"]
     check(bad(*job), "/dev/zero: larger than 1MiB, so not a fio job file")
@@ -181,7 +181,7 @@ def test_vary_of_a_key_twice(cli: Cli) -> None:
     ],
 )
 def test_unwritable_output_is_found_before_the_run(cli: Cli, option: str, path: str, what: str) -> None:
-    # A run of 10^12 requests would not end: the check comes first.
+    # A run of 10^12 requests would not end, so the error shows that the check comes first.
     endless = ["--set", "workload.synthetic.requests=1000000000000"]
     if path == "a.csv":
         endless = ["--trace", "a.csv"]

@@ -1,4 +1,4 @@
-"""Studies on Dask: the same rows as on threads, workers that die, engines that differ, sent traces."""
+"""Studies on Dask: rows equal those on threads; workers die, engines differ, traces are sent."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_no_worker_is_left(cli: Cli) -> None:
                 f"error: --dask {address}: no worker for 2 s (--dask-wait); what is done is kept",
             ],
         )
-        # No worker came at all.
+        # No worker ever came.
         done = cli("sweep", "study.toml", "--out", "out", "--dask", address, "--dask-wait", "0")
         assert (done.returncode, len(lines(done.stderr))) == (2, 1), done.stderr
     kept = len(list((cli.directory / "out" / "json").glob("*.json")))
@@ -165,8 +165,8 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
     with subprocess.Popen(
         command, cwd=cli.directory, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as client:
-        # Three processes: the command itself, the one that tracks its locks, and a worker that is loading its
-        # modules.
+        # There are three processes: the command itself, the process that tracks its locks, and a worker that
+        # is loading its modules.
         while client.poll() is None and len(of_session(client.pid)) < 3:
             time.sleep(0.01)
         time.sleep(0.3)
@@ -199,7 +199,7 @@ def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
 
 
 def hiding(folder: Path, more: str = "") -> Path:
-    """Writes a preload module for a worker, which then sees only the traces that were sent to it."""
+    """Writes a module for a worker to preload, which then sees only the traces that were sent to it."""
     path = folder / "hiding.py"
     path.write_text(
         "import ftlab.studies.worker as c\n"
@@ -238,7 +238,7 @@ def test_a_trace_is_sent_once_to_each_worker(cli: Cli, tmp_path_factory: pytest.
     )
     with workers(elsewhere, 2, "--preload", str(hiding(elsewhere, counting))) as (address, running):
         while_there = cli.ok("sweep", "study.toml", "--out", "dask", "--dask", address)
-        # Another command finds the trace at the worker.
+        # For another command, the worker already has the trace.
         again = cli.ok("sweep", "study.toml", "--out", "again", "--dask", address)
         pids = {process.pid for process in running}
     assert "8 runs" in while_there and "8 runs" in again
@@ -276,7 +276,7 @@ def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
                 time.sleep(0.005)
             time.sleep(draw.random() * 0.1)
             client.send_signal(signal.SIGKILL)
-        # The processes that the client started end with it.
+        # The processes that the client started end when it ends.
         for _ in range(400):
             if not (left_behind := of_session(client.pid)):
                 break

@@ -1,4 +1,4 @@
-"""What shells complete."""
+"""What the shells offer to complete a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controller and link against a second implementation, request by request, to the nanosecond."""
+"""Compares controller and link with a second implementation, request by request, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trace(seed: int, count: int, gap_ns: int) -> list[tuple[int, str, int, int]]
 
 
 def unequal(config: Config, rows: list[tuple[int, str, int, int]]) -> list[tuple[int, int, int]]:
-    """Returns number, ftlab's time and the oracle's of the requests that differ."""
+    """Returns the requests whose completion differs: number, ftlab's time and the oracle's time."""
     expected = controller.completions(config, rows)
     found, _ = engine.run({"preset": "map-plus", "flash.blocks_per_plane": 8192, **config.settings()}, rows)
     return [(row.id, row.complete, at) for row, at in zip(found, expected, strict=True) if row.complete != at]
@@ -45,7 +45,7 @@ def unequal(config: Config, rows: list[tuple[int, str, int, int]]) -> list[tuple
 @pytest.mark.parametrize("load", [0.3, 0.8, 1.5])
 @pytest.mark.parametrize("name", DEVICES)
 def test_every_completion_is_the_oracles(name: str, load: float) -> None:
-    """10,000 requests at each load; a request takes the flash 390 us on average."""
+    """At each load, 10,000 requests are compared; on average a request takes the flash 390 us."""
     config = replace(DEVICES[name], read=35_017, program=350_039)
     assert not unequal(config, trace(7, 10_000, int(390_000 / load)))[:5]
 
@@ -53,7 +53,7 @@ def test_every_completion_is_the_oracles(name: str, load: float) -> None:
 @pytest.mark.parametrize("half_duplex", [False, True])
 @pytest.mark.parametrize("load", [0.8, 1.5])
 def test_what_is_due_at_the_same_time_has_an_order(load: float, half_duplex: bool) -> None:
-    """All times are whole microseconds, so that many things are due at once."""
+    """All times are whole microseconds, so that many events are due at the same time."""
     config = Config(
         bytes_per_s=4_096_000_000,
         half_duplex=half_duplex,

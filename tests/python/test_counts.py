@@ -1,4 +1,4 @@
-"""ftlab's counters equal plain counts (``tests/oracle/plain.py``), exactly, on whole traces."""
+"""On whole traces, ftlab's counters are exactly equal to plain counts (``tests/oracle/plain.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README.md and docs/ describe what the code does."""
+"""Checks that README.md and docs/ describe what the code does."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_packages_are_installed_by_hash() -> None:
 
 
 def commands() -> list[list[str]]:
-    """Returns the README's commands, with the trace that comes with ftlab."""
+    """Returns the README's commands, which are run on the trace that comes with ftlab."""
     text = README.replace("\\\n", " ")
     lines = re.findall(r"^    (?:\.venv/bin/)?(ftlab .*)$", text, re.MULTILINE)
     return [shlex.split(line) for line in lines]

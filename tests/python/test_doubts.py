@@ -18,8 +18,8 @@ ROWS = 200
 
 
 def made(*, gap_ns: int = 100_000, size: int = 4096, op: str = "", jump: tuple[int, int] = (0, 0)) -> str:
-    """Makes a trace of alternating reads and writes, or only of `op`; `jump` gives a row, and a time to add
-    before it.
+    """Makes a trace of alternating reads and writes, or only of `op`. `jump` is the number of a row, and the
+    time in ns by which that row and all later rows are delayed.
     """
     lines, now = ["time_ns,op,offset,size"], 0
     for row in range(ROWS):
@@ -138,7 +138,8 @@ def test_a_device_that_cannot_keep_up_is_said_to(cli: Cli) -> None:
         done.stderr,
     )
     assert said, done.stderr
-    # A request arrives every 10 us and takes 70 us: the first that waits for a second arrives at 167 ms.
+    # A request arrives every 10 us and takes 70 us; the first request that waits for a second arrives at
+    # 167 ms.
     assert int(said[1]) == 12
     assert cli("run", "map-plus", "--trace", "a.csv", *noop, "--speed", said[2]).stderr == ""
     assert cli("run", "map-plus", "--trace", "a.csv", "--replay", "closed").stderr == ""

@@ -1,4 +1,4 @@
-"""A campaign: signals and full disks at random moments, over every command that writes.
+"""A campaign of signals and full disks at random moments, with every command that writes files.
 
 Whenever a command ends, each file is complete or absent, nothing else is left behind, and no output is a
 traceback. A study or a search that was stopped can be resumed once there is room. `make soak` has the long
@@ -85,7 +85,7 @@ range = ["4KiB", "64KiB"]
 """
 
 STARTS = ("Fatal Python error: init_", "Could not import runpy module")
-"""Messages of the interpreter if a signal ends it before ftlab has started."""
+"""The interpreter's messages if a signal ends it before ftlab has started."""
 
 
 def whole(path: Path) -> None:
@@ -95,7 +95,7 @@ def whole(path: Path) -> None:
         case ".json":
             json.loads(data)
         case ".parquet":
-            # No run of a study fails.
+            # Since no run of the study fails, failures.parquet has no rows.
             assert pl.read_parquet(path).height > 0 or path.stem == "failures"
         case ".csv" | ".toml" | ".state" | ".perfetto-trace":
             assert data
@@ -118,7 +118,7 @@ def whole(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Reference:
-    """The outcome of a command that is not disturbed."""
+    """The outcome of a command if nothing disturbs it."""
 
     seconds: float
     sizes: dict[str, int]
@@ -165,7 +165,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Reference]:
-    """Returns a function for each command's undisturbed outcome, measured when it is first requested."""
+    """Returns a function that returns each command's undisturbed outcome, measured when first requested."""
     found: dict[str, Reference] = {}
 
     def look(name: str) -> Reference:
@@ -185,7 +185,7 @@ def reference(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 @contextlib.contextmanager
 def small_disk(folder: Path, room: str) -> Iterator[None]:
-    """Mounts a disk that is full after this many bytes or inodes, the inputs included; needs root."""
+    """Mounts a disk that is full after this many bytes or inodes, including the inputs; needs root."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", room, "tmpfs", folder], check=True)
     try:
         yield
@@ -234,7 +234,7 @@ def by_signal(name: str, folder: Path, seconds: float, draw: random.Random) -> s
 
 
 def by_disk(name: str, folder: Path, **limits: Any) -> str:
-    """Lets a command write to a disk that becomes full; returns its output."""
+    """Runs a command that writes to a disk which becomes full; returns its output."""
     done = subprocess.run(
         command(name), cwd=folder, capture_output=True, text=True, timeout=120, check=False, **limits
     )
@@ -247,7 +247,7 @@ def by_disk(name: str, folder: Path, **limits: Any) -> str:
 
 
 def by_output(name: str, folder: Path, closed: bool) -> str:
-    """Lets a command print to an output that is full, or closed; returns what it said."""
+    """Runs a command whose standard output is full or closed; returns its messages."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command(name),
@@ -319,7 +319,7 @@ PARTS = 5
 def test_nothing_is_half_written_or_left_behind(
     part: int, inputs: Path, reference: Callable[[str], Reference], tmp_path: Path
 ) -> None:
-    """Tests 10 of 50 cases, one part of them; the long form is not divided into parts."""
+    """Tests 10 of 50 cases in each part; the long form is not divided into parts."""
     if campaign.long() and part:
         pytest.skip("the long form is in one part")
     if not mounts():
@@ -344,7 +344,7 @@ def limited(cli: Cli, size: int, *arguments: str) -> subprocess.CompletedProcess
 
 
 def test_a_study_on_a_full_disk_says_so(cli: Cli) -> None:
-    """Regression: `parquet: File out of specification: Invalid thrift: transport error`."""
+    """Regression: the error was `parquet: File out of specification: Invalid thrift: transport error`."""
     (cli.directory / "study.toml").write_text(STUDY)
     done = limited(cli, 40_000, "sweep", "study.toml", "--out", "out")
     assert done.returncode == 2
@@ -389,7 +389,7 @@ def test_a_closed_standard_output_is_the_users_error(cli: Cli, words: list[str])
     ],
 )
 def test_only_standard_output_is_taken_for_it(cli: Cli, error: str, status: int, said: str) -> None:
-    """Regression: any system error without a file name was taken for an error of standard output."""
+    """Regression: any system error without a file name was reported as an error of standard output."""
     code = f"""
 import errno
 from ftlab import __main__, _core
@@ -420,7 +420,7 @@ def test_parquet_on_a_full_disk_is_the_users_error(cli: Cli, arguments: list[str
 
 
 def test_a_comparison_on_a_full_disk_says_what_it_wrote(cli: Cli) -> None:
-    """Regression: one of the two files had been written, and no message said so."""
+    """Regression: one of two files had been written when the other failed, and no message said so."""
     size = ("--set", "workload.synthetic.requests=100", *DEVICE)
     outputs = ("--plot", "c.png", "--html", "c.html")
     done = limited(cli, 400_000, "compare", "map-plus", *size, "--vary", "host.scheduler=noop,map+", *outputs)

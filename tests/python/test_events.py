@@ -1,4 +1,4 @@
-"""ftlab's array against the event model (``tests/oracle/events.py``), request by request."""
+"""Compares ftlab's array with the event model (``tests/oracle/events.py``), request by request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from oracle import arrays, engine, events
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
 REQUESTS = {1: 2000, 16: 600}
-"""How many requests are compared, by the most pages of a request."""
+"""How many requests are compared, by the maximum number of pages in a request."""
 
 
 def orders_on_the_bus() -> list[str]:
-    """Returns the orders on the bus, including those that ftlab has."""
+    """Returns the rules for the bus that both ftlab and the model have; none if ftlab is not installed."""
     if not engine.available():
         return []
     import ftlab
@@ -93,8 +93,8 @@ def test_two_reads_of_one_channel_share_its_bus() -> None:
 
 
 def test_commands_first_lets_a_command_pass_a_transfer() -> None:
-    """There are three reads; the third one's command comes while one page is on the bus and another waits for
-    it.
+    """There are three reads; the third read's command comes while one page is on the bus and another page
+    waits for the bus.
     """
     requests = [(0, "R", 0, 1), (0, "R", 1, 1), (30_000, "R", 2, 1)]
     behind = events.simulate(events.Array(ways=3), requests)

@@ -73,14 +73,14 @@ def test_shares_add_up(result: ftlab.Result) -> None:
     assert len(levels) == 32
     assert sum(levels) == pytest.approx(100, abs=1e-4)
     assert sum(job["iodepth_level"].values()) == pytest.approx(100, abs=1e-4)
-    # The only chip is busy only with requests, which reach it one by one.
+    # The only chip does nothing but serve requests, which reach it one by one.
     assert result.to_fio()["disk_util"][0]["util"] == pytest.approx(
         100 * result.utilization.chip[0], rel=1e-6
     )
 
 
 def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
-    # A program takes 350 us and a read 35 us: none of the requests waits, except the second write.
+    # A program takes 350 us and a read 35 us, so only the second write waits.
     rows = ["0,W,0,4096", "0,W,4096,4096", "600000000,W,0,4096", "1600000000,R,0,4096"]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["time_ns,op,offset,size", *rows]) + "\n")
@@ -96,7 +96,7 @@ def test_buckets_depths_and_samples_by_hand(tmp_path: Path) -> None:
     assert job["write"]["clat_ns"]["bins"] == {"350208": 3}
     assert job["write"]["slat_ns"]["bins"] == {"0": 2, "350208": 1}
     assert job["read"]["slat_ns"]["bins"] == {"0": 1}
-    # Samples of 0.5 s: two writes in the first sample, one in the second, none in the third; the fourth is
+    # A sample covers 0.5 s. The first has two writes, the second has one, the third has none; the fourth is
     # incomplete, so the read is in no sample.
     assert [job["write"][f"iops_{part}"] for part in ("samples", "min", "max", "mean")] == [2, 2, 4, 3.0]
     assert job["write"]["iops_stddev"] == pytest.approx(math.sqrt(2))

@@ -1,4 +1,4 @@
-"""`ftlab trace fit`: the closed forms, the searches, models of targets and of traces."""
+"""`ftlab trace fit`: its closed forms and searches, and the models of targets and of traces."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_trace_becomes_a_model_of_itself(cli: Cli) -> None:
     found = fitted["characteristics"]
     for name in ("reads", "writes", "mean_read_size", "sequential_ratio", "miss_ratio", "read_size_mix"):
         assert found[name]["met"], (name, found[name])
-    # These are two moments of a random process, from 20,000 draws each.
+    # The two figures are moments of a random process, each estimated from 20,000 draws.
     assert abs(found["mean_interarrival_ns"]["difference"]) < 0.05
     assert abs(found["interarrival_cv"]["difference"]) < 0.05
     assert found["reads"]["target"] == found["reads"]["reached"]
@@ -214,7 +214,7 @@ def test_a_trace_with_a_device_keeps_its_conflicts(cli: Cli) -> None:
     cli.ok("trace", "fit", "a.csv", "--out", "m.toml", *device, "--json", "f.json")
     (fitted,) = json.loads((cli.directory / "f.json").read_text())
     found = fitted["characteristics"]
-    # There are a few thousand conflicts; their own spread is 2 %.
+    # There are a few thousand conflicts, so their number varies by 2 % by chance.
     assert abs(found["read_conflicts"]["difference"]) < 0.03, found
     assert abs(found["write_conflicts"]["difference"]) < 0.03, found
     assert abs(found["mean_interarrival_ns"]["difference"]) < 0.05

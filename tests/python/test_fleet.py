@@ -1,4 +1,4 @@
-"""Fleets: traces split by volume, volumes run one by one, and a fleet's result, exactly the sum of theirs."""
+"""Fleets: a trace is split by volume, the volumes are run one by one, and the fleet's result is their sum."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ worst = 3
 
 
 def cloud(path: Path, volumes: int, requests: int, seed: int = 1) -> None:
-    """Writes a seeded trace in Alibaba's layout, with volumes of different load."""
+    """Writes a seeded random trace in Alibaba's layout, with volumes of different load."""
     draw, lines, time_us = random.Random(seed), [], 0
     weights = [1 / (rank + 1) for rank in range(volumes)]
     for volume in draw.choices(range(volumes), weights, k=requests):
@@ -85,7 +85,7 @@ def test_every_volume_gets_its_requests(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
-    """The results agree bucket by bucket and counter by counter."""
+    """The fleet's result equals that of all volumes together, bin by bin and counter by counter."""
     cloud(cli.directory / "cloud.csv", 12, 4000)
     cli.ok("trace", "split", "cloud.csv", "--by", "volume", "--out", "volumes")
     (cli.directory / "study.toml").write_text(STUDY)
@@ -109,7 +109,7 @@ def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
         assert sum(bins.values()) == fleet["latency"]["all"]["count"] == 4000 == fleet["trace"]["requests"]
         assert fleet["flash"]["programs"]["host"] == rows["flash.programs.host"].sum()
         assert fleet["waf"]["total"] == pytest.approx(programs / host)
-        # The percentile is that of all requests together, not a mean of the volumes' percentiles.
+        # A percentile is that of all requests together, not the mean of the volumes' percentiles.
         merged = Histogram.of_summary(fleet["latency"]["all"])
         assert fleet["latency"]["all"]["percentile_ns"]["99.000000"] == merged.percentile(99)
     worst = pl.read_csv(cli.directory / "out" / "worst.csv")
@@ -119,8 +119,8 @@ def test_a_fleet_is_all_of_its_volumes(cli: Cli) -> None:
 
 
 def test_two_hundred_volumes_of_the_shipped_models(tmp_path: Path) -> None:
-    """Volumes are split, run and taken together, on two cores within 1 GiB; the fleet's bins are those of all
-    requests.
+    """Volumes are split, run and combined on two cores within 1 GiB; the fleet's bins are those of all
+    requests together.
     """
     made = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "fleet.py"), str(tmp_path), "--requests", "40000"],

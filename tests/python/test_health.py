@@ -37,7 +37,7 @@ def test_a_read_only_device_is_named_everywhere(tmp_path: Path) -> None:
     assert "health: READ-ONLY: " in text
     assert f"refused: {failed:,} writes" in text
 
-    # A refused write never completed; everything else did.
+    # Every request has completed, except the writes that were refused.
     assert result.requests["complete_ns"].null_count() == failed
     served = result.requests.drop_nulls("complete_ns")
     assert set(result.requests.filter(pl.col("complete_ns").is_null())["op"].unique()) == {"W"}

@@ -1,4 +1,4 @@
-"""HTML reports: what the file holds."""
+"""What the file of an HTML report holds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
 
 
 def test_the_library_is_that_of_the_pictures() -> None:
-    """`make` puts the library into the package, by `scripts/vega.py`."""
+    """`make` puts the library into the package with `scripts/vega.py`."""
     held = (Path(html.__file__).parent / "vega.js.gz").read_bytes()
     assert gzip.decompress(held).decode() == vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
 
@@ -219,7 +219,7 @@ def test_html_of_the_command_line(cli: Cli) -> None:
     assert "--vary host.scheduler=noop,map+ --html &#39;a b.html&#39;" in text
     first = data_of(text)["results"][0]
     assert first["latency"]["read"]["bins"] and first["series"] and first["erase_map"] and first["miss_curve"]
-    # The JSON next to it holds the same parts.
+    # The JSON file of the same command holds the same parts.
     variants = json.loads((cli.directory / "a.json").read_text())["variants"]
     assert variants[0]["result"]["latency"]["all"]["mean_ns"] == first["latency"]["all"]["mean_ns"]
     assert "histogram" in variants[0]["result"]["latency"]["all"]

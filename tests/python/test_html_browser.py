@@ -1,4 +1,4 @@
-"""HTML reports: what a browser makes of them."""
+"""What a browser shows of HTML reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shown(value: float) -> str:
 
 
 def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
-    """Neither a script that got into the page unescaped nor an event handler runs."""
+    """A script that got into the page unescaped does not run, and neither does an event handler."""
     html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
     page = Page(browser, tmp_path / "r.html")
     assert page.tab.evaluate("window.broken") is None
@@ -46,7 +46,7 @@ def test_every_section_is_drawn(browser: Any, report: Path, runs: Runs) -> None:
     drawn = {name: page.marks(name) for name in SECTIONS}
     for name in ("overview", "distribution", "parts", "time", "waf", "waf-time", "misses", "flash"):
         assert drawn[name].count("<path") > 3, name
-    # The policies are panels of one chart.
+    # Each policy is a panel of the same chart.
     assert drawn["waf-time"].count("<svg") == 1
     assert drawn["wear"].count("data:image/png") == 2
     # The chart's numbers are those of the results.
@@ -93,7 +93,7 @@ def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
             assert other["share"] == pytest.approx(1 - row["share"] / 100)
             if row["time"] * unit > 1000:
                 lower = round(row["time"] * unit)
-                # The first point is at the least value, every other one at the beginning of a bin.
+                # The first point is at the least value, every other point at the beginning of a bin.
                 faster = 0 if row is cdf[0] else sum(n for at, n in bins if at < lower)
                 assert row["share"] == pytest.approx(faster / summary["count"] * 100), lower
         assert cdf[-1]["share"] == 100
@@ -102,7 +102,7 @@ def check_curves(page: Page, runs: Runs, part: str, op: str) -> None:
 
 
 def test_curves_are_those_of_the_requests(browser: Any, report: Path, runs: Runs) -> None:
-    """Compares curves with the histograms of the results, whose bins are finer than the page's."""
+    """Compares the curves with the histograms of the results, whose bins are finer than the page's."""
     page = Page(browser, report)
     for op in ("all", "read", "write"):
         page.choose("#op", op)
@@ -269,7 +269,7 @@ def test_runs_without_reads_writes_or_erases(browser: Any, tmp_path: Path) -> No
     assert "Write amplification over time (nothing was written)" in absent
     assert "Erase counts (no block was erased)" in absent
     assert page.tab.is_visible("#figures") and not page.tab.is_visible("#distribution")
-    # The first metric that a run has is shown.
+    # The page shows the first metric for which a run has a value.
     assert page.tab.input_value("#metric") not in ("", "mean")
     page.close()
 
@@ -312,7 +312,7 @@ def test_a_page_with_very_many_cases_stays_readable(browser: Any, runs: Runs, tm
     ]
     html.write_report(tmp_path / "x.html", title="many", runs=many)
     page = Page(browser, tmp_path / "x.html")
-    # Of 80 cases, only those of the first workload are drawn.
+    # Of the 80 cases, only those with the first workload are drawn.
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
     page.choose("#cases select[data-dimension='workload']", "w7")
     assert len(page.texts("#overview .role-mark.layer_1_marks text")) == 8
@@ -367,7 +367,7 @@ def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
 
 
 def plain(svg: str) -> str:
-    """Removes names that Vega numbers."""
+    """Removes the names that Vega numbers consecutively."""
     return re.sub(r"clip\d+", "clip", svg)
 
 

@@ -1,4 +1,4 @@
-"""A key that is reported as ignored is ignored: no value of it changes a result."""
+"""A key that is reported as ignored really is ignored: none of its values changes a result."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ STEADY = ("--set", "device.precondition=steady", "--set", "device.precondition_b
 
 
 def stopped(cli: Cli, *arguments: str) -> float:
-    """Returns the seconds that a command, interrupted while it is at work, takes to end."""
+    """Returns how many seconds a command takes to end when it is interrupted at work."""
     command = [sys.executable, "-m", "ftlab", *arguments]
     with subprocess.Popen(command, cwd=cli.directory, stderr=subprocess.PIPE, text=True) as process:
         wait_until_busy(process)
@@ -88,7 +88,7 @@ def test_a_trace_that_holds_nothing_new_for_long(cli: Cli, command: str) -> None
 
 
 def test_polars_does_not_take_the_interrupt() -> None:
-    """Regression: its threads panicked under load and reported that before the process had ended itself."""
+    """Regression: polars' threads panicked under load, and reported it, before the process had ended."""
     script = """
 import ctypes, signal
 def handler():

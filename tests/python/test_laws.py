@@ -108,15 +108,15 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
         busy = sum(result["flash"]["busy_ns"].values())
         assert 0 < busy <= dies * result["elapsed_ns"]
         if workload is crowded and not array:
-            # A serial device with waiting work is busy all the time, except in at most the first 1 % of the
-            # run.
+            # A serial device that has work waiting is always busy, except during at most the first 1 % of
+            # the run.
             assert busy >= 0.99 * result["elapsed_ns"]
 
 
 @pytest.mark.parametrize("array", [{}, ARRAY], ids=["one chip", "four chips"])
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_sequential_overwrite_moves_nothing(kind: str, array: dict[str, Any]) -> None:
-    """An empty device is overwritten ten times in order: every victim is completely invalid."""
+    """An empty device is overwritten ten times in order, so no victim has a valid page."""
     chips = 4 if array else 1
     # Whole blocks are overwritten, so hybrid FTLs do only switch merges.
     pages = chips * 64 * 8 // 10 * 64
@@ -255,7 +255,7 @@ def test_same_configuration_same_bytes(kind: str) -> None:
 
 
 def without_engine(text: str) -> str:
-    """Returns a result's JSON text up to its last block, which is ``engine``."""
+    """Returns a result's JSON text without its last block, which is ``engine``."""
     head, engine_block = text.split('"engine"')
     assert "wall_s" in engine_block
     return head

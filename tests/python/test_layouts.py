@@ -1,4 +1,4 @@
-"""Layouts of traces and jobs that people have: FIU, binary blktrace, oracleGeneral, fio's job files."""
+"""Layouts in which people have traces and jobs: FIU, binary blktrace, oracleGeneral, fio's job files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def event(
 
 
 def events(order: str = "<") -> bytes:
-    """Returns requests as they are queued, issued and completed, among messages."""
+    """Returns a recording in which requests are queued, issued and completed, with messages in between."""
     made = [event(0, 2, NOTIFY, 0, 0, b"kworker\0", order)]
     for action, delay in ((QUEUE, 0), (ISSUE, 10), (COMPLETE, 5000)):
         made += [

@@ -31,7 +31,7 @@ def test_a_recording_replays_to_the_same_result(
         fio = ["fio", "--name=job", "--ioengine=nbd", f"--uri={device.uri}", "--rw=randrw", "--iodepth=16"]
         sizes = ["--bsrange=512-16k", "--size=8m", "--verify=crc32c", "--verify_fatal=1", "--fsync=37"]
         device.client(*fio, *sizes, "--do_verify=1")
-    # A device in a file can lose its power, and its settings say so.
+    # A device with its flash in a file can lose power, so it has the setting ftl.power_safe.
     safe = ("--set", "ftl.power_safe=true") if "--media" in how else ()
     replayed = json.loads(cli.ok("run", *DEVICES[name], *safe, "--trace", str(recording), "--json", "-"))
     assert without_times(replayed) == without_times(device.result)
@@ -64,8 +64,8 @@ def test_copies_come_back_and_holes_are_known(tmp_path: Path) -> None:
 
 
 def test_trims_zeroes_and_flushes(tmp_path: Path) -> None:
-    """A trim covers only whole pages, zeroes cover every byte; both of them, and flushes, reach the
-    simulation.
+    """A trim covers only whole pages, and writing zeroes covers every byte; both of them, and flushes, reach
+    the simulation.
     """
     need("nbdsh")
     script = """
@@ -131,7 +131,7 @@ for ask, least in ((lambda: h.pwrite(b"x" * 4096, 0), 0.03), (lambda: h.pread(40
 
 
 def kept_awake_ns(process: int) -> int:
-    """Returns the processor time that the threads of the lowest priority have used."""
+    """Returns the processor time that a process's threads of the lowest priority have used."""
     threads = [
         at
         for at in Path(f"/proc/{process}/task").iterdir()
@@ -178,7 +178,9 @@ def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
-    """Addresses of other machines, names in use and contradictory options: exit status 2, with a reason."""
+    """Addresses of other machines, names in use and contradictory options lead to exit status 2, with a
+    reason.
+    """
     (tmp_path / "file").write_text("kept")
     with socket.socket(socket.AF_UNIX) as used:
         used.bind(str(tmp_path / "used.sock"))
@@ -206,7 +208,9 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, cli: Any) -> None:
 
 
 def test_a_running_device_is_asked_and_told(tmp_path: Path, cli: Any) -> None:
-    """`ftlab ctl` works over either socket: the result so far, a flush, a trim of everything, the end."""
+    """`ftlab ctl` works over either socket: it asks for the result so far, flushes, trims everything and
+    stops.
+    """
     need("nbdsh")
     with served(tmp_path, *DEVICES["page"], "--time", "free") as device:
         control = device.path.with_name("live.sock.ctl")

@@ -1,4 +1,4 @@
-"""A device with its flash in a file, whose power is cut, whose process is killed, whose disk is full.
+"""A device with its flash in a file: its power is cut, its process is killed, or its disk is full.
 
 `make soak` runs the long form: 1,000 cycles each on tmpfs and on the tests' own disk, and 100 with ext4 on
 the device.
@@ -72,7 +72,7 @@ class Client:
 
 
 class Account:
-    """The contents that each sector may have: the old one, and those written since."""
+    """The contents that each sector may have: the last known content, and those written since."""
 
     def __init__(self, sectors: int) -> None:
         self.known = [0] * sectors
@@ -148,7 +148,7 @@ def started(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen
 
 
 def tell(directory: Path, words: str) -> bytes:
-    """Sends the device words over its control socket."""
+    """Sends words to the device over its control socket; returns its answer."""
     with socket.socket(socket.AF_UNIX) as control:
         control.connect(str(directory / "live.sock.ctl"))
         control.sendall(words.encode() + b"\n")
@@ -228,7 +228,7 @@ def test_files_of_others_are_refused_and_untouched(tmp_path: Path, cli: Cli) -> 
         process.send_signal(signal.SIGTERM)
     whole = path.read_bytes()
     draw = random.Random(5)
-    # In the first parts every byte matters; in the others, only bytes that are not in holes.
+    # In the first parts of the file every byte matters; in the others, only bytes outside holes matter.
     drawn = [at for at in draw.sample(range(len(whole)), 4000) if whole[at]]
     places = [0, 8, 20, 65536, *drawn[:12]]
     cases = [(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :], "") for at in places if whole[at]]
@@ -262,7 +262,7 @@ def test_power_is_cut_only_where_something_is_left(tmp_path: Path, cli: Cli) -> 
 
 
 def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
-    """Once there is room again the device continues; the data that it promised are there."""
+    """Once there is room again the device continues, and the data that it promised to keep are there."""
     need("mount")
     if os.geteuid() != 0:
         lacks("only root may mount a small file system")
@@ -366,7 +366,8 @@ try:
 finally:
     os.system(f"losetup --detach {block}")
 """
-"""A program that stores numbers on an ext4 on the device, and prints which ones it has acknowledged."""
+"""A program that stores numbers on an ext4 file system on the device, and prints those it has acknowledged.
+"""
 
 KEYS = """
         store = os.path.join(fs, "store")
@@ -430,7 +431,7 @@ def campaign_of(tmp_path: Path, program: str, cuts: int) -> subprocess.Completed
 
 
 def cuts_of(short: int) -> int:
-    """Returns how many cuts a program has to survive."""
+    """Returns the number of cuts that a program has to survive."""
     return 1000 if campaign.long() else short
 
 
@@ -465,7 +466,8 @@ def test_programs_that_lose_data_are_caught(tmp_path: Path, which: str) -> None:
 def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
     """Regression: a check that was running when another cut failed was killed, and its mount remained."""
     need_loop()
-    # The first check is that of the run without a cut; the second fails as soon as the third has begun.
+    # The first check belongs to the run without a cut; the second check fails as soon as the third has
+    # begun.
     check = f"""cd {tmp_path}
         mkdir rehearsed && exit
         if mkdir first; then until [ -e second ]; do sleep 0.01; done; exit 1; fi
@@ -486,7 +488,7 @@ def test_the_end_of_a_campaign_kills_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("within", ["rehearsal", "cuts"])
 def test_an_interrupted_campaign_leaves_nothing(tmp_path: Path, within: str) -> None:
-    """Regression: it left the device mounted, its folder in place, and the programs running."""
+    """Regression: the campaign left the device mounted, its folder in place, and the programs running."""
     need_loop()
     load = "dd if=/dev/zero of=$FTLAB_DISK bs=4k count=16 conv=notrunc,fsync"
     check = f"echo >> {tmp_path}/checks; sleep 1; [ -e $FTLAB_DISK ] && echo >> {tmp_path}/whole"

@@ -33,8 +33,8 @@ def need_fuse() -> None:
 
 
 def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
-    """The file is read and written at any byte, punched and zeroed, and keeps its size; NBD sees the same
-    bytes.
+    """The file is read and written at any byte, holes are punched and ranges zeroed, and its size stays the
+    same; NBD clients see the same bytes.
     """
     need_fuse()
     need("nbdsh")
@@ -59,7 +59,7 @@ def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
         ):
             with pytest.raises(OSError):
                 refused()
-        # A hole larger than one request, beyond the end.
+        # This hole is larger than one request can be, and ends beyond the end of the file.
         fallocate(file, PUNCH, 0, 1 << 40)
         os.close(file)
         device.shell(
@@ -78,7 +78,7 @@ def test_the_device_is_a_file_of_its_own_size(tmp_path: Path) -> None:
 
 
 def test_writes_that_ask_for_it_are_durable(tmp_path: Path) -> None:
-    """O_DSYNC becomes FUA; a write without it has no FUA; fsync becomes a flush."""
+    """A write with O_DSYNC has FUA; a write without it has not; fsync becomes a flush."""
     need_fuse()
     recording = tmp_path / "recording.csv"
     arguments = [*DEVICES["page"], "--time", "free", "--record", str(recording)]
@@ -112,7 +112,7 @@ def test_unmounting_ends_the_device(tmp_path: Path) -> None:
 
 
 def test_a_device_in_use_is_stopped(tmp_path: Path) -> None:
-    """A process that has the file open gets errors from then on; nothing hangs, and nothing stays mounted."""
+    """A process that has the file open gets errors once the device stops; nothing hangs or stays mounted."""
     need_fuse()
     with served(tmp_path, *DEVICES["page"], fuse=True) as device:
         file = os.open(device.disk, os.O_RDWR)
@@ -134,7 +134,7 @@ def test_a_directory_that_cannot_be_mounted_is_refused(tmp_path: Path, cli: Cli)
 
 @pytest.mark.parametrize("name", ["page", "dftl"])
 def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
-    """Blocks are trimmed and rewritten, with trims among the verified writes; writes to the file have FUA."""
+    """Blocks are trimmed and rewritten, and fio verifies them; writes to the file have FUA."""
     need_fuse()
     need("fio")
     recording = tmp_path / "recording.csv"
@@ -154,7 +154,7 @@ def test_fio_finds_what_it_wrote(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["page", "dftl", "bast", "fast"])
 def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None:
-    """Every byte equals that of a plain array."""
+    """Every byte of the device's file equals that of a plain array."""
     need_fuse()
     with served(tmp_path, *DEVICES[name], "--time", "free", fuse=True) as device:
         for seed in campaign.cases(f"live-file-{name}", range(1)):
@@ -165,7 +165,7 @@ def test_random_operations_on_the_file_itself(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_random_operations_on_a_file_system(tmp_path: Path, kind: str) -> None:
-    """Every byte of the system's files equals that of a plain array, even after a remount."""
+    """Every byte of a file in a file system equals that of a plain array, even after a remount."""
     need_loop()
     need(MAKE[kind][0])
     with served(tmp_path, *SIZED, fuse=True) as device, loop(device.disk) as block:

@@ -38,14 +38,14 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fetch(device: Served) -> tuple[str, str]:
-    """Returns the metrics, and what kind of text they are."""
+    """Returns the text of the metrics, and its content type."""
     said = device.said.removeprefix("metrics at ").strip()
     with urllib.request.urlopen(said, timeout=10) as answer:
         return answer.read().decode(), answer.headers["Content-Type"]
 
 
 def samples(text: str) -> dict[str, float]:
-    """Returns each value by its name with labels."""
+    """Returns the value of each metric, by its name with labels."""
     lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
     return {name.replace("{}", ""): float(value) for name, value in lines}
 
@@ -82,8 +82,8 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:
-    """The metrics' names end in the unit, and a text describes each; without parts that report figures there
-    are no such metrics.
+    """The names of these metrics end in the unit, and each has a description; without parts that report
+    figures there are no such metrics.
     """
     need("nbdsh")
     policy = f"host.scheduler=python:{DASHBOARD.parents[1]}/examples/policies/shortest.py:ShortestFirst"
@@ -176,7 +176,7 @@ def test_top_shows_the_device(tmp_path: Path, cli: Cli) -> None:
 
 
 def watched(device: Served) -> int:
-    """Returns how often `ftlab top` draws in some seconds."""
+    """Returns how often `ftlab top` draws the device within a few seconds."""
     main, terminal = pty.openpty()
     command = [sys.executable, "-m", "ftlab", "top", str(device.path), "--interval", "0.2"]
     with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as process:

@@ -1,5 +1,5 @@
-"""Study and tuning files with a slip are refused before anything runs, with the file, the line and a
-suggestion.
+"""Study and tuning files with a slip are refused before anything runs; the message names the file and the
+line, and makes a suggestion.
 """
 
 from __future__ import annotations

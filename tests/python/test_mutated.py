@@ -140,7 +140,7 @@ def mutated(draw: random.Random, seed: bytes, other: bytes = b"") -> bytes:
             case 6:
                 text[at:end] = other[draw.randint(0, len(other)) :]
             case _:
-                # Replaces the value on a line with another one.
+                # Replaces the value on a line with another value.
                 lines = bytes(text).split(b"\n")
                 chosen = draw.randrange(len(lines))
                 name, equals, _ = lines[chosen].partition(b"=")
@@ -260,7 +260,7 @@ def test_mutated_inputs(bounded: None, tmp_path: Path) -> None:
 
 
 def test_the_corpus(bounded: None, tmp_path: Path) -> None:
-    """Reads inputs that once failed."""
+    """Reads the inputs on which a reader once failed."""
     for reader in READERS:
         for path in sorted((CORPUS / reader).glob("*")):
             judge(reader, path.read_bytes(), tmp_path)

@@ -1,4 +1,4 @@
-"""The example notebook does what its text says.
+"""Checks that the example notebook does what its text says.
 
 Its cells are run here as Jupyter runs them, one after the other in one namespace; Jupyter itself would need
 some thirty packages for that.

@@ -1,4 +1,4 @@
-"""ftlab compared with the oracle, request by request, on random cases; and with the schedulers' rules.
+"""Compares ftlab with the oracle, request by request, on random cases, and with the schedulers' rules.
 
 A failing case prints its seed and the command that reproduces and shrinks it. More seeds:
 ``python tests/oracle/diff.py --seeds 0:10000``.
@@ -69,7 +69,7 @@ def with_pages(
 
 
 def test_command_line_and_python_agree(tmp_path: Path) -> None:
-    """The differential tests use the Python interface; the files that ``ftlab run`` writes hold the same."""
+    """The other tests use the Python interface; the files that ``ftlab run`` writes must hold the same."""
     for seed in range(5):
         config, trace = generate.case(seed)
         folder = tmp_path / str(seed)

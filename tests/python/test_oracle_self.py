@@ -54,8 +54,9 @@ def test_paper_case(case: cases.Case) -> None:
 def test_dirty_victim_costs_read_and_program_and_a_batch_update_cleans(batch_update: bool, last: int) -> None:
     trace = [(0, "W", 0, 1), (0, "W", 1, 1), (0, "R", 2, 1), (0, "R", 3, 1)]
     result = run(small(2, batch_update=batch_update), trace)
-    # A write takes 10 to fetch and 100 to program; a miss that evicts entry 0 takes 10 + 100 to write it
-    # back, then 10 to fetch and 10 to read; the last one evicts entry 1.
+    # A write takes 10 to fetch its entry and 100 to program; a read that misses and evicts entry 0 takes
+    # 10 + 100 to write that back, then 10 to fetch its own entry and 10 to read; the last read evicts
+    # entry 1.
     assert access(result) == [110, 110, 130, last]
 
 
@@ -70,8 +71,8 @@ def test_a_request_is_loaded_with_its_first_miss_of_each_translation_page() -> N
     # needed.
     assert access(run(small(20), trace)) == [80, 30]
     assert access(run(small(20, load="request"), trace)) == [60, 30]
-    # Four of the five entries fit: the fifth has been evicted by the time it is needed. With room for a
-    # single entry nothing changes.
+    # Only four of the five entries fit, so the fifth has been evicted by the time it is needed. With room
+    # for a single entry, loading by request changes nothing.
     assert access(run(small(4, load="request"), [(0, "R", 0, 5)])) == [70]
     assert access(run(small(1, load="request"), trace)) == access(run(small(1), trace))
 
@@ -86,18 +87,18 @@ def test_segmented_cache_keeps_what_was_hit_from_a_scan() -> None:
 
 
 def test_overflow_of_the_protected_segment_goes_to_the_probationary_head() -> None:
-    # Of 8 entries 1 is protected: a hit on entry 1 pushes entry 0 out of that segment, to the head of entries
-    # 7 to 2.
+    # One of the 8 entries is protected: a hit on entry 1 pushes entry 0 out of the protected segment, ahead
+    # of entries 7 to 2 in the other segment.
     touched = [(0, "R", lpn, 1) for lpn in [*range(8), 0, 1, *range(100, 106)]]
-    # Six new entries evict entries 2 to 7; entry 0, which was pushed out, would be next, and the protected
-    # one stays.
+    # Six new entries evict entries 2 to 7; entry 0, which was pushed out, would be next, while entry 1 is
+    # protected and stays.
     assert run(small(8), [*touched, (0, "R", 0, 1)]).requests[-1].mapping_misses == 0
     assert run(small(8), [*touched, (0, "R", 106, 1), (0, "R", 0, 1)]).requests[-1].mapping_misses == 1
     assert run(small(8), [*touched, (0, "R", 106, 1), (0, "R", 1, 1)]).requests[-1].mapping_misses == 0
 
 
 def test_pages_are_translated_and_accessed_one_by_one() -> None:
-    # The cache holds one entry: each page of a write evicts its dirty predecessor.
+    # The cache holds one entry, so each page of a write evicts the dirty entry of the page before.
     assert access(run(small(1), [(0, "W", 0, 3)])) == [110 + 2 * (110 + 110)]
 
 
@@ -154,7 +155,7 @@ def test_cdftl_loads_a_page_for_the_coldest_entry_if_none_may_go() -> None:
     trace = [(0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1), (0, "R", 24, 1)]
     result = run(cdftl(2, 1), trace)
     # At the third request page 2 comes in; neither entry 0 nor entry 8 may leave, so page 0 comes in, in
-    # place of page 2, which is clean, and entry 0 is merged. At the fourth, page 0 is dirty and is
+    # place of page 2, which is clean, and entry 0 is merged. At the fourth request, page 0 is dirty and is
     # programmed, and page 3 comes in; neither entry 8 nor entry 16 may leave, so page 1 comes in.
     assert access(result) == [110, 110, 10 + 10 + 100, 100 + 10 + 10 + 10]
 
@@ -196,19 +197,20 @@ def test_tpftl_shrinks_a_prefetch_to_what_one_node_makes_room_for() -> None:
 
 
 def test_tpftl_evicts_from_the_coldest_node_a_clean_entry_first() -> None:
-    # There is room for two nodes of one entry: the write's node is the older one, and costs a read and a
-    # program to evict.
+    # There is room for two nodes of one entry each: the write's node is the older one, and its eviction costs
+    # a read and a program.
     trace = [(0, "W", 0, 1), (0, "R", 8, 1), (0, "R", 16, 1), (0, "R", 8, 1)]
     assert access(run(tpftl(2 * 14), trace)) == [110, 20, 130, 10]
-    # Within one node the clean entry leaves, though the dirty one is older.
+    # Within one node the clean entry leaves, although the dirty entry is older.
     trace = [(0, "W", 0, 1), (0, "R", 1, 1), (0, "R", 2, 1), (0, "R", 0, 1)]
     assert access(run(tpftl(8 + 2 * 6), trace)) == [110, 20, 20, 10]
 
 
 def test_tpftl_prefetches_neighbours_when_nodes_leave() -> None:
-    # Six nodes of one entry come in: twice the balance reaches +3, which switches prefetching off and sets
-    # the balance to 0. Entry 48 takes the place of one node, then entries 49, 51 and 53 each need that of
-    # another: -3. Entry 54 brings in entry 55 as well, since six entries before it are cached.
+    # Six nodes of one entry each come in: twice the balance reaches +3, which switches prefetching off and
+    # sets the balance to 0. Entry 48 takes the place of one node, then entries 49, 51 and 53 each take the
+    # place of another, so the balance reaches -3, which switches prefetching on. Entry 54 brings in entry 55
+    # as well, since six entries before it are cached.
     trace = [(0, "R", lpn, 1) for lpn in [0, 8, 16, 24, 32, 40, *range(48, 56)]]
     result = run(tpftl(6 * 14), trace)
     assert [request.mapping_misses for request in result.requests[6:]] == [1, 1, 1, 1, 1, 1, 1, 0]
@@ -233,12 +235,12 @@ def test_hp_order_and_alternation() -> None:
     burst = [(100, op, lpn, 1) for op, lpn in [("W", 9), ("R", 9), ("R", 10), ("W", 0), ("R", 1), ("R", 2)]]
     config = small(None, scheduler="hp")
     assert order(run(config, warm + burst)) == [1, 6, 7, 5, 3, 4, 2]
-    # In the miss queue the last read was that of the warm-up, so the write of this queue comes first.
+    # The last request from the miss queue was a read of the warm-up, so this queue's write comes first.
     assert order(run(replace(config, alternate=True), warm + burst)) == [1, 6, 5, 7, 2, 3, 4]
 
 
 def test_batch_is_chosen_whole_and_its_prefetch_is_one_read() -> None:
-    # Two requests are in translation page 0, one straddles pages 0 and 1, one is in page 1.
+    # Two requests are in translation page 0, one request straddles pages 0 and 1, and one is in page 1.
     trace = [(0, "R", 0, 1), (0, "R", 8, 1), (0, "R", 7, 2), (0, "R", 1, 1)]
     result = run(small(None, scheduler="rb"), trace)
     assert order(result) == [1, 3, 4, 2]
@@ -266,9 +268,9 @@ def test_prefetch_enters_an_entry_once_however_many_requests_need_it() -> None:
 def test_prefetch_charges_evictions_before_it_enters() -> None:
     trace = [(0, "W", 0, 2), (0, "W", 10, 1), (300, "R", 20, 2)]
     result = run(small(3, scheduler="rb"), trace)
-    # The writes take 10 for a prefetch + 200, and 10 for a prefetch + 100. The read's two entries evict entry
-    # 0 (dirty: writing it back takes 110 and cleans entry 1 too) and entry 1 (now clean); one read brings
-    # both in.
+    # The writes take 10 + 200 and 10 + 100, where 10 is a prefetch. The read's two entries evict entry 0,
+    # which is dirty (writing it back takes 110 and cleans entry 1 too), and entry 1, which is then clean; one
+    # read brings both entries in.
     assert access(result) == [210, 110, 110 + 10 + 20]
 
 
@@ -377,8 +379,8 @@ def test_background_flush_makes_an_arrival_wait_for_the_page_in_progress() -> No
 
 def test_background_flush_begins_at_the_probationary_tail() -> None:
     config = small(8, background_flush=True, batch_update=False)
-    # LPN 0 is in the protected segment, LPN 16 before LPN 8 in the other one. The device is idle from 430 on,
-    # and writing back a page takes 110: at 581 the second page is in progress.
+    # LPN 0 is in the protected segment; in the other segment LPN 16 is ahead of LPN 8. The device is idle
+    # from 430 on, and writing back a page takes 110, so at 581 the second page is being written back.
     writes = [(0, "W", 0, 1), (0, "W", 0, 1), (0, "W", 8, 1), (0, "W", 16, 1)]
     result = run(config, [*writes, (581, "R", 0, 1)])
     assert access(result) == [110, 100, 110, 110, 10]
@@ -482,7 +484,7 @@ def test_schedulers_that_coincide(seed: int) -> None:
     assert same_times(with_scheduler("map", **full), with_scheduler("hp", **full))
     assert same_times(with_scheduler("map+", **full), with_scheduler("hp", **full))
     assert same_times(with_scheduler("hp", alternate=True), with_scheduler("row"))
-    # A pending queue of one leaves nothing to choose.
+    # A pending queue of one request leaves nothing to choose.
     assert same_times(with_scheduler("row", queue_depth=1), with_scheduler("noop", queue_depth=1))
 
 
@@ -524,7 +526,7 @@ def test_lru_against_reuse_distances(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_segmented_lru_against_time_stamps(seed: int) -> None:
-    """Compares the cache with a table: the segment of each entry, and the time of its last move."""
+    """Compares the cache with a table of each entry's segment and the time of its last move."""
     rng = random.Random(seed)
     capacity = rng.choice([1, 7, 8, 9, 16, 33])
     lists = cache.SegmentedLruList(capacity)
@@ -565,7 +567,7 @@ class Counted:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_update_of_the_map_is_lost(seed: int) -> None:
-    """An entry that stops being dirty was merged into a cached dirty page, or is programmed just then."""
+    """An entry that ceases to be dirty was merged into a cached dirty page, or is programmed just then."""
     rng = random.Random(seed)
     cost = Counted()
     batch_update = rng.random() < 0.5

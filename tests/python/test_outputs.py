@@ -1,4 +1,4 @@
-"""Output files: checked early, complete or absent."""
+"""Output files are checked early, and are complete or absent."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     # A read takes 35 us and a program 350 us; each needs one read of a translation page, and they are far
     # apart in time.
     assert access([(0, "R", 0, page), (MS, "W", 7 * page, page)]) == [70 * US, 385 * US]
-    # No time passes on the bus or in RAM: a hit costs only the page.
+    # The bus and RAM take no time, so a hit costs only the read of the page.
     assert access([(0, "R", 0, page), (MS, "R", 0, page)]) == [70 * US, 35 * US]
     # A translation page has 512 entries: LPNs 0 and 511 make one batch, LPN 512 another.
     together = [(0, "R", 0, page), (0, "R", 511 * page, page), (0, "R", 512 * page, page)]
     rows = engine.result_rows(run_preset(tmp_path, together))
     assert [row.batch for row in rows] == [1, 1, 2]
-    # The cache holds 2048 entries: once 2049 pages have each been read, the first page's entry is gone; after
-    # 2048 it is not.
+    # The cache holds 2048 entries: the first page's entry is gone once 2049 pages have been read, but not
+    # after 2048 pages.
     for entries, misses in ((2048, 0), (2049, 1)):
         scan = [(number * MS, "R", number * page, page) for number in range(entries)]
         again = [*scan, (entries * MS, "R", 0, page)]
@@ -84,8 +84,8 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     assert write.expired
     assert write.dispatch - write.arrival >= 10 * MS
     assert write.dispatch - write.arrival < 10 * MS + 35 * US
-    # The pending queue holds 128: of 130 requests at one instant, the last two are admitted only as writes
-    # leave it, so RoW chooses two writes before the read.
+    # The pending queue holds 128 requests: of 130 that arrive at once, the last two are admitted only as
+    # writes leave the queue, so RoW chooses two writes before the read.
     trace = [(0, "W", number * page, page) for number in range(129)] + [(0, "R", 0, page)]
     rows = engine.result_rows(run_preset(tmp_path, trace, scheduler="row", deadline_ns=None))
     assert [row.id for row in sorted(rows, key=lambda row: row.dispatch)][:4] == [1, 2, 130, 3]

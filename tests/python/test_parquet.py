@@ -357,7 +357,9 @@ print(peak_rss_bytes() >> 10)
 
 
 def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
-    """Three million more rows are 75 MB in columns; reading and converting them takes a fraction of that."""
+    """Three million more rows are 75 MB as columns; reading and converting them takes a fraction of that
+    memory.
+    """
 
     def peak_kib(requests: int) -> int:
         cli.ok("trace", "generate", "some.parquet", "--requests", str(requests), "--region", "16MiB")
@@ -371,7 +373,7 @@ def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
 
 
 def test_a_run_takes_as_much_memory_as_of_csv(cli: Cli) -> None:
-    """It does so even if all rows are in one row group, as many programs write them; polars is not loaded."""
+    """This holds even if all rows are in one row group, as many programs write them; polars is not loaded."""
     cli.ok("trace", "generate", "a.csv", "--requests", "1000000", "--region", "16MiB")
     ftlab.convert_trace(cli.directory / "a.csv", cli.directory / "a.parquet")
     rows = pq.read_table(cli.directory / "a.parquet")

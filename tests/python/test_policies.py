@@ -1,4 +1,4 @@
-"""Policies in Python: the shipped ones compared with the built-in ones, and errors in a policy."""
+"""Policies in Python: the shipped policies compared with the built-in ones, and errors in policies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def measured(config: str, trace: Path, **options: Any) -> tuple[dict[str, Any], 
 def test_a_shipped_policy_is_the_built_in_one(
     tmp_path: Path, key: str, own: str, built_in: str, settings: dict[str, Any]
 ) -> None:
-    """A shipped policy gives the same result, except for the name, and the same requests."""
+    """A shipped policy leads to the same result, except for its name, and to the same per-request rows."""
     trace = write_trace(tmp_path / "a.csv", load(7, 3000))
     (expected, rows), (found, own_rows) = (
         measured("map-plus", trace, set={**settings, key: name}) for name in (built_in, example(own))
@@ -333,7 +333,7 @@ def test_a_changed_file_is_another_policy(tmp_path: Path, trace: Path) -> None:
 
 
 def test_the_idea_of_the_docs_lies_between_noop_and_map_plus() -> None:
-    """Measures again the latencies that docs/try-an-idea.md states."""
+    """Measures the latencies that docs/try-an-idea.md states."""
     names = ["noop", example("shortest.py:ShortestFirst"), "map+"]
     trace = EXAMPLES.parents[1] / "traces/phone-mix.csv.gz"
     variants = ftlab.compare("map-plus", {"host.scheduler": names}, trace=trace).variants

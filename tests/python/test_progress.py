@@ -1,4 +1,4 @@
-"""Signs of life on standard error."""
+"""The display of progress on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes of the pages, typed as printed: recipes for root, for several terminals, for long campaigns."""
+"""Recipes of the pages, typed as printed: those that need root, several terminals or long campaigns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALLER = {
 
 
 def commands(console: str) -> Iterator[tuple[str, list[str]]]:
-    """Returns the commands of a block, and the lines that it shows below each."""
+    """Yields the commands of a block, each with the lines that the block shows below it."""
     for part in re.split(r"^[$#] ", console, flags=re.MULTILINE)[1:]:
         typed, *lines = part.splitlines()
         while lines and not complete(typed):
@@ -86,7 +86,7 @@ class Terminals:
             assert done.stdout.splitlines() == [self.here(line) for line in shown]
 
     def run(self, typed: str) -> subprocess.CompletedProcess[str]:
-        """Types a command."""
+        """Runs a command in the shell."""
         return subprocess.run(
             ["bash", "-c", typed],
             cwd=self.place,
@@ -115,7 +115,7 @@ class Terminals:
             assert [said.strip()] == [self.here(line) for line in shown]
 
     def interrupt(self) -> None:
-        """Interrupts what is served."""
+        """Interrupts the device that is served."""
         if self.served is None:
             return
         self.served.send_signal(signal.SIGINT)

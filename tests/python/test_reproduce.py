@@ -1,4 +1,4 @@
-"""``ftlab reproduce``: declarations, runs by hash, verdicts, pictures, the page."""
+"""``ftlab reproduce``: its declarations, runs by hash, verdicts, pictures and page."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def tiny(tmp_path: Path) -> Path:
     files = {"paper": PAPER, "fig1": FIGURE, "table1": TABLE, "fig1-recorded": RECORDED}
     for name, text in files.items():
         (folder / f"{name}.toml").write_text(text)
-    # `mean` is a value of the figure here, and a function of the language: the value takes precedence.
+    # Here `mean` is a value of the figure as well as a function of the language; the value takes precedence.
     text = PUBLISHED.replace("mean(change(mean_latency(), 0))", PAIR)
     (folder / "published.toml").write_text(text)
     return tmp_path / "root"
@@ -168,7 +168,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert made["tiny/fig1.svg"].startswith(b"<svg")
     assert made["tiny/fig1.png"].startswith(b"\x89PNG")
     measured = {(row["workload"], row["scheduler"]): row for row in rows(out / "tiny" / "fig1.csv")}
-    assert len(measured) == 6  # four runs, and the mean of each scheduler
+    assert len(measured) == 6  # four runs, and a mean for each of the two schedulers
     noop, other = (float(measured["reads", each]["measured"]) for each in ("NOOP", "MAP+"))
     assert float(measured["reads", "MAP+"]["normalised"]) == pytest.approx(other / noop, rel=1e-9)
     assert measured["mean", "NOOP"]["normalised"] == "1"
@@ -182,7 +182,7 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "mine" in page and "not here" in page
     assert "because &lt;b&gt;, 0.0 writes It is small. <small>(2026-11-22)" in page
     assert "The colour of the box." in page
-    # Each file is a link; abbreviations are explained; verdicts are in full words.
+    # Each file has a link; abbreviations are explained; verdicts are in full words.
     for name in ("fig1.csv", "fig1.svg", "fig1.png", "table1.csv"):
         assert f'<a href="tiny/{name}">{name}</a>' in page
     assert "<dt>MAP+</dt><dd>the one &lt;that&gt; gains</dd>" in page
@@ -399,7 +399,7 @@ def test_names_and_ids_are_text_on_the_page(tiny: Path, report: bool) -> None:
 
 
 def damaged(text: bytes) -> dict[str, bytes]:
-    """Returns damaged contents of a file of the cache, by the kind of damage."""
+    """Returns damaged contents of a cached file, by the kind of damage."""
     packed = gzip.compress(text)
     flipped = bytearray(packed)
     flipped[len(packed) // 2] ^= 0x10
@@ -410,7 +410,7 @@ def damaged(text: bytes) -> dict[str, bytes]:
         "flipped": bytes(flipped),
         "no gzip": b"nothing of the kind",
         "empty": b"",
-        # These were mistaken for results, and the figure was blamed.
+        # These contents were mistaken for results, and the figure was blamed.
         "empty object": gzip.compress(b"{}"),
         "list": gzip.compress(b"[]"),
         "other JSON": gzip.compress(text.replace(b"1", b"2")),
@@ -420,7 +420,7 @@ def damaged(text: bytes) -> dict[str, bytes]:
 
 
 def test_a_broken_file_of_the_cache_is_run_again(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Regression: all of these except the first caused an error, see `damaged`."""
+    """Regression: every kind of damage except the first caused an error; see `damaged`."""
     run(tiny, "table1")
     path = next((tiny.parent / "cache").rglob("*.json.gz"))
     for name, data in damaged(gzip.decompress(path.read_bytes())).items():

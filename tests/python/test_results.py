@@ -157,7 +157,7 @@ def test_fields_are_declared_as_results_have_them(whole: list[ftlab.Result]) -> 
     for result in whole:
         for section in inside(result):
             there.setdefault(type(section), set()).update(section)
-    del there[Section]  # by cause, by reason, by percentile
+    del there[Section]  # the sections by cause, by reason and by percentile
     for kind, names in there.items():
         # Every mapping has a method of this name.
         also = {"items"} if kind is fields.MissCurve else set()
@@ -305,7 +305,7 @@ def test_requests_go_to_arrow_without_other_packages(comparison: ftlab.Compariso
 
 
 class Exported:
-    """A table of any library."""
+    """A table that stands for that of any library."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
@@ -385,7 +385,7 @@ def test_a_wrong_frame_is_the_users_fault(mix: pl.DataFrame, change: Any, messag
 )
 def test_a_size_may_be_a_number_of_bytes(value: Any, text: str) -> None:
     assert to_text(value, "ftl.mapping_cache") == text
-    # For other keys a number is written as it is.
+    # For keys that are not sizes, a number is written as it is.
     assert to_text(value, "host.queue_depth") == str(value)
 
 

@@ -1,4 +1,4 @@
-"""ftlab compared with second implementations and with timings by hand, request by request.
+"""Compares ftlab with second implementations and with timings worked out by hand, request by request.
 
 They are FTLs that write mappings back after a given amount of data (``tests/oracle/units.py``), BAST and FAST
 below noop, irbw, padding and coop (``coop.py``), times that follow from rules (``byhand.py``), write
@@ -44,7 +44,9 @@ def test_a_timing_by_hand(kind: str, case: byhand.Case) -> None:
 
 
 BLOCKS, GATE = (4096, 0.005) if campaign.long() else (512, 0.015)
-"""Blocks, and the tolerance: a small device stays below the closed forms, which hold for many blocks."""
+"""The number of blocks, and the tolerance: a small device stays below the closed forms, which hold for many
+blocks.
+"""
 
 
 @pytest.mark.parametrize("spare", [1.07, 1.15, 1.28])

@@ -1,4 +1,4 @@
-"""The simulation that the caller drives: `ftlab.Simulation` and `ftlab.run` compared; what it refuses."""
+"""Tests of `ftlab.Simulation`, which its caller drives: compared with `ftlab.run`, and what it refuses."""
 
 from __future__ import annotations
 

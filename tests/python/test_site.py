@@ -1,4 +1,4 @@
-"""The pages of docs/: links, commands, outputs, code, and the formulas of a result's fields."""
+"""Checks the pages of docs/: links, commands, outputs, code, and the formulas of a result's fields."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
     assert [page.name for page in PAGES if f"](images/how-{name}.svg)" in page.read_text()] != []
 
 
-# Formulas of fields, checked with a run's requests.
+# The formulas of fields are checked with a run's requests.
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,9 @@ OPS = ("reads", "writes", "trims", "flushes")
 
 @pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
 def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
-    """The columns are the published read and write; then, per deadline, read, write, all and hit ratio."""
+    """The table's columns are the published read and write; then, per deadline, read, write, all and hit
+    ratio.
+    """
     table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
     rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}
     comparison = ftlab.compare(

@@ -1,4 +1,4 @@
-"""The commands, their outputs and the Python code that README.md and docs/ show are run."""
+"""Runs the commands and the Python code that README.md and docs/ show, and compares their outputs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from pages import DOCS, PAGES, ROOT, TRACE, blocks, files, indented, named
 
 ELSEWHERE = {
-    # These are tested elsewhere, and take too long for this test.
+    # These commands are tested elsewhere, and take too long for this test.
     r"reproduce ": "test_reproduce.py, test_claims.py",
     r"(serve|ctl|top) ": "test_recipes.py",
     r"crash \S+ --live": "test_recipes.py",
     r"crash my.toml": "test_crash.py",
     r"(sweep|tune) |run tuned/": "test_study_docs.py",
     r"trace (fit|split) |\w+ model.toml": "test_fitting.py, test_fleet.py",
-    # These need a device of 128 GiB, or traces that the project may not ship.
+    # These commands need a device of 128 GiB, or traces that the project may not ship.
     r"(run|compare) (\S*vios|msftl)": "test_reproduce.py",
     r"compare \S+ .*(recording.csv)": "test_recipes.py",
 }
@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def laid(page: Path, place: Path) -> None:
-    """Writes the files of a page."""
+    """Writes the files that a page shows into `place`."""
     for name, text in files(page).items():
         (place / name).write_text(text)
 
@@ -134,7 +134,7 @@ def test_there_are_commands_to_run() -> None:
 
 
 def python_blocks() -> list[tuple[Path, int, str]]:
-    """Returns the page, number and text of every block of Python; `test_study_docs` has those on studies."""
+    """Returns page, number and text of every block of Python; `test_study_docs` has the blocks on studies."""
     return [
         (page, number, code)
         for page in PAGES

@@ -1,4 +1,4 @@
-"""The studies, searches and queries that the pages on studies show run, and so do the examples."""
+"""Runs the studies, searches and queries that the pages on studies show, and the examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of sweeps and searches: what the file holds, and what a browser makes of it."""
+"""What the pages of sweeps and searches hold, and what a browser shows of them."""
 
 from __future__ import annotations
 

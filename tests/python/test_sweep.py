@@ -1,4 +1,4 @@
-"""``ftlab sweep``: axes, tables, replications, what is kept, what fails, kills."""
+"""``ftlab sweep``: its axes, tables and replications, what it keeps, and failures and kills."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_row_for_each_run_in_the_order_of_the_plan(cli: Cli, study: Path) -> N
         assert row["twice"] == 2 * row["p99_ms"]
         assert row["seconds"] == whole["engine"]["seconds"] >= whole["engine"]["wall_s"] > 0
         assert row["engine.identity"] == whole["engine"]["identity"]
-    # The latency is what `ftlab run` measures.
+    # The latency in the table is the one that `ftlab run` measures.
     first = cli.ok("run", "map-plus", "--json", "-", "--set", "flash.blocks_per_plane=64",
                    "--set", "workload.synthetic.requests=300", "--set", "host.scheduler=noop",
                    "--set", "ftl.mapping_cache=4KiB", "--set", "seed=1")  # fmt: skip
@@ -148,7 +148,7 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
     before = table(cli.directory / "out")
     assert "0 runs, 20 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
     assert table(cli.directory / "out").equals(before)
-    # With a longer axis, only the new runs are done; after damage to a result, only that run.
+    # With a longer axis only the new runs are done; after damage to a result, only that run is done again.
     study.write_text(STUDY.replace("[1, 5, 1]", "[1, 6, 1]"))
     (cli.directory / "out" / "json" / f"{before['hash'][3]}.json").write_text("{")
     assert "5 runs, 19 more already existed" in cli.ok("sweep", "study.toml", "--out", "out")
@@ -156,7 +156,7 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
 
 
 def test_what_a_short_run_costs(cli: Cli) -> None:
-    """400 runs of half a millisecond were measured to take 3 ms of processor time each, after a second for
+    """Each of 400 runs of half a millisecond was measured to take 3 ms of processor time, after a second for
     the start.
     """
     (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 100, 1]"))
@@ -357,7 +357,7 @@ def test_killed_at_any_moment_it_goes_on(cli: Cli) -> None:
     while kills < 20:
         left = 80 - len(stamps)
         with subprocess.Popen(command, cwd=cli.directory, stdout=subprocess.DEVNULL) as process:
-            # So few that not everything is done before the last kill.
+            # Each kill waits for so few runs that some are still left for the last kill.
             wanted = len(stamps) + draw.randint(0, max(min(left // (20 - kills), 6), 0))
             while process.poll() is None and len(list(folder.glob("*.json"))) < wanted:
                 time.sleep(0.002)

@@ -1,4 +1,4 @@
-"""What people read: numbers, the report of a run, the table of a comparison, the picture."""
+"""Texts that people read: numbers, the report of a run, the table and the picture of a comparison."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> 
 def test_report_says_how_much_spare_space_collection_has(
     result_of: Make, flash: dict[str, Any], left: str
 ) -> None:
-    """7 % of 64 blocks are 4.48; besides its open and its erased block, a plane has 2.48 blocks of these."""
+    """7 % of 64 blocks are 4.48 spare blocks; without the open and the erased block, a plane has 2.48 of
+    these.
+    """
     data = result_of("noop")
     data["waf"] |= {"total": 8.3, "gc": 7.3}
     geometry = {"dies_per_chip": 2, "planes_per_die": 2, "blocks_per_plane": 64}
@@ -213,8 +215,8 @@ def test_table_of_many_variants_has_them_as_rows(result_of: Make) -> None:
 
 
 def on_traces(make: Make, traces: dict[str, float]) -> Comparison:
-    """Compares two schedulers on traces; each trace has latencies longer by its factor, and the trace varies
-    slowest.
+    """Compares two schedulers on traces. Each trace multiplies the latencies by its factor, and the trace
+    varies slowest.
     """
     schedulers = {"noop": 1.0, "map+": 0.5}
     variants = []
@@ -276,7 +278,7 @@ def test_names_of_files_are_told_apart_and_cut_from_the_left() -> None:
     assert [len(name) for name in cut] == [28, 28]
     assert cut[0].startswith("\u2026")
     assert cut[0].endswith("-one.csv")
-    # If the ends of the names are the same, more of each is shown.
+    # If the names end in the same way, more of each name is shown.
     same = ["/t/" + letter + "x" * 40 for letter in "ab"]
     assert list(short_names(same).values()) == [letter + "x" * 40 for letter in "ab"]
 

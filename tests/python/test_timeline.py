@@ -150,7 +150,7 @@ def test_shows_every_request(tmp_path: Path) -> None:
         assert access[one.flows[0]].begin <= one.begin <= one.end <= access[one.flows[0]].end
         row = rows[one.flows[0]]
         first = row["offset"] // 4096
-        # These are left out: a prefetch may serve another request of the batch, and a flush has no page.
+        # Two kinds are left out: a prefetch may serve another request of the batch, and a flush has no page.
         if one.args["op"] != "flush" and one.args["cause"] == "host":
             assert first <= one.args["lpn"] < first + row["size"] // 4096
     assert trace.counters["pending queue"][-1][1] == 0

@@ -28,6 +28,6 @@ def test_at_its_limit_a_device_is_as_fast_as_its_bottleneck(preset: str, op: str
     timing = timings.PRESETS[preset]
     if timing.chips == 1:
         assert elapsed == bound
-    # Before the bottleneck is first busy, or after it has served its last page, other stages may take time:
-    # at most that of one operation.
+    # Before the bottleneck is first busy, and after it has served its last page, other stages may take time,
+    # but together no more than that of one operation.
     assert bound <= elapsed <= bound + timing.of(op)

@@ -1,4 +1,4 @@
-"""``ftlab tune``: what it finds, within which bounds, and that stopping or repeating it changes nothing."""
+"""``ftlab tune``: what it finds within which constraints, and that stopping or repeating changes nothing."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def search(folder: Path, text: str, name: str = "out") -> Tuned:
 
 
 def area(points: list[tuple[float, float]], far: tuple[float, float]) -> float:
-    """Returns the part of the plane below and left of ``far`` that some point dominates."""
+    """Returns the area that lies below and left of ``far`` and is dominated by some point."""
     covered, height = 0.0, far[1]
     for x, y in sorted(points):
         if x < far[0] and y < height:
@@ -147,7 +147,7 @@ def test_the_same_seed_the_same_trials_and_within_bounds(tmp_path: Path) -> None
         if "deadline" in trial.parameters:
             assert 10**6 <= int(trial.parameters["deadline"].removesuffix("ns")) <= 10**8
     assert all(trial.feasible for trial in first.front)
-    # With a longer budget the search continues from there.
+    # With a larger budget the search continues where it ended.
     longer = search(tmp_path, RANGES.replace("runs = 16", "runs = 20"))
     assert longer.trials[:16] == first.trials
     (tmp_path / "long").mkdir()
@@ -167,7 +167,7 @@ def test_what_the_command_leaves(cli: Cli) -> None:
     assert front["trial"].to_list() and set(front["feasible"]) == {True}
     assert "scheduler accounts for" in printed
     assert "better than the default in every respect" in printed
-    # What it recommends is what `run` then measures.
+    # `run` measures for the recommended configuration what the search has reported.
     best = cli.ok("run", "out/best.toml", "--json", "-")
     number = next(line.split()[0] for line in printed.splitlines() if line.rstrip().endswith(" best"))
     chosen = trials.filter(pl.col("trial") == int(number))
@@ -177,7 +177,7 @@ def test_what_the_command_leaves(cli: Cli) -> None:
 
 
 def test_a_journal_without_an_end_is_cut(cli: Cli) -> None:
-    """Regression: after a full disk the next start appended to half a line, and no later start worked."""
+    """Regression: after a full disk the next start appended to half a line, and every later start failed."""
     (cli.directory / "tune.toml").write_text(RANGES)
     whole = cli.ok("tune", "tune.toml", "--out", "out", "--jobs", "1")
     trials = (cli.directory / "out" / "trials.csv").read_text()

@@ -1,4 +1,4 @@
-"""The rows of docs/validation.md on public simulators hold, and show what is measured today."""
+"""Checks that the rows of docs/validation.md on public simulators hold, and show what is measured today."""
 
 from __future__ import annotations
 

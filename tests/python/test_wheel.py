@@ -79,13 +79,13 @@ def wheel(built: Path, cpu: str) -> Path:
 
 
 def interpreters() -> list[str]:
-    """Returns the oldest and the newest Python that are installed here and that ftlab supports."""
+    """Returns the oldest and the newest installed Python that ftlab supports."""
     places = [f"{sys.base_prefix}/bin", *os.environ["PATH"].split(os.pathsep)]
     places += map(str, Path.home().glob(".pyenv/versions/*/bin"))
     found: dict[int, str] = {}
     for place, minor in itertools.product(places, range(11, 30)):
         path = Path(place) / f"python3.{minor}"
-        # A shim exists even for versions that are not selected, but fails when it is run.
+        # A shim of pyenv exists even for versions that are not selected, but fails when it is run.
         if (
             path.exists()
             and subprocess.run([path, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0

@@ -22,7 +22,7 @@ from ftlab.fitting.quantity import parse
 
 FOLDER = Path(__file__).resolve().parents[2] / "workloads" / "vios"
 TOLERANCE = 0.007
-"""The largest allowed relative difference of each count of conflicts."""
+"""The largest relative difference allowed for each number of conflicts."""
 
 # Name: reads, writes, read conflicts, write conflicts, ratio in per cent, as printed in the paper.
 TABLE_1 = {
@@ -40,7 +40,7 @@ TABLE_1 = {
     "web": (239458, 260542, 89753, 19184, 21.79),
 }
 CHEAP = ("fin", "mds", "src")
-"""Workloads with few conflicts of reads, with few conflicts, and with the most conflicts."""
+"""Three workloads: one with few conflicts of reads, one with few conflicts, and the one with the most."""
 
 TARGETS: dict[str, Any] = tomllib.loads((FOLDER / "targets.toml").read_text())["targets"]
 
@@ -120,7 +120,7 @@ def test_map_plus_generators_have_what_table_3_has(name: str) -> None:
     assert found.sequential_ratio == pytest.approx(sequential / 100, abs=0.002)
     assert found.mean_size == pytest.approx(size * 1000, rel=0.01)
     assert found.near_ratio == pytest.approx(target["near_ratio"], abs=0.01)
-    if name == "financial2":  # its process is given: mostly single requests, 90 a second
+    if name == "financial2":  # its arrival process is given: mostly single requests, 90 per second
         assert found.mean_gap_ns == pytest.approx(11.1e6, rel=0.01)
     else:
         assert found.burst_length == pytest.approx(target["burst_length"], rel=0.01)
@@ -157,6 +157,6 @@ def test_msftl_models_have_what_they_say(name: str) -> None:
 
 @pytest.mark.skipif(os.environ.get("FTLAB_WORKLOADS") != "all", reason="make check-workloads has it")
 def test_the_nexus5_model_updates_what_the_paper_says() -> None:
-    """5.8 % of the mappings that Base-DFTL programs are updated (Kim and Lee, section 2)."""
+    """Of the mappings that Base-DFTL programs, 5.8 % were updated (Kim and Lee, section 2)."""
     config = load(str(MSFTL / "nexus5.toml"), [Override("Base-DFTL", "ftl.kind", "dftl")])
     assert updated_ratio(config, None) == pytest.approx(0.058, rel=0.03)

@@ -19,7 +19,7 @@ BEGIN, END, COUNTER = (
 
 @dataclass
 class Slice:
-    """One slice."""
+    """One slice of a track: something that takes time."""
 
     track: int
     name: str
@@ -32,7 +32,7 @@ class Slice:
 
 
 class Trace:
-    """A timeline, decoded as Perfetto does: by time, and at one instant in the order of the file."""
+    """A timeline, decoded as Perfetto does: in order of time, and then in the order of the file."""
 
     def __init__(self, path: Path) -> None:
         message = pb.Trace()
@@ -93,7 +93,7 @@ class Trace:
         assert not any(open_slices.values()), "every slice ends"
 
     def on(self, name: str) -> list[Slice]:
-        """Returns the outermost slices of the tracks called `name`, by time."""
+        """Returns the outermost slices of the tracks called `name`, in order of time."""
         found = [one for one in self.slices if self.names[one.track] == name]
         return sorted(found, key=lambda one: (one.begin, one.end))
 

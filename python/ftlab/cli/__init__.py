@@ -17,7 +17,7 @@ from ftlab._core import InternalError, UserError, __version__
 from ftlab.process import STDOUT
 
 MOST_LINES = 12
-"""The most lines of a message to a user."""
+"""The maximum number of lines in a message to the user."""
 
 REFUSALS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.ESTALE),
@@ -50,7 +50,7 @@ COMMANDS = {
     "trace": ("trace", "Look at traces, convert them, make them."),
     "tune": ("tune", "Search for the best configuration."),
 }
-"""For each command, its module here and its line in the list of commands."""
+"""For each command, its module in this package and its line in the list of commands."""
 
 
 class Commands(click.Group):

@@ -1,4 +1,4 @@
-"""Shell completions: presets, keys, their values, layouts, papers; taken from the code itself."""
+"""Shell completions of presets, keys, their values, layouts and papers, all taken from the code itself."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _assignments(incomplete: str, *, listed: bool) -> list[CompletionItem]:
 
 
 def _values(key: dict[str, Any]) -> list[str]:
-    """Returns the names that a key can hold."""
+    """Returns the values that a key can have, if they are names."""
     if key.get("type") == "boolean":
         return ["true", "false"]
     names = [str(name) for name in key.get("enum", [])]

@@ -6,7 +6,7 @@ import click
 
 from ftlab.outputs import write_stdout
 
-# For bash, which splits words at = and :, so that completions begin after them.
+# Bash splits words at = and :, so its completions begin after these characters.
 _BASH = """\
 _ftlab_completion() {
     local line=${COMP_LINE:0:COMP_POINT} word prefix type value

@@ -171,7 +171,7 @@ def _crash_live(
     with asked_to_stop(number for number in ENDED if signal.getsignal(number) != signal.SIG_IGN) as asked:
         outcome = live_cuts.Campaign(resolved, programs, asked).run(range(seed, seed + cuts), jobs, progress)
     if asked.number:
-        # Nothing is mounted any more, so the command ends by the signal, as other commands do.
+        # Nothing is mounted any more, so the signal may now end this command, as it ends other commands.
         os.kill(os.getpid(), asked.number)
     took = outcome.recoveries_ns
     failed = [dataclasses.asdict(failure) for failure in outcome.failures]

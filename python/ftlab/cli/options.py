@@ -101,7 +101,7 @@ def strict_option(command: Decorated) -> Decorated:
 
 
 MOST_DOUBTS = 10
-"""The most warnings about traces that are printed; there may be thousands."""
+"""The maximum number of warnings about traces that are printed; there may be thousands of them."""
 
 
 def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: bool = False) -> None:
@@ -111,7 +111,7 @@ def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: 
     a trace is one such reason.
 
     Raises:
-        UserError: a trace is at fault, or ``strict`` and one is doubtful.
+        UserError: a trace is at fault, or a trace is doubtful and ``strict`` is set.
     """
     from ftlab.progress import Reporter
     from ftlab.traces import doubts
@@ -122,7 +122,7 @@ def check_traces(configs: Iterable[tuple[str, Config]], strict: bool, *, go_on: 
 
 
 def say_doubts(found: Mapping[str, Sequence[str]], strict: bool) -> None:
-    """Warns about doubtful traces, each by its name.
+    """Prints the doubts ``found`` about each trace, as warnings.
 
     Raises:
         UserError: with ``strict``, if any trace is doubtful.
@@ -214,7 +214,7 @@ def html_option(command: Decorated) -> Decorated:
 
 
 def measured_for(html_path: str | None) -> list[Override]:
-    """Returns overrides that make results hold what an HTML report draws; `--set` comes after them."""
+    """Returns overrides that make results hold what an HTML report draws; ``--set`` can undo them."""
     if html_path is None:
         return []
     from ftlab.html import KEYS
@@ -254,7 +254,7 @@ def dask_options(command: Decorated) -> Decorated:
 
 @contextmanager
 def executor(dask: str | None, dask_wait: float, jobs: int | None) -> Iterator[Executor]:
-    """Yields the executor of runs: threads of this process, or what ``--dask`` names.
+    """Yields what executes the runs: threads of this process, or the Dask cluster that ``--dask`` names.
 
     Raises:
         UserError: Dask is not installed, or no scheduler answers.
@@ -295,7 +295,7 @@ def generator_options(command: Decorated) -> Decorated:
 
 
 def _names(key: dict[str, Any]) -> str:
-    """Returns a sentence with the names that a key can hold; empty if it is not a choice."""
+    """Returns a sentence that lists the names a key can hold; empty if the key is not a choice."""
     return f" One of {', '.join(key['enum'])}." if "enum" in key else ""
 
 
@@ -316,7 +316,7 @@ def _metavar(key: dict[str, Any]) -> str:
 
 
 def overrides(settings: Iterable[str], flags: dict[str, str | None]) -> list[Override]:
-    """Returns the overrides of ``--set`` and of the flags, which take precedence.
+    """Returns the overrides from ``--set`` and from the flags; the flags take precedence.
 
     Raises:
         UserError: a ``--set`` without ``=``.

@@ -112,7 +112,7 @@ def run(
         if timeline and result.timeline:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:
-            # A job is named after its file, without the folder.
+            # The fio job is named after the configuration file, without folder and suffix.
             text = json_text(result.to_fio(Path(config).stem, plus=output_format == "fio+"))
         else:
             text = result.to_json()

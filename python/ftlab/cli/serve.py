@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ftlab._core import LiveServer, Preconditioning
 
 LOOK_S = 0.1
-"""How often the device is checked for a failure."""
+"""Time between two checks of the device for a failure, in seconds."""
 
 
 @click.command()

@@ -17,13 +17,13 @@ class Asked(threading.Event):
     """An event that is set by the first signal, or at the end of the work."""
 
     number = 0
-    """Number of that signal; 0 if there was none."""
+    """Number of the first signal; 0 if there was none."""
 
 
 @contextmanager
 def asked_to_stop(numbers: Iterable[int], survived: Iterable[int] = ()) -> Iterator[Asked]:
-    """Yields the event that the first of these signals sets; a second one ends the process. Signals in
-    ``survived`` do nothing.
+    """Yields the event that the first of the signals ``numbers`` sets; a second signal ends the process.
+    Signals in ``survived`` do nothing.
     """
     asked = Asked()
 

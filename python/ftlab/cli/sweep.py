@@ -10,7 +10,7 @@ from ftlab.cli import options
 from ftlab.outputs import write_stdout
 
 MOST_ROWS = 40
-"""The most variants that are printed; all are in summary.csv."""
+"""The maximum number of variants that are printed; summary.csv has all of them."""
 
 
 @click.command()

@@ -73,7 +73,7 @@ def view(path: str, before: dict[str, Any], after: dict[str, Any], seconds: floa
 
 
 def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
-    """Returns reads and writes, and their latencies."""
+    """Returns the table of reads and writes with their latencies."""
     table = _table("requests", "all", "/s", "bytes", "bytes/s", "p50", "p99", "max")
     for name, field in (("read", "reads"), ("write", "writes"), ("trim", "trims"), ("flush", "flushes")):
         row = [count(after["trace"][field]), _rate(before["trace"][field], after["trace"][field], seconds)]
@@ -89,7 +89,7 @@ def _requests(before: dict[str, Any], after: dict[str, Any], seconds: float) -> 
 
 
 def _flash(before: dict[str, Any], after: dict[str, Any], seconds: float) -> Table:
-    """Returns flash operations by cause, without causes that did not occur."""
+    """Returns the table of flash operations by cause, without causes that did not occur."""
     table = _table("flash", "reads", "/s", "programs", "/s", "erases", "/s", "time")
     whole = sum(after["flash"]["busy_ns"].values())
     for cause, busy_ns in after["flash"]["busy_ns"].items():

@@ -18,7 +18,9 @@ all gaps between bursts.
 
 
 class Bursts(NamedTuple):
-    """An on-off process: mean requests in a burst, mean gaps within and between bursts, ns."""
+    """An on-off process: the mean number of requests in a burst, and the mean gaps within and between bursts,
+    in ns.
+    """
 
     length: float
     within_ns: float
@@ -92,7 +94,7 @@ def median_bursts(mean_ns: float, median_ns: float, seen: float, cv: float | Non
     """
 
     found = [_median_bursts(mean_ns, median_ns, seen, cv, part) for part in PAUSE_PARTS]
-    # The first candidate within 0.1 % of the target, or else the nearest.
+    # The first candidate within 0.1 % of the target is taken, or else the nearest.
     return min(found, key=lambda each: max(abs(seen_length(each) / seen - 1), 0.001))
 
 
@@ -140,7 +142,7 @@ def _with_pauses(mean_ns: float, cv: float | None, length: float, within_ns: flo
 
 
 class Lengths(NamedTuple):
-    """Mean requests in a burst of reads, and in one of other operations."""
+    """The mean number of requests in a burst of reads, and in a burst of other operations."""
 
     reads: float
     others: float
@@ -149,7 +151,8 @@ class Lengths(NamedTuple):
 def of_rate(mean_ns: float, within_ns: float, requests: tuple[int, int], lengths: Lengths) -> Bursts:
     """Returns bursts of one operation with these lengths, and a gap between them that keeps the mean gap.
 
-    ``requests`` are reads and others; ``within_ns`` is the gap within bursts, at most the mean.
+    ``requests`` are the numbers of reads and of other requests; ``within_ns`` is the gap within bursts, at
+    most the mean.
     """
     total = sum(requests)
     starts = requests[0] / lengths.reads + requests[1] / lengths.others

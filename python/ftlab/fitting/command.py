@@ -35,7 +35,7 @@ class Request:
     flags: dict[str, str]
     load_state: str | None
     preset: str | None = None
-    """The device that the model of a trace names."""
+    """The preset that the model of a trace names as its device."""
 
 
 def tolerance_of(text: str) -> float:
@@ -54,7 +54,7 @@ def tolerance_of(text: str) -> float:
 
 
 def run(request: Request) -> Iterator[tuple[Fit, str]]:
-    """Performs the requested fits; returns each with the file that was written."""
+    """Performs the requested fits; yields each with the name of the file written for it."""
     if Path(request.source).suffix.lower() == SUFFIX:
         yield from _from_targets(request)
     else:
@@ -89,7 +89,7 @@ def _from_targets(request: Request) -> Iterator[tuple[Fit, str]]:
     with Reporter(tasks=len(wanted)) as reporter:
         fitter = Fitter(config, overrides, tolerance=request.tolerance, load_state=request.load_state)
         for targets, output in zip(wanted, outputs, strict=True):
-            # There is one fitter, so that its device is prepared once.
+            # All fits share one fitter, so that its device is prepared only once.
             fitter.report_to(reporter.callback(targets.name))
             fit = fitter.fit(targets)
             _write(fit, output, fitter.config, device=targets.read_conflicts is not None)
@@ -131,7 +131,9 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
 
 
 def _write(fit: Fit, output: Output, config: Config, *, device: bool, preset: str | None = None) -> None:
-    """Writes the model; it names ``preset``, or that of the device for which it was fitted, if any."""
+    """Writes the model. It names ``preset``, or else the preset of the device for which it was fitted, if
+    any.
+    """
     resolved = json.loads(config.json())
     own = resolved.get("preset")
     described = None

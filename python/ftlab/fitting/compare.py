@@ -1,4 +1,4 @@
-"""Compares the conflicts of a trace with those of its model, if they were not fitted."""
+"""Compares the conflicts of a trace with those of its model, where conflicts were not fitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From targets to a generator's parameters.
+"""Finds a generator's parameters from targets.
 
 Targets that are shares, sizes or rates are set directly; the process of bursts has a closed form, corrected
 for what the seed's draws actually give. The miss ratio is matched by adjusting how hot the hot part is
@@ -30,16 +30,16 @@ from ftlab.fitting.quantity import parse
 from ftlab.fitting.targets import Targets
 
 COARSE = 10
-"""A search for conflicts begins with one in this many of the requests."""
+"""The coarse phase of a search for conflicts simulates only one in this many requests."""
 
 COARSE_RUNS, FINE_RUNS = 60, 80
-"""The most runs of the coarse phase, and of the fine one."""
+"""The maximum numbers of runs in the coarse and in the fine phase of a search for conflicts."""
 
 BISECTIONS = 14
-"""The most runs for a miss ratio."""
+"""The maximum number of runs to match a miss ratio."""
 
 PLACE_TURNS = 6
-"""The most corrections of a region that is touched only in part, and of the near share."""
+"""The maximum number of corrections of the near share, and of a region that is touched only in part."""
 
 LARGEST_DEVICE = {
     "flash": {"blocks_per_plane": 16_777_216, "pages_per_block": 127},
@@ -60,10 +60,10 @@ to a scattered one hardly ever; and the nearer requests are to earlier ones, the
 """
 
 HOT_PIECES = 256
-"""The most pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
+"""The maximum number of pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""The most corrections of the arrival process for the deviations of its draws."""
+"""How often, at most, the arrival process is corrected because its draws deviate from what is expected."""
 
 GOOD = 0.25
 """A search ends when it is within this fraction of the tolerance."""
@@ -83,18 +83,18 @@ differences of means (in standard errors).
 
 
 Progress = Callable[[int], "bool | None"]
-"""Called with the requests simulated so far; False stops with KeyboardInterrupt."""
+"""A function called with the number of requests simulated so far; False stops with KeyboardInterrupt."""
 
 
 @dataclass
 class Characteristic:
-    """One target and its outcome."""
+    """One target, and the value that the generator reaches."""
 
     name: str
     target: float
     reached: float
     ratio: bool
-    """Whether the target is a share, so that the difference itself counts and not its ratio to the target."""
+    """Whether the target is a share: then the difference itself counts, not its ratio to the target."""
     tolerance: float
     fitted: bool = True
     """Whether the target is fitted; otherwise the value results from other targets, and is shown for
@@ -103,7 +103,7 @@ class Characteristic:
 
     @property
     def difference(self) -> float:
-        """Returns the reached value minus the target; unless it is a share, relative to the target."""
+        """Returns the reached value minus the target; unless the target is a share, relative to it."""
         gap = self.reached - self.target
         if self.ratio or gap == 0:
             return gap
@@ -159,7 +159,7 @@ class Fitter:
 
     @property
     def config(self) -> Config:
-        """Returns the device, resolved."""
+        """Returns the resolved configuration of the device."""
         return self._config
 
     def report_to(self, progress: Progress | None) -> None:
@@ -167,7 +167,8 @@ class Fitter:
         self._progress, self._simulated = progress, 0
 
     def conflicts_of(self, trace: Config, flags: list[Override]) -> tuple[int, int]:
-        """Returns the conflicts of a trace's reads and writes on the device; its pages are packed densely.
+        """Returns the numbers of conflicts of a trace's reads and writes on the device; pages are packed
+        densely.
 
         ``flags`` state how the trace is read.
         """
@@ -180,14 +181,14 @@ class Fitter:
         return self._run(load(self._config, overrides))
 
     def conflicts_of_model(self, keys: dict[str, str]) -> tuple[int, int]:
-        """Returns the conflicts of a generator's reads and writes on the device."""
+        """Returns the numbers of conflicts of a generator's reads and writes on the device."""
         return self._run(self._generator(keys))
 
     def fit(self, targets: Targets) -> Fit:
         """Returns the generator for ``targets``."""
         self._runs = 0
         keys = _given(targets)
-        # Arrivals first, since the draws of addresses depend on those of arrivals.
+        # Arrivals are fitted first, since the draws of addresses depend on those of arrivals.
         gaps.given(targets, keys)
         if targets.updated_ratio is None:
             self._places(targets, keys)
@@ -221,8 +222,8 @@ class Fitter:
         return conflicts(config, self._device, progress=advance)
 
     def _regions(self, targets: Targets, keys: dict[str, str], wanted: float) -> None:
-        """Fits the region so that mapping flushes update this share of the entries that they program: the
-        larger the region, the less of a translation page is updated at a time.
+        """Fits the region so that ``wanted`` is the share of updated entries among those that mapping flushes
+        program: the larger the region, the fewer entries of a translation page are updated at a time.
         """
         before = dict(keys)
 
@@ -280,8 +281,8 @@ class Fitter:
         keys.update(best)
 
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
-        """Corrects the near share and the region in turn with the locality; returns the largest
-        difference."""
+        """Corrects the locality, and the near share with the region, in turns; returns the largest
+        difference that remains."""
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
         best, least, stalled = dict(keys), math.inf, 0
         for _ in range(PLACE_TURNS):
@@ -480,7 +481,7 @@ class Fitter:
 
 
 def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
-    """Corrects the generator's near and sequential shares by the measured ones."""
+    """Corrects the generator's near and sequential shares according to the measured ones."""
     assert targets.near_ratio is not None
     share = quantity.share_of(keys["near_share"])
     # Of the requests outside the near share, the fraction `free` is not near an earlier request, either by
@@ -501,7 +502,7 @@ def _nearer(targets: Targets, found: Workload, keys: dict[str, str]) -> None:
 
 
 def _region(region: str, factor: float, first: float) -> str:
-    """Returns a region corrected by the footprint that it led to; at least ``first`` bytes."""
+    """Returns ``region`` multiplied by ``factor`` to correct the footprint; at least ``first`` bytes."""
     corrected = min(max(parse(region) * factor, first), first * _LARGEST_REGION) // 4096 * 4096
     return f"{round(corrected)}B"
 
@@ -520,15 +521,15 @@ def _given(targets: Targets) -> dict[str, str]:
     if targets.sequential_ratio is not None:
         keys["sequential_share"] = quantity.percent(targets.sequential_ratio)
     if targets.near_ratio is not None:
-        # A first guess, which ignores requests that are near by chance.
+        # This is a first guess, which ignores requests that are near by chance.
         left = 1 - (targets.sequential_ratio or 0.0)
         keys["near_share"] = quantity.percent(max(1 - (1 - targets.near_ratio) / left, 0.0) if left else 0.0)
     return keys | targets.synthetic
 
 
 def _spread(targets: Targets, found: Workload) -> dict[str, float]:
-    """Returns how far off the sizes may be because of the draws alone: with few requests by more than the
-    tolerance, and with correlated ones by as much as if there were fewer.
+    """Returns how far each figure of the sizes may be from its target by chance alone. With few requests this
+    is more than the tolerance; correlated requests count as fewer.
     """
     spread = {}
     kept = quantity.share_of(targets.synthetic.get("size_correlation", "0%"))

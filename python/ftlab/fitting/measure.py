@@ -19,7 +19,7 @@ MAPPING_CACHE = "16KiB"
 """The mapping cache with which the miss ratio is measured."""
 
 NEAR_RANGE = 2 << 20
-"""Bytes of a range: as many as a translation page of 512 entries maps (``near_range`` of the generator)."""
+"""Size of a range in bytes: what a translation page of 512 entries maps (``near_range`` of the generator)."""
 
 NEAR_REQUESTS = 8
 """The number of earlier requests considered, as in the generator."""
@@ -33,10 +33,10 @@ class Workload:
     """Figures of a workload; flushes are not counted."""
 
     counts: list[int] = field(default_factory=lambda: [0, 0, 0])
-    """Reads, writes, trims."""
+    """The numbers of reads, writes and trims."""
     read_sizes: Counter[int] = field(default_factory=Counter)
     write_sizes: Counter[int] = field(default_factory=Counter)
-    """Sizes of writes and trims."""
+    """The number of writes and trims of each size."""
     sequential: int = 0
     streams: int = 0
     near: int = 0
@@ -54,7 +54,7 @@ class Workload:
 
     @property
     def sequential_ratio(self) -> float:
-        """Returns the share of requests that begin where the one before ended."""
+        """Returns the share of requests that begin where the request before ended."""
         return self.sequential / self.requests if self.requests else 0.0
 
     @property
@@ -77,17 +77,17 @@ class Workload:
 
     @property
     def mean_size(self) -> float | None:
-        """Returns the mean size of all requests, bytes."""
+        """Returns the mean size of all requests in bytes."""
         return _mean(self.read_sizes + self.write_sizes)
 
     @property
     def mean_read_size(self) -> float | None:
-        """Returns the mean size of reads, bytes; None without reads."""
+        """Returns the mean size of reads in bytes; None if there are no reads."""
         return _mean(self.read_sizes)
 
     @property
     def mean_write_size(self) -> float | None:
-        """Returns the mean size of writes and trims, bytes; None without them."""
+        """Returns the mean size of writes and trims in bytes; None if there are none."""
         return _mean(self.write_sizes)
 
 
@@ -182,7 +182,7 @@ def miss_ratio(config: Config, space: int) -> float:
 
 
 def updated_ratio(config: Config, device: _core.Device | None) -> float:
-    """Returns the share of the mapping entries programmed in a run that had been updated."""
+    """Returns the share of updated entries among the mapping entries that a run programs."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device))
@@ -197,7 +197,7 @@ def updated_ratio(config: Config, device: _core.Device | None) -> float:
 def conflicts(
     config: Config, device: _core.Device | None, progress: Progress | None = None
 ) -> tuple[int, int]:
-    """Returns the conflicts of reads and of writes in a run."""
+    """Returns the numbers of conflicts of reads and of writes in a run."""
     from ftlab.running import RunOptions, run_core
 
     done = run_core(config, RunOptions(device=device, progress=progress))

@@ -10,7 +10,7 @@ from ftlab.fitting import arrivals, quantity, solve
 from ftlab.fitting.targets import Targets
 
 WITHIN_BURST_NS = 20_000
-"""Mean gap within bursts if nothing states it."""
+"""The mean gap within bursts if the targets do not state it."""
 
 START_GAP_NS = 3e6
 _SHORTEST_GAP_NS, _LONGEST_GAP_NS = 1e3, 1e11
@@ -36,8 +36,8 @@ def of(targets: Targets) -> list[Process]:
 
 
 def _of_any_rate() -> Process:
-    """Returns bursts of one operation. The variables are logarithms: of the gap between bursts, and of the
-    length of read bursts (above 0) or of write bursts (below).
+    """Returns a process with bursts of one operation each. Its variables are logarithms: of the gap between
+    bursts, and of the length of read bursts (above 0) or of write bursts (below 0).
     """
 
     def apply(at: solve.Pair, keys: dict[str, str]) -> None:
@@ -55,7 +55,7 @@ def _of_any_rate() -> Process:
 
 
 def _of_rate(targets: Targets, *, single: bool) -> Process:
-    """Returns bursts at the rate of the targets, which determines the gap between them.
+    """Returns a process with bursts at the rate of the targets, which determines the gap between bursts.
 
     The variables are logarithms: of the bursts' length, and of the gap within them over its first guess or,
     for bursts of one operation, of the length of read bursts over that of write bursts.

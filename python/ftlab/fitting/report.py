@@ -1,4 +1,4 @@
-"""A fit as text, as a model's file, as JSON."""
+"""Writes a fit as text, as the model's file and as JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def text(fit: Fit, path: str) -> str:
 
 
 def as_json(fit: Fit, path: str) -> dict[str, Any]:
-    """Returns a fit's figures."""
+    """Returns a fit's figures as a dictionary for JSON."""
     return {
         "name": fit.targets.name,
         "source": fit.targets.source,

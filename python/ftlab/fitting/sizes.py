@@ -1,4 +1,4 @@
-"""Mixes of request sizes."""
+"""Mixes of request sizes: sizes with weights."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 
 MOST_SIZES = 64
-"""The number of sizes that a generator's mix may have."""
+"""The maximum number of sizes in a generator's mix."""
 
 _WEIGHTS = 1_000_000
 """The approximate sum of a mix's weights."""
 
 SECTOR = 512
-"""The smallest size of a request, bytes."""
+"""The smallest size of a request, in bytes."""
 
 Mix = list[tuple[int, int]]
-"""Bytes and weight, as fio's bssplit."""
+"""Sizes in bytes, each with its weight, as in fio's bssplit."""
 
 
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
-    """Returns the mix of ``sizes`` with this mean that assumes least otherwise; None if no mix has this mean.
+    """Returns, of all mixes of ``sizes`` with this mean, the one that assumes the least; None if there is
+    none.
 
     It is the one of greatest entropy among all mixes with that mean: weights fall (or rise) exponentially
     with the size.
@@ -50,7 +51,7 @@ def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
 
 
 def of_counts(counts: Mapping[int, int]) -> Mix:
-    """Returns a mix of the most frequent sizes as they are, and one size, their mean, for all others."""
+    """Returns a mix that keeps the most frequent sizes and replaces all other sizes by their mean."""
     common = sorted(counts, key=lambda size: (-counts[size], size))
     kept, rest = common[:MOST_SIZES], common[MOST_SIZES:]
     if rest:
@@ -61,13 +62,13 @@ def of_counts(counts: Mapping[int, int]) -> Mix:
         whole = max(round(mean / SECTOR), 1) * SECTOR
         merged[whole] = merged.get(whole, 0) + requests
         counts = merged
-    # Weights have 32 bits.
+    # A weight must fit into 32 bits.
     shrink = max(sum(counts.values()) / 2**31, 1)
     return [(max(size, SECTOR), max(round(counts[size] / shrink), 1)) for size in sorted(counts)]
 
 
 def mean(mix: Mix) -> float:
-    """Returns the mean size of a mix, bytes."""
+    """Returns the mean size of a mix in bytes."""
     return sum(size * weight for size, weight in mix) / sum(weight for _, weight in mix)
 
 

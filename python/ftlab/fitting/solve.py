@@ -14,7 +14,7 @@ from typing import NamedTuple
 Pair = tuple[float, float]
 
 LONGEST_STEP = 1.0
-"""The longest step in each variable; the variables are logarithms."""
+"""The longest step along each variable; the variables are logarithms."""
 
 _RETRIES = 4
 
@@ -27,7 +27,7 @@ class Point(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """Returns the larger residual."""
+        """Returns the larger of the two residuals, without sign."""
         return max(abs(self.residuals[0]), abs(self.residuals[1]))
 
 
@@ -36,9 +36,10 @@ class OverError(Exception):
 
 
 def bisect(function: Callable[[float], float], low: float, high: float, within: float, most: int) -> float:
-    """Returns where an increasing ``function`` is within ``within`` of 0, or the end nearest to that.
+    """Returns a point at which an increasing ``function`` is within ``within`` of 0, or else the nearest
+    point found.
 
-    ``most`` bounds the evaluations.
+    At most ``most`` points are evaluated.
     """
     best, least = low, math.inf
     for turn in range(most):
@@ -154,7 +155,7 @@ def _correct(jacobian: list[list[float]], before: Point, after: Point) -> None:
     """Applies Broyden's rank-one correction."""
     step = (after.at[0] - before.at[0], after.at[1] - before.at[1])
     square = step[0] ** 2 + step[1] ** 2
-    # Tiny steps show noise, not slope.
+    # Tiny steps show the noise of the functions, not their slopes.
     if square < 1e-4:
         return
     for function in range(2):

@@ -1,4 +1,4 @@
-"""What a generator has to match: from a file, or from a trace."""
+"""The targets that a generator has to match, read from a file or derived from a trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNTS = ("requests", "reads", "writes", "trims", "read_conflicts", "write_confl
 """Targets that are whole numbers of requests."""
 
 RATIOS = ("write_ratio", "sequential_ratio", "stream_ratio", "near_ratio", "miss_ratio", "updated_ratio")
-"""Targets between 0 and 1."""
+"""Targets that are ratios, between 0 and 1."""
 
 SIZES = ("mean_size", "mean_read_size", "mean_write_size")
 """Targets that are sizes."""
@@ -40,7 +40,7 @@ _DEFAULT_SIZES = [4096 << shift for shift in range(5)]
 
 @dataclass
 class Targets:
-    """Characteristics to be matched; None if not requested."""
+    """The characteristics that a generator has to match; those that are not requested are None."""
 
     name: str
     source: str
@@ -62,7 +62,7 @@ class Targets:
     """The share of requests that begin in the same range of 2 MiB as one of the 8 requests before them."""
     mean_interarrival_ns: float | None = None
     median_interarrival_ns: float | None = None
-    """This is given only together with ``burst_length``."""
+    """The median gap, which is given only together with ``burst_length``."""
     interarrival_cv: float | None = None
     burst_length: float | None = None
     """The number of requests per gap above the mean gap."""
@@ -83,7 +83,7 @@ class Targets:
 
 
 def read_targets(path: str, only: tuple[str, ...] = ()) -> tuple[dict[str, Any], list[Targets]]:
-    """Returns the configuration and the targets of a file; ``only`` names the targets wanted, by default all.
+    """Returns the configuration and the targets of a file; ``only`` names the targets wanted (default: all).
 
     Raises:
         UserError: the file is wrong; the text says where.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ftlab.comparison import Comparison
 
 KEYS = ("results.histograms", "results.series", "results.erase_map", "results.miss_curve")
-"""Keys that make a result hold what the report draws; without them it draws what is available."""
+"""Keys that make a result hold all that the report draws; without them the report draws less."""
 
 
 def write_report(

@@ -1,4 +1,4 @@
-// The choices in the address of the page.
+// Keeps the reader's choices in the address of the page.
 
 // The page's address holds the choices that differ from the defaults, so that a view can be passed on as a link.
 function remember() {

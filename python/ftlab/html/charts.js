@@ -1,4 +1,4 @@
-// What each section shows, from the runs of a case: a Vega-Lite specification, panels of them, or a table.
+// What each section shows of a case's runs: a Vega-Lite specification, a panel for each of several, or a table.
 
 // A bar for each run in each case.
 function overview(view) {
@@ -39,7 +39,7 @@ function overview(view) {
   };
 }
 
-// P(T < t) at each t: from cumulative counts of the bins or, for a result without bins, from its percentiles.
+// P(T < t) at each t, computed from the bins or, for a result without bins, from its percentiles.
 function cumulative(run, part, op) {
   const of = run[part][op];
   if (!of.count) return [];
@@ -194,7 +194,7 @@ function overTime(view) {
   };
 }
 
-// The host's own page is left out: it would make up most of every bar and hide the differences.
+// The page written for the host itself is left out: it would make up most of every bar and hide the differences.
 function waf(view) {
   const having = view.chosen.filter((run) => run.waf.total !== null);
   const rows = having.flatMap((run) => {
@@ -208,7 +208,7 @@ function waf(view) {
   const most = Math.max(...totals.map((row) => row.value));
   const chart = stack(view, rows, CAUSES, "pages programmed for other causes, per page written", "", totals);
   if (!chart) return { missing: "nothing was programmed but what the host wrote" };
-  // Leaves room for the text.
+  // The axis leaves room for the text next to the bars.
   chart.spec.layer[0].encoding.x.scale = { domain: [0, most * (1 + 90 / (view.width * 0.7))], nice: false };
   return chart;
 }
@@ -301,7 +301,7 @@ function misses(view) {
 
 // The places of a map's cells: a row for each chip or, if there are few chips, rows of 64 cells.
 function cells(map, which) {
-  const field = map[which] ? which : "max"; // If a cell is a single block, its mean is the count itself.
+  const field = map[which] ? which : "max"; // Cells of single blocks have only a maximum, which is also their mean.
   const wide = map[field].length >= 8 || map[field][0].length <= 64;
   const columns = wide ? map[field][0].length : 64;
   const rows = [];
@@ -349,7 +349,7 @@ function wear(view) {
   };
 }
 
-// All rows have the same unit of time; rows without values are left out.
+// The table of figures: all rows have the same unit of time; rows without values are left out.
 function figures(view) {
   const unit = timeUnit(view.chosen.map((run) => run.latency[view.op].mean_ns));
   const rows = Object.keys(METRICS).map((name) => {

@@ -11,7 +11,7 @@ from ftlab import palette
 from ftlab.histogram import lower
 
 RunLabels: TypeAlias = dict[str, str]
-"""What distinguishes a run from the others, by name."""
+"""The labels that distinguish a run from the others: name and value."""
 
 Measured: TypeAlias = Mapping[str, Any]
 """A result: `Result`, or the dictionary of its JSON."""
@@ -20,7 +20,7 @@ _POLICIES = (*palette.POLICIES, "scheduler", "policy", "ftl", "variant")
 """What colours distinguish: the first of these that differs between runs."""
 
 _STUDIES = ("figure", "study")
-"""Labels that group runs shown together, if all runs have one."""
+"""Labels that say which runs are shown together, if all runs have such a label."""
 
 _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
@@ -30,12 +30,13 @@ _SECTIONS = (
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 
-# Each level of detail: the most results that it applies to, bins per power of two, cells of a map.
+# For each level of detail: the maximum number of results for which it is used, the bins per power of two, and
+# the cells of an erase map.
 _FINENESS = ((24, 32, 4096), (100, 16, 1024), (10**9, 8, 256))
 
 
 def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
-    """Returns the data of the page: studies of runs, and the results that runs point to, each once.
+    """Returns the data of the page: the studies with their runs, and each result that runs refer to, once.
 
     Raises:
         ValueError: no runs.
@@ -141,7 +142,7 @@ def _run(result: Mapping[str, Any], per_octave: int, cells: int) -> dict[str, An
     }
     for part in _PARTS:
         run[part] = {op: {field: result[part][op][field] for field in _SUMMARY} for op in (*_OPS, "all")}
-        # There are no bins of "all": the page adds those of reads and writes.
+        # "all" needs no bins: the page adds up those of reads and writes.
         for op in _OPS:
             if "histogram" in result[part][op]:
                 run[part][op]["bins"] = coarser(result[part][op]["histogram"]["bins"], per_octave)

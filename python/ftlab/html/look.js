@@ -1,4 +1,4 @@
-// What all charts share: the theme, axes, lines with their markers.
+// What all charts share: the theme, the axes, and lines with their markers.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { causes: CAUSES, parts: PARTS, merges: MERGES } = DATA.palette;
@@ -20,7 +20,7 @@ const fit = (width, height, rest) => ({
   ...rest,
 });
 
-// Lines distinguished by colour, dash and marker. Each of `rows` names its policy; they are in the order of their curves.
+// Lines distinguished by colour, dash and marker. Each of `rows` names its policy; rows are in the order of the curves.
 function lines(view, rows, encoding, mark = {}) {
   const own = new Map();
   rows.forEach((row) => own.set(row.policy, [...(own.get(row.policy) || []), row]));

@@ -1,4 +1,4 @@
-// What is measured: names, units, numbers as text.
+// The measured quantities: their names and units, and how their numbers are written.
 
 const PERCENTILES = ["1.000000", "5.000000", "10.000000", "20.000000", "30.000000", "40.000000", "50.000000",
   "60.000000", "70.000000", "80.000000", "90.000000", "95.000000", "99.000000", "99.500000", "99.900000",
@@ -32,7 +32,7 @@ const latency = (part, field) => (run, op) => {
   if (!of.count) return null;
   return /^[0-9]/.test(field) ? of.percentile_ns[field] : of[field];
 };
-// name, kind, which way is better (-1 less, 1 more, 0 neither), value, whether it differs by operation.
+// For each metric: name, kind, better way (-1 less, 1 more, 0 neither), value, whether it differs by operation.
 const METRICS = {
   mean: ["mean latency", "time", -1, latency("latency", "mean_ns"), true],
   wait: ["mean wait", "time", -1, latency("wait", "mean_ns"), true],
@@ -61,13 +61,13 @@ const METRICS = {
   busiest: ["utilization of the busiest chip or bus", "%", 0, (run) => percent(run.bottleneck && run.bottleneck.utilization)],
   elapsed: ["simulated time", "time", 0, (run) => run.elapsed_ns],
 };
-// Figures that parts report about themselves; the results describe them.
+// The figures that parts report about themselves are described in the results.
 for (const { part, name, unit } of DATA.results.flatMap((run) => run.own_legend || [])) {
   METRICS[`own.${part}.${name}`] = [`${part} ${name}`, unit, 0, (run) => run.own?.[part]?.[name] ?? null];
 }
 const percent = (share) => (share === null || share === undefined ? null : share * 100);
 
-// Formats times in the unit that suits them, unless one is given.
+// Returns a metric's label, unit and values for some runs; times are in the unit that suits them, unless one is given.
 function metricOf(name, runs, op, given) {
   const [label, kind, better, get, byOp] = METRICS[name];
   const values = runs.map((run) => get(run, op));

@@ -1,4 +1,4 @@
-"""The page around the data: a template, style and script of the package, and the charting library."""
+"""The page around the data: the package's template, style sheet and script, and the charting library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Elements, the marks of legends, and a chart as a picture of its own, with its heading and legend.
+// Makes elements, the marks of legends, and a picture of a single chart with its heading and legend.
 
 const SVG = "http://www.w3.org/2000/svg";
 const DRAWN_TAGS = new Set(["svg", "line", "path", "rect", "text", "g", "defs", "linearGradient", "stop"]);
@@ -27,7 +27,7 @@ function gradientMark() {
 
 const legendOf = (items) => h("div", { class: "legend" }, ...items.map(([swatch, text]) => h("span", {}, swatch, text)));
 
-// Lays out a heading, a legend and charts, several panels side by side; `charts` holds names and SVG texts.
+// Lays out a heading, a legend and charts, which are side by side if there are several; `charts` holds names and SVGs.
 function composed({ heading, about, items, charts, look }) {
   const measure = document.createElement("canvas").getContext("2d");
   const font = (size, weight) => ({ "font-family": look.font, "font-size": size, "font-weight": weight || "normal" });

@@ -1,12 +1,12 @@
-// The page: what is chosen, and drawing it.
+// The page: what the reader has chosen, and how it is drawn.
 
 const $ = (id) => document.getElementById(id);
-const MOST_CASES = 30; // Of the overview.
-const MOST_CURVES = 12; // Of a chart.
+const MOST_CASES = 30; // The maximum number of cases in the overview.
+const MOST_CURVES = 12; // The maximum number of curves in a chart.
 const root = document.documentElement;
 
-// The choices. `shown` has, for a dimension that colours distinguish, the values whose runs are drawn;
-// `at` has the single value of any other dimension.
+// The reader's choices. For a dimension that colours distinguish, `shown` has the values whose runs are drawn;
+// for any other dimension, `at` has the only value.
 let STUDY;
 let RUNS = [];
 let DIMENSIONS = new Map();
@@ -16,7 +16,7 @@ const DEFAULTS = {
 };
 const state = { ...DEFAULTS, colour: "", hidden: new Map(), at: new Map(), section: "", theme: "" };
 
-// A study is a set of runs shown together; the choice for a label is kept in the next study that has this label.
+// A study is a set of runs shown together; the value chosen for a label is kept in another study with that label.
 function setStudy(number) {
   STUDY = DATA.studies[number];
   DIMENSIONS = new Map(STUDY.dimensions.map((dimension) => [dimension.name, dimension]));
@@ -50,7 +50,7 @@ function scale(of, domain) {
   return { field: "policy", type: "nominal", scale: { domain, range: domain.map(of) }, legend: null, sort: domain };
 }
 
-// The runs of the overview: all, or, if there are very many, those that match the first choices.
+// The runs of the overview: all runs or, if there are very many, those that match the first choices.
 function withinReach() {
   let runs = RUNS;
   for (const name of others()) {
@@ -73,7 +73,7 @@ function viewOf(section) {
   const chosen = matching().filter(visible);
   const runs = withinReach().filter(visible);
   const here = shown.filter((value) => chosen.some((run) => run.labels[state.colour] === value));
-  // A value that all of them share need not be named.
+  // A value that all runs share need not be named.
   const cases = others().filter((name) => new Set(runs.map((run) => run.labels[name])).size > 1);
   return {
     ...state,
@@ -101,8 +101,8 @@ const SECTIONS = {
   figures, settings,
 };
 
-const drawn = new Map(); // Views by section, to be ended before the next are drawn.
-window.ftlabCharts = drawn; // With their specifications and data, for the console.
+const drawn = new Map(); // The views of each section, which must be ended before its next views are drawn.
+window.ftlabCharts = drawn; // The console of the browser can read their specifications and data here.
 
 async function embed(target, spec, renderer, views) {
   const result = await window.vegaEmbed(target, { config: theme(dark()), ...spec }, {
@@ -188,10 +188,10 @@ async function drawSection(id) {
   }
 }
 
-const absent = new Map(); // Sections with nothing to show, and why.
+const absent = new Map(); // For each section with nothing to show, the reason.
 const pictures = new Map(); // For each section, what its picture needs besides the charts.
 
-// The sections that have content and, at the end of the page, a list of those that do not.
+// Lists the sections that have content and, at the end of the page, those that have none.
 function contents() {
   const there = Object.keys(SECTIONS).filter((id) => !$(id).hidden);
   $("contents").replaceChildren(h("ul", {}, ...there.map((id) => {
@@ -226,8 +226,8 @@ async function save(id, type) {
   download(`${id}.${type}`, blob);
 }
 
-// Sections to draw, in the order of the page, one at a time. If a choice changes meanwhile, the affected sections are
-// drawn again.
+// The sections still to be drawn, one at a time and in the order of the page. If a choice changes meanwhile, the
+// sections that it affects are drawn again.
 const pending = new Set();
 let busy = false;
 let turn = 0;
@@ -297,7 +297,7 @@ function controls() {
   $("policies").replaceChildren(h("legend", {}, state.colour), ...boxes);
 }
 
-// The metrics that a run here has.
+// The metrics that at least one of the runs has.
 function metrics() {
   const available = Object.keys(METRICS).filter((name) => RUNS.some((run) => METRICS[name][3](run, "all") !== null));
   if (!available.includes(state.metric)) [state.metric] = available;
@@ -361,6 +361,6 @@ function begin() {
   recall();
   setTheme(preferred()).then(() => state.section && !$(state.section).hidden && show(state.section));
 }
-// The address was changed in the same tab; `remember` itself causes no such event.
+// The reader has changed the address in the same tab; `remember` itself causes no such event.
 window.onhashchange = begin;
 begin();

@@ -24,13 +24,13 @@ CONSTRUCTED = "by construction"
 """The verdict on claims that hold by construction; they are not counted."""
 
 POINTS = 2.0
-"""Percentage points by which any change in per cent may differ."""
+"""Percentage points by which a change in per cent may always differ from the published one."""
 LEVEL_POINTS = 5.0
-"""Percentage points by which an amount in per cent may differ."""
+"""Percentage points by which an amount in per cent may always differ from the published one."""
 SHARE = 0.25
-"""Part of the published value by which any value may differ."""
+"""Fraction of the published value by which a measured value may always differ from it."""
 ABSENT = "(not measured here)"
-"""Used in a reason in place of figures of a study that was not run."""
+"""What a reason says in place of figures from a study that was not run."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Judged:
     counted: tuple[int, int] | None
     """For a direction judged in several cases: in how many of them it holds, and how many there are."""
     spread: tuple[float, float] | None
-    """For a mean of changes: the least and the greatest of them."""
+    """For a mean of changes: the least and the greatest change."""
     verdict: str
     recorded: str
     """The value on the recorded traces, as text; empty if it was not measured."""
     reason: str
-    """The claim's reasons with the figures of this run; empty if it needs no reason."""
+    """The claim's reasons with the figures of this run; empty if the claim needs no reason."""
     reason_written: str
 
 
@@ -128,7 +128,7 @@ def _figure(
 
 
 def _figures(of: Expression, paper: Paper) -> set[str]:
-    """Returns the other figures that an expression names."""
+    """Returns those figures of the paper that an expression names."""
     used = of.used()
     return {figure.id for figure in paper.figures if _name(figure.id) in used}
 
@@ -192,14 +192,14 @@ def measured_text(judged: Judged) -> str:
 
 
 def counts(judged: Sequence[Judged]) -> dict[str, int]:
-    """Counts each verdict, and separately how many hold by construction."""
+    """Returns how often each verdict was given; claims that hold by construction are counted apart."""
     found = Counter(each.verdict for each in judged)
     return {each: found[each] for each in (*VERDICTS, CONSTRUCTED)}
 
 
 def shares(judged: Sequence[Judged]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns how many of the verdicts that count have the published sign, and how many of the published
-    numbers are within the band, not counting those too small to be judged.
+    """Returns how many of the counted claims have the published sign, and how many of the published numbers
+    are within the band; numbers too small to be judged are left out.
     """
     counted = [each for each in judged if each.verdict != CONSTRUCTED]
     numbers = [each for each in counted if each.claim.published is not None and not each.claim.small]

@@ -41,7 +41,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was made."""
+    """What a reproduction has judged and written."""
 
     index: Path
     parts: Sequence[reproduction_page.Part]
@@ -53,7 +53,7 @@ def reproduce(which: str, wanted: Sequence[str], options: Options, reporter: Rep
     """Runs what is missing and writes pictures, CSV and the page.
 
     Raises:
-        UserError: no such paper or figure, a declaration or an output is wrong.
+        UserError: there is no such paper or figure, or a declaration or an output is wrong.
     """
     base = papers.root(options.root)
     chosen = _papers(base, which)
@@ -114,7 +114,8 @@ def _papers(base: Path, which: str) -> list[Paper]:
 
 
 def trace_folder(base: Path, given: str | None) -> Path | None:
-    """Returns where recorded traces are: as named, ``$FTLAB_TRACES``, or ``shared/traces``.
+    """Returns the directory of recorded traces: the one that is named, ``$FTLAB_TRACES`` or
+    ``shared/traces``.
 
     Raises:
         UserError: the named directory does not exist.
@@ -160,7 +161,9 @@ def _page(
     quick: bool,
     said: str,
 ) -> Path:
-    """Makes the page: what was claimed and drawn, then the runs of some figures to choose from."""
+    """Writes the page: claims and pictures first, then the runs of some figures, to choose from; returns its
+    path.
+    """
     from ftlab.html import render
 
     target = out / "index.html"
@@ -178,7 +181,7 @@ def _page(
 def _report_runs(
     parts: Sequence[reproduction_page.Part], results: Mapping[str, dict[str, Any]]
 ) -> list[tuple[dict[str, str], dict[str, Any]]]:
-    """Returns runs of the figures meant for exploration, each figure a study with its axes as labels."""
+    """Returns the runs that the page shows interactively; each figure is a study, with its axes as labels."""
     runs = []
     for part in parts:
         for each in part.studies.values():
@@ -192,7 +195,7 @@ def _report_runs(
 
 
 def summary(outcome: Outcome) -> str:
-    """Returns what is printed at the end: verdicts by paper, and claims that do not hold."""
+    """Returns the text printed at the end: verdicts by paper, and the claims that do not hold."""
     names = [part.paper.name for part in outcome.parts]
     width = max(map(len, names), default=0)
     columns = [*claims.VERDICTS, claims.CONSTRUCTED, "with the sign", "in the band", "figures"]

@@ -16,8 +16,8 @@ from ftlab.studies.expression import FUNCTIONS, Expression
 from ftlab.studies.toml import Table
 
 SMALL = 5.0
-"""For a published change of less than this, in per cent, it is judged only whether the sign is right and the
-measured change small.
+"""If a published change is smaller than this, in per cent, only two things are judged: whether the measured
+change has the same sign, and whether it is small too.
 """
 
 CONSTRUCTIONS = ("worked example", "arithmetic", "target of a fit")
@@ -37,12 +37,12 @@ class Published:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a claim does not hold, as far as known; written by hand, except for the figures in it."""
+    """Why a claim does not hold, as far as is known; written by hand, except for the figures in it."""
 
     parts: tuple[str | tuple[Expression, str], ...]
     """The text, with measured figures in it, each as an expression and the format of its number."""
     written: str
-    """When it was written."""
+    """The date on which the reason was written."""
 
     def used(self) -> set[str]:
         """Returns the names in its expressions."""
@@ -58,24 +58,24 @@ class Claim:
     place: str
     figure: str
     published: float | None
-    """None if the claim states only a direction."""
+    """The published number; None if the claim states only a direction."""
     unit: str
     kind: str
-    """"change" (a sign matters), "level" (an amount), "direction" (true or not)."""
+    """"change" (its sign matters), "level" (an amount) or "direction" (true or false)."""
     measure: Expression
     construction: str = ""
-    """One of CONSTRUCTIONS, if the claim holds by construction."""
+    """One of CONSTRUCTIONS if the claim holds by construction, otherwise empty."""
     reasons: tuple[Reason, ...] = ()
 
     @property
     def small(self) -> bool:
-        """Whether the claim is a change too small for its number to be judged, so that only its sign is."""
+        """Whether the claim is a change too small for its number to be judged, so only its sign is judged."""
         return self.kind == "change" and self.unit == "%" and abs(self.published or 0) < SMALL
 
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper."""
+    """The declarations of one paper."""
 
     name: str
     title: str
@@ -83,11 +83,11 @@ class Paper:
     citation: str
     about: str
     words: dict[str, str]
-    """The meaning of abbreviations in its figures."""
+    """The meanings of abbreviations in its figures."""
     required: tuple[str, ...]
     """Figures and tables that the specification requires."""
     shared_device: bool
-    """Prepare one device for the runs that differ only in their workload."""
+    """Whether runs that differ only in their workload share one prepared device."""
     figures: tuple[Figure, ...]
     numbers: tuple[Published, ...]
     claims: tuple[Claim, ...]
@@ -110,7 +110,7 @@ def root(given: str | os.PathLike[str] | None = None) -> Path:
 
 
 def names(base: Path) -> list[str]:
-    """Returns the papers that exist."""
+    """Returns the names of the papers in ``papers/``."""
     return sorted(path.parent.name for path in (base / "papers").glob("*/paper.toml"))
 
 
@@ -118,7 +118,7 @@ def load_paper(base: Path, name: str) -> Paper:
     """Reads a paper's declarations.
 
     Raises:
-        UserError: a file is missing or wrong; says which file and what is wrong.
+        UserError: a file is missing or wrong; the text says which file, and what is wrong with it.
     """
     folder = base / "papers" / name
     main = Table(folder / "paper.toml")
@@ -172,7 +172,7 @@ def _check(paper: Paper, folder: Path) -> None:
 
 
 def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = False) -> dict[str, list[Figure]]:
-    """Returns the requested figures, by paper, with those that derive from them; all if none is named.
+    """Returns the requested figures, by paper, with those that derive from them; by default all figures.
 
     A quick run includes long figures only if they are named.
 
@@ -200,7 +200,7 @@ def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = Fals
 
 
 def normal(text: str) -> str:
-    """Returns a figure's name as its file has it: "Fig. 9" and "9" are fig9, "Table III" is table3."""
+    """Returns the name of a figure's file: fig9 for "Fig. 9" and "9", table3 for "Table III"."""
     key = re.sub(r"[^a-z0-9-]", "", text.lower().replace("figure", "fig"))
     roman = {"table" + numeral: f"table{value}" for value, numeral in enumerate(("i", "ii", "iii"), 1)}
     key = roman.get(key, key)

@@ -66,7 +66,7 @@ class Part:
     judged: Sequence[Judged]
     studies: Mapping[str, Study]
     pictures: Mapping[str, str]
-    """SVG of each figure that has one."""
+    """The picture, as SVG, of each figure that has one."""
     left_out: Sequence[str] = field(default_factory=tuple)
     """Figures that were not requested."""
 
@@ -126,7 +126,7 @@ def _summary(parts: Sequence[Part]) -> str:
 
 
 def label(figure: Figure) -> str:
-    """Formats a name for readers: Fig. 9; Table 1, recorded traces; Sequential."""
+    """Formats a figure's name for readers: Fig. 9; Table 1, recorded traces; Sequential."""
     name = re.sub(r"^(fig|table)(.*?)(-.*)?$", _name, figure.id)
     name = name if name != figure.id else name.capitalize()
     return name + (", recorded traces" if figure.kind == RECORDED else "")
@@ -166,7 +166,9 @@ def _paper(part: Part) -> str:
 
 
 def _claim(part: Part, each: Judged, previous: str) -> str:
-    """Makes a row and, unless the reason repeats the last one (``previous``), one below with the reason."""
+    """Makes the row of a claim and, unless the reason is that of the row before (``previous``), a second row
+    with the reason.
+    """
     claim = each.claim
     figure = next(figure for figure in part.paper.figures if figure.id == claim.figure)
     made = claim.construction if each.verdict == judging.CONSTRUCTED else ""
@@ -211,8 +213,8 @@ def _figure(part: Part, figure: Figure) -> str:
 
 
 def _table(study: Study, panel_number: int) -> str:
-    """Makes a table of a panel: a row for each x (and label of the other axes), a column for each value or
-    series.
+    """Makes the table of a panel, with a row for each x (and each label of the other axes) and a column for
+    each value or series.
     """
     panel = study.figure.panels[panel_number]
     cells = bars(study, panel)
@@ -283,7 +285,7 @@ def _text(value: str) -> str:
 
 
 def standalone(title: str, body: str) -> str:
-    """Makes a separate document around a body, in the report's style and the reader's colours."""
+    """Makes a document of its own from ``body``, in the report's style and the reader's colour scheme."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -1,4 +1,4 @@
-"""Only one command at a time, and only one study, may use a directory of results."""
+"""Locks a directory of results: one command at a time may use it, and always for the same study."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ OF_A_STUDY = (
 
 @contextmanager
 def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
-    """Makes the directory and locks it for the block: no other command writes there.
+    """Makes the directory and locks it during the block, so that no other command writes there.
 
     With ``fresh``, what another study left there is removed.
 
     Raises:
-        UserError: it cannot be made, another command writes there, or it holds another study.
+        UserError: the directory cannot be made, another command writes there, or it holds another study.
     """
     results = folder_in(out, "json")
     inside(out, "runs.parquet").check()
@@ -49,11 +49,11 @@ def alone(out: Path, study: Path, *, fresh: bool = False) -> Iterator[None]:
 
 
 def _take(out: Path, study: Path, lock: TextIO, *, fresh: bool) -> None:
-    """Takes the directory for a study; the lock file names the study, as seen from the directory."""
+    """Claims the directory for a study, whose path, relative to the directory, is in the lock file."""
     name = os.path.relpath(study.resolve(), out.resolve()) + "\n"
     lock.seek(0)
     held = lock.read()
-    # A lock file cut off by a full disk names nothing.
+    # A lock file that a full disk has cut short names no study.
     if held.endswith("\n") and held != name:
         if not fresh:
             other = os.path.normpath(out / held.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""Axes: what a study varies, declared in the same form for all studies."""
+"""Axes, which say what a study varies; all studies declare them in the same form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ftlab.configs import to_text
 from ftlab.studies.toml import Table
 
 MOST_LABELS = 1_000_000
-"""The most labels of an axis; more are a mistake in its range."""
+"""The maximum number of labels of an axis; more are a mistake in its range."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Choice:
 
     label: str
     config: str | None = None
-    """The configuration file; None for that of the figure."""
+    """The configuration file; None if it is the figure's own."""
     set: Mapping[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
     """Names of recorded traces (`papers/traces.toml`), replayed one after another."""
@@ -38,18 +38,18 @@ class Axis:
 
     @property
     def labels(self) -> list[str]:
-        """Returns its labels in order."""
+        """Returns the axis's labels in order."""
         return [choice.label for choice in self.choices]
 
     @property
     def key(self) -> str | None:
-        """Returns the only key that it varies, if there is exactly one."""
+        """Returns the key that the axis varies, if it varies exactly one."""
         keys = {tuple(choice.set) for choice in self.choices if not choice.config}
         only = next(iter(keys)) if len(keys) == 1 else ()
         return only[0] if len(only) == 1 else None
 
     def sets(self, key: str) -> bool:
-        """Whether it varies that key."""
+        """Whether the axis varies that key."""
         return any(key in choice.set for choice in self.choices)
 
 
@@ -57,7 +57,7 @@ def load_axis(name: str, table: Table) -> Axis:
     """Reads one ``[axis.NAME]``: labels in one of five forms, with the meaning of each.
 
     Raises:
-        UserError: the table is wrong; says what is wrong.
+        UserError: the table is wrong; the text says what is wrong with it.
     """
     title = table.text("title", name)
     if table.has("traces"):
@@ -128,7 +128,7 @@ _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%]*(?:B
 
 
 def _range(table: Table) -> list[str]:
-    """Returns the values of ``[from, to, step]``: ``to`` is included if a step lands on it."""
+    """Returns the values of a range ``[from, to, step]``; ``to`` is one of them if a step lands on it."""
     given = table.list_of("range", (str, int, float))
     if len(given) != 3:
         raise table.wrong("range", "is [from, to, step]")

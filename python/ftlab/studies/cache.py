@@ -17,7 +17,7 @@ from ftlab.outputs import Output, beside
 
 _PIECE = 1 << 20
 MOST_BYTES = 256 * _PIECE
-"""The most bytes of an unpacked entry; one that claims to be larger is not read further."""
+"""The maximum size of an unpacked entry in bytes; a larger entry is not read to its end."""
 
 
 def default() -> Path:
@@ -28,12 +28,14 @@ def default() -> Path:
 
 
 class Cache:
-    """A directory of results. A file appears complete, by rename, so an interrupt leaves none broken."""
+    """A directory of results. Files appear complete, by rename, so an interrupt leaves no incomplete file."""
 
     def __init__(
         self, folder: Path, *, fresh: bool = False, say: Callable[[str], None] | None = None
     ) -> None:
-        """Makes the cache; with ``fresh`` earlier results are ignored. ``say`` takes notes for the user."""
+        """Makes the cache; with ``fresh`` earlier results are ignored. ``say`` is called with notes for the
+        user.
+        """
         self.folder = folder
         self._fresh = fresh
         self._say = say or (lambda text: None)
@@ -59,7 +61,7 @@ class Cache:
             return None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Stores a result; if that fails the run is simply not cached, which is not an error.
+        """Stores a result; a failure is not an error, as the run is then simply not cached.
 
         The engine block is left out: it does not depend on the key.
         """
@@ -89,7 +91,7 @@ class Cache:
 
 
 class Folder(Cache):
-    """A cache of plain files for others to read, each with the whole result: ``HASH.json``."""
+    """A cache of plain files, ``HASH.json``, that others can read; each holds a whole result."""
 
     def path(self, key: str) -> Path:
         """Returns where the result of that key is stored."""

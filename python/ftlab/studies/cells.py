@@ -1,4 +1,4 @@
-"""A study's values by label, and those that a panel draws."""
+"""The values of a study by label, and the values that a panel draws."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ftlab.studies.plan import AxisLabels, Run
 from ftlab.studies.series import Number, Series
 
 MEAN = "mean"
-"""Label of the mean over an axis."""
+"""The label of the mean over an axis."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of a figure."""
+    """The values of one cell of a figure."""
 
     labels: AxisLabels
     values: Mapping[str, Number]
@@ -26,22 +26,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """A measured figure."""
+    """A figure with its measured values."""
 
     figure: Figure
     axes: tuple[str, ...]
     rows: tuple[Row, ...]
     runs: tuple[Run, ...]
     absent: tuple[str, ...]
-    """Recorded traces that are absent."""
+    """Names of recorded traces that are absent."""
 
     def series(self, value: str, where: Mapping[str, Any] | None = None) -> Any:
-        """Returns a value over the axes that ``where`` leaves open."""
+        """Returns a value as a series over those axes for which ``where`` names no label."""
         cells = {row.labels: row.values[value] for row in self.rows}
         return Series(self.axes, cells).select(where or {})
 
     def names(self) -> dict[str, Callable[..., Any]]:
-        """Returns what an expression can call: each value, by its name."""
+        """Returns what an expression can call: a function for each value, by the value's name."""
 
         def bound(value: str) -> Callable[..., Any]:
             return lambda **where: self.series(value, where)
@@ -84,9 +84,9 @@ def _cells(figure: Figure, result: dict[str, Any]) -> Iterator[tuple[AxisLabels,
 
 
 def _points(found: Any) -> list[dict[str, Any]]:
-    """Returns what an expression found in a result as points: a list of points unchanged, one or two series
-    over time converted. A point made from series has time_ns, the count, mean and max of the first series,
-    and the mean of the second, if there is one, as mean_2.
+    """Returns what an expression found in a result as points. A list of points is returned unchanged; one or
+    two series over time are converted. A point made from series has time_ns, the count, mean and max of the
+    first series, and the mean of the second, if there is one, as mean_2.
     """
     if isinstance(found, list) and not any("width_ns" in each for each in found):
         return found
@@ -135,7 +135,7 @@ class Bar:
 
 
 def bars(study: Study, panel: Panel) -> list[Bar]:
-    """Returns the panel's cells, normalised as the panel says, the mean over x last."""
+    """Returns the panel's cells, normalised as the panel specifies; the mean over x comes last."""
     found = []
     for name in panel.values:
         table = {row.labels: row.values[name] for row in study.rows}
@@ -178,12 +178,13 @@ def _means(study: Study, panel: Panel, found: Sequence[Bar]) -> list[Bar]:
 
 
 def text(number: Number) -> str:
-    """Writes a number for the CSV: ten digits, the same on every machine."""
+    """Writes a number for the CSV, with ten digits, so that it is the same on every machine."""
     return "" if number is None else f"{number:.10g}"
 
 
 def of_rows(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> Study:
-    """Returns the table of a sweep from its rows, each with its ``labels``: means over the replications.
+    """Returns the table of a sweep, made from its rows with their ``labels``: the means over the
+    replications.
 
     Seeds that a panel names are not replications.
     """

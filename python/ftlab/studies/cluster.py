@@ -1,4 +1,4 @@
-"""Runs on other machines, or in processes of this machine: Dask.distributed, behind the same interface.
+"""Does runs on other machines, or in processes of this machine, with Dask.distributed.
 
 A task is the run's configuration as text and the hashes of its traces. The task is sent, and a result comes
 back; nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
@@ -29,29 +29,29 @@ from ftlab.studies.plan import Run, content, engine
 from ftlab.studies.worker import Answer, Task, Trace, mismatch, receive, work
 
 LOCAL = "local"
-"""The address that stands for processes on this machine, started for the duration of the study."""
+"""The address that means processes on this machine, started for the duration of the study."""
 
 MOST_KILLED = 3
-"""The most workers that one run may crash."""
+"""The maximum number of workers that one run may crash."""
 
 IN_FLIGHT = 500
-"""The most runs handed over without a result so far, which keeps runs and results from piling up."""
+"""The maximum number of runs handed over whose results are still missing, lest runs or results pile up."""
 
 PIECE = 4 << 20
-"""Bytes of each piece of a trace that is sent."""
+"""The size, in bytes, of the pieces in which a trace is sent."""
 
 MOST_LOST = 20
-"""Number of traces that may fail to arrive before that becomes an error."""
+"""How many times sending a trace may fail before that becomes an error."""
 
 SAID_AFTER_S = 5.0
-"""Time without a worker before a message says so."""
+"""Time without a worker after which a message says so."""
 
 LOOK_S = 1.0
 """Time between two checks for a worker, while no run ends."""
 
 
 UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
-"""For the key of each task: its run, the trace and Dask's future."""
+"""The tasks under way: for each task's key, its run, its trace and Dask's future."""
 
 
 class Cluster:
@@ -65,9 +65,10 @@ class Cluster:
         wait_s: float = 60.0,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Connects to a scheduler at ``address``, or starts ``jobs`` processes (`LOCAL`; default: all cores).
+        """Connects to a scheduler at ``address``, or for `LOCAL` starts ``jobs`` processes (default: one per
+        core).
 
-        ``wait_s`` is how long to wait if there is no worker; ``say`` takes notes for the user.
+        ``wait_s`` is how long to wait if there is no worker; ``say`` is called with notes for the user.
 
         Raises:
             UserError: Dask is not installed, or no scheduler answers there.
@@ -117,14 +118,14 @@ class Cluster:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Turns the loss of the scheduler in the block into a user's error."""
+        """During the block, turns the loss of the scheduler into a user's error."""
         try:
             yield
         except (self._distributed.comm.CommClosedError, CancelledError, TimeoutError):
             raise self._given_up or self._wrong("the scheduler is gone") from None
 
     def _threads(self) -> int:
-        """Returns the threads of all connected workers."""
+        """Returns the number of threads of all connected workers."""
         return sum(self._client.nthreads().values())
 
     def _until_one(self, say: Callable[[str], None], over: threading.Event) -> None:
@@ -160,7 +161,7 @@ class Cluster:
                     self._client.cancel([future for *_, future in list(under_way.values())], force=True)
                     return
                 except Exception:
-                    # If the scheduler is gone, what was under way ends by itself.
+                    # If the scheduler is gone, the runs under way end by themselves.
                     continue
 
         threading.Thread(target=watch, daemon=True).start()
@@ -180,7 +181,7 @@ class Cluster:
         with self._answering(), self._at_most_killed(), self._watched(under_way, reporter):
             self._submit(itertools.islice(waiting, IN_FLIGHT), done, under_way)
             for batch in done.batches():
-                # These keep the workers busy while results are processed.
+                # Further runs keep the workers busy while results are processed.
                 self._submit(itertools.islice(waiting, len(batch)), done, under_way)
                 again = []
                 for future, answer in zip(batch, self._answers(batch), strict=True):
@@ -213,7 +214,7 @@ class Cluster:
             done.update(futures)
 
     def _answers(self, batch: Sequence[Any]) -> list[Answer]:
-        """Returns workers' answers to tasks that have ended, fetched together."""
+        """Fetches the workers' answers to tasks that have ended, all at once if possible."""
         try:
             found: list[Answer] = self._client.gather(batch)
             return found
@@ -233,7 +234,9 @@ class Cluster:
         return answer
 
     def _finished(self, answer: Answer, trace: Trace | None) -> Finished | None:
-        """Returns the outcome of a task, or None if it has to be repeated, now that its trace is sent."""
+        """Returns the outcome of a task. If the worker lacked the trace, sends it and returns None: the task
+        has to be repeated.
+        """
         kind, text = answer
         if kind == "missing":
             assert trace is not None
@@ -312,13 +315,13 @@ def _local(jobs: int) -> Any:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            # Port 0: any port that is free.
+            # Port 0 means any free port.
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
 
-    # A terminal interrupts all of its processes, but the workers must run until this one ends them. Signals
-    # blocked in a thread are also blocked in the threads and processes that it starts.
+    # A terminal interrupts all of its processes, but the workers must run until this process ends them.
+    # Signals blocked in a thread are also blocked in the threads and processes that it starts.
     blocked = (signal.SIG_BLOCK, {signal.SIGINT})
     with (
         _silent_tracker(),
@@ -329,7 +332,7 @@ def _local(jobs: int) -> Any:
 
 @contextmanager
 def _silent_tracker() -> Iterator[None]:
-    """Silences, for the block, the process that clears away the locks of an interrupted command."""
+    """During the block, silences the process that clears away the locks of an interrupted command."""
     from multiprocessing import resource_tracker
 
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")

@@ -1,4 +1,4 @@
-"""What a study declares: axes, values and panels; each figure of a paper is one, and so are your own."""
+"""What a study declares: axes, values and panels. Each figure of a paper is a study, and so are your own."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ CALIBRATED = "calibrated"
 RECORDED = "recorded"
 
 EXTRA_AXES = {"runs": (), "requests": ("request",), "points": ("point",)}
-"""The things that a figure may evaluate, with the axes that come with their results."""
+"""What a figure may evaluate: for each choice, the axes that its results add."""
 
 MEASURES = ("run", "workload", "shared-entries")
-"""How a cell may be measured (`ftlab.studies.measure`)."""
+"""The ways in which a cell may be measured (`ftlab.studies.measure`)."""
 
 MOST_RUNS = 10_000
-"""The most cells of a figure; more are a mistake in its axes."""
+"""The maximum number of cells of a figure; more are a mistake in its axes."""
 
 MOST_OF_A_SWEEP = 1_000_000
-"""The most runs of a user's own study."""
+"""The maximum number of runs of a user's own study."""
 
 WORST = 100
 """How many volumes of a fleet are listed by default."""
 
 MARKS = ("bars", "stack", "lines", "points", "steps", "table")
-"""How a panel is drawn; a table is written, not drawn."""
+"""The ways in which a panel may be drawn; a table is written instead."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A number of a run (or of each of its requests)."""
+    """A number evaluated for each run (or for each request of a run)."""
 
     name: str
     get: Expression
@@ -55,7 +55,7 @@ class Panel:
     series: str | None
     facet: str | None
     once: tuple[str, ...]
-    """Values that are the same for every series, and so are drawn only once, next to the series."""
+    """Values that are the same for every series, so they are drawn only once, as a series of their own."""
     where: Mapping[str, Any]
     normalise: Mapping[str, str]
     """Labels of the baseline; if empty, values are shown as measured."""
@@ -75,7 +75,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How a fleet is made: the axes along which runs are taken together."""
+    """How a fleet is made: along which axes runs are combined, and which volumes are listed."""
 
     over: tuple[str, ...]
     by: str
@@ -96,13 +96,13 @@ class Figure:
     place: str
     about: str
     kind: str
-    """CALIBRATED or RECORDED."""
+    """The kind of workloads: CALIBRATED or RECORDED."""
     of: str
-    """The id of the figure that this one repeats on other workloads, or else its own."""
+    """The id of the figure that this one repeats on other workloads, or else its own id."""
     what: str
-    """What is evaluated (EXTRA_AXES): "runs", "requests" (each of a run), "points" (a list in a result)."""
+    """What is evaluated (EXTRA_AXES): "runs", "requests" (each request) or "points" (a list in a result)."""
     points: Expression | None
-    """For points: the expression that finds the list in a result."""
+    """For points: the expression that finds the list of points in a result."""
     config: str
     set: Mapping[str, str]
     quick: Mapping[str, str]
@@ -116,7 +116,7 @@ class Figure:
     report: bool
     """Whether its runs are in the interactive report."""
     long: bool
-    """Whether a quick run leaves it out unless it is named."""
+    """Whether a quick run leaves the figure out unless it is named."""
     seconds: float
     """The rough cost of a run, for the estimate of the time left."""
     base: Mapping[str, str]
@@ -136,7 +136,7 @@ def load_figure(folder: Path, paper: str, name: str) -> Figure:
     """Reads ``folder/NAME.toml``.
 
     Raises:
-        UserError: the file is missing or wrong; says what is wrong.
+        UserError: the file is missing or wrong; the text says what is wrong with it.
     """
     path = folder / f"{name}.toml"
     table = Table(path)
@@ -150,7 +150,7 @@ def load_study(path: Path) -> Figure:
     """Reads a user's own study: like a figure, but title, place, values and panels are optional.
 
     Raises:
-        UserError: the file is missing or wrong; says what is wrong.
+        UserError: the file is missing or wrong; the text says what is wrong with it.
     """
     table = Table(path)
     if like := table.text("like", ""):

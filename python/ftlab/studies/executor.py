@@ -28,16 +28,16 @@ Group: TypeAlias = Sequence[Run]
 """Runs that share one prepared device, or a single run."""
 
 Finished: TypeAlias = "dict[str, Any] | UserError | InternalError"
-"""A result, with the engine in its block ``engine``; or why there is none."""
+"""A result, including its ``engine`` block, or the error that says why there is none."""
 
 Told: TypeAlias = Callable[[Run, Finished], None]
-"""Takes the outcome of a run. An exception that it raises ends all other runs."""
+"""A function called with the outcome of each run. If it raises an exception, all other runs end."""
 
 Work: TypeAlias = Callable[[Group, Reporter], Iterator[tuple[Run, Any]]]
-"""Does the runs of a group and returns the outcome of each."""
+"""A function that does the runs of a group and yields each run with its outcome."""
 
 SHARE_OF_MEMORY = 0.8
-"""Share of the free memory that devices may take: their sizes are estimates."""
+"""The share of the free memory that devices may take, less than all because their sizes are estimates."""
 
 _BASE_BYTES = 16 << 20
 _PAGE_BYTES = 10
@@ -45,7 +45,7 @@ _UNIT_BYTES = 8
 
 
 class Executor(Protocol):
-    """Something that does runs."""
+    """Anything that can do runs."""
 
     @property
     def jobs(self) -> int:
@@ -60,13 +60,13 @@ class Executor(Protocol):
 
 
 class Threads:
-    """All cores of this machine: the core releases Python's lock while it simulates."""
+    """Does runs in threads on all cores of this machine; the simulator releases Python's lock."""
 
     def __init__(
         self, jobs: int | None = None, budget: Budget | None = None, work: Work | None = None
     ) -> None:
-        """Makes the executor for ``jobs`` at a time (default: one per core); ``work`` does a group
-        (`measured`).
+        """Makes the executor for ``jobs`` groups at a time (default: one per core); ``work`` does a group
+        (default: `measured`).
         """
         self.jobs = jobs or cores()
         self._work = work or measured
@@ -75,7 +75,7 @@ class Threads:
     def execute(self, groups: Sequence[Group], reporter: Reporter, told: Told) -> None:
         """Does the runs, like `Executor.execute`."""
         lock = threading.Lock()
-        # The end of an earlier call stopped that call's runs; a search goes on with more.
+        # An earlier call has stopped its own runs at its end; a search then goes on with further runs.
         reporter.stopped = False
 
         def tell(run: Run, finished: Finished) -> None:
@@ -124,7 +124,7 @@ def worker_name() -> str:
 
 
 class Budget:
-    """Memory that runs share: a run waits until there is room for its device."""
+    """Memory that runs share; each run waits until there is room for its device."""
 
     def __init__(self, total: int) -> None:
         """Makes a budget of ``total`` bytes; a run that needs more is done alone."""
@@ -147,13 +147,13 @@ class Budget:
 
 
 def free_memory() -> int:
-    """Returns the bytes of memory that devices may take on this machine."""
+    """Returns how many bytes of memory devices may take on this machine."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
             fields = dict(line.split(":", 1) for line in file)
         return int(int(fields["MemAvailable"].split()[0]) * 1024 * SHARE_OF_MEMORY)
     except (OSError, KeyError, ValueError):
-        # Systems other than Linux: half of the memory.
+        # On systems other than Linux, half of the memory counts as free.
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 

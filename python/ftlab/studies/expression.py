@@ -23,10 +23,10 @@ from ftlab.studies.series import Number, Series, combine, values_of
 from ftlab.units import quantity
 
 MOST_CHARACTERS = 4096
-"""The most characters of an expression. This bounds the work to evaluate it and the size of numbers."""
+"""The maximum length of an expression, which bounds the work to evaluate it and the size of its numbers."""
 
 MOST_NESTING = 50
-"""The deepest nesting of an expression's parts."""
+"""The maximum depth to which parts of an expression may be nested."""
 
 
 def _change(new: Any, old: Any) -> Any:
@@ -44,7 +44,7 @@ def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
 
 
 def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
-    """Returns a function that finds the label at which a series is least or greatest."""
+    """Returns a function that finds the label of a series's least or greatest value, as ``pick`` does."""
 
     def find(of: Series) -> str | None:
         known = {key: value for key, value in of.cells.items() if value is not None}
@@ -61,7 +61,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _rank_correlation(left: Series, right: Series) -> Number:
-    """Returns Spearman's rank correlation: 1 if one series always grows with the other."""
+    """Returns Spearman's rank correlation, which is 1 if each series always grows when the other does."""
     keys = [key for key in left.cells if left.cells[key] is not None and right.cells.get(key) is not None]
     first, second = (_ranks([side.cells[key] for key in keys]) for side in (left, right))
     if len(set(first)) < 2 or len(set(second)) < 2:
@@ -73,7 +73,7 @@ def _rank_correlation(left: Series, right: Series) -> Number:
 
 
 def _steps(of: Series) -> Series:
-    """Returns differences between neighbours along the only axis, in its order."""
+    """Returns the differences between neighbouring values along the only axis, in the axis's order."""
     (axis,) = of.axes
     keys = list(of.cells)
     pairs = itertools.pairwise(keys)
@@ -81,7 +81,9 @@ def _steps(of: Series) -> Series:
 
 
 def _exponent(upper: Series, lower: Series, axis: str) -> Series:
-    """Returns the power of ``lower`` with which ``upper`` grows along an axis: a log-log slope."""
+    """Returns the exponent of the power of ``lower`` with which ``upper`` grows along an axis: a log-log
+    slope.
+    """
 
     def fit(pairs: Sequence[tuple[Any, Any]]) -> Number:
         logs = [(math.log(a), math.log(b)) for a, b in pairs if a and b and a > 0 and b > 0]
@@ -105,7 +107,7 @@ def _along(of: Series, axis: str, function: Callable[..., Any]) -> Series:
 
 
 def _distribution(summary: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Returns the cumulative distribution of a latency: its percentiles and the greatest value."""
+    """Returns the points of a latency's cumulative distribution: its percentiles and its greatest value."""
     points = [
         {"probability": float(key) / 100, "value_ns": value}
         for key, value in summary["percentile_ns"].items()
@@ -152,7 +154,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Refuses operands other than numbers: Python would repeat and join strings and lists."""
+    """Makes an operator refuse operands other than numbers; Python would repeat or join strings and lists."""
 
     def apply(left: Any, right: Any) -> Any:
         for side in (left, right):
@@ -164,7 +166,7 @@ def _of_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 
 
 def _ordering(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Compares quantities written as strings by value: "9KiB" is less than "16KiB"."""
+    """Makes a comparison take quantities written as strings by value: "9KiB" is less than "16KiB"."""
 
     def apply(left: Any, right: Any) -> Any:
         return function(_comparable(left), _comparable(right))
@@ -208,7 +210,7 @@ class Expression:
     """A parsed expression."""
 
     def __init__(self, text: str, where: str) -> None:
-        """Parses the expression; ``where`` is what messages name.
+        """Parses the expression; ``where`` is its place, for messages.
 
         Raises:
             UserError: it does not parse, or is too long or too deep.
@@ -236,7 +238,7 @@ class Expression:
         """Returns the expression's value as a number, None if it is missing or not finite.
 
         Raises:
-            UserError: as for a call, or the value is not a number.
+            UserError: the expression cannot be evaluated (see `__call__`), or its value is not a number.
         """
         value = self(names)
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -249,8 +251,8 @@ class Expression:
             raise self._fail(str(error)) from None
 
     def counted(self, names: Mapping[str, Any]) -> tuple[int, int] | None:
-        """Returns, for ``every(series)``, how many values are true and how many there are; None for anything
-        else.
+        """Returns, for ``every(series)``, how many values are true and how many there are; None for any other
+        expression.
         """
         match self._tree:
             case ast.Call(func=ast.Name(id="every"), args=[inner]):
@@ -268,7 +270,7 @@ class Expression:
         return None
 
     def sides(self, names: Mapping[str, Any]) -> list[Any]:
-        """Returns both sides of a comparison, quantities as numbers; empty for any other expression."""
+        """Returns both sides of a comparison, with quantities as numbers; empty for any other expression."""
         match self._tree:
             case ast.Compare(left=left, comparators=[right]):
                 found = [self._evaluated(side, names) for side in (left, right)]
@@ -346,7 +348,7 @@ _TEXT_OR_NUMBER = re.compile(r"""("[^"]*"|'[^']*')|(?<=[A-Za-z_])\.([0-9]+(?:\.[
 
 
 def _with_numbers_as_fields(text: str) -> str:
-    """Rewrites ``percentile_ns.99.9`` for Python; text in quotation marks is kept."""
+    """Rewrites fields such as ``percentile_ns.99.9`` so that Python can parse them, except in quoted text."""
     return _TEXT_OR_NUMBER.sub(lambda found: found[1] or f"['{found[2]}']", text)
 
 
@@ -355,7 +357,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Returns how deep a tree is, without a call per level."""
+    """Returns the depth of a tree, without recursion."""
     depth, level = 0, [tree]
     while level:
         depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
@@ -363,7 +365,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def listed(name: object, there: Iterable[object]) -> str:
-    """Suggests the name that may have been meant by an unknown one, and lists the names that exist."""
+    """Returns text that suggests what was meant by an unknown name, and lists the names that exist."""
     names = [str(each) for each in there]
     near = difflib.get_close_matches(str(name), names, n=1)
     meant = f"; did you mean {near[0]}? There are" if near else "; there are"
@@ -373,7 +375,7 @@ def listed(name: object, there: Iterable[object]) -> str:
 def _field(of: Any, field: Any) -> Any:
     if isinstance(of, Mapping):
         if field not in of and re.fullmatch(r"[0-9.]+", str(field)):
-            # A percentile, as results name it.
+            # A percentile is written as it is named in results.
             field = f"{float(field):.6f}"
         if field not in of and not of:
             return None

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 TEXT, SOFT, GRID = (palette.NEUTRAL["light"][name] for name in ("text", "soft", "grid"))
 FONT = "DejaVu Sans, Arial, sans-serif"
 BAR = 11
-"""Width of a bar, pixels."""
+"""The width of a bar in pixels."""
 HEIGHT = 190
 MOST_IN_A_ROW = 1300
-"""Width beyond which panels are stacked, pixels."""
+"""The width in pixels beyond which panels are stacked."""
 LIMIT = 3000
-"""The most points of a line; longer lines are thinned, keeping the greatest of every few neighbours."""
+"""The maximum number of points of a line; a longer line keeps only the greatest of every few neighbours."""
 
 
 def drawn(study: Study) -> bool:
@@ -39,22 +39,22 @@ def svg(study: Study) -> str:
 
 
 def png(picture: str) -> bytes:
-    """Converts an SVG to PNG: the same bytes as from the specification, without drawing it twice."""
+    """Converts an SVG to PNG, with the same bytes as from the specification, but without drawing it again."""
     import vl_convert
 
     return vl_convert.svg_to_png(picture, scale=2.0)
 
 
 def specification(study: Study) -> dict[str, Any]:
-    """Returns the figure in Vega-Lite."""
+    """Returns the figure as a Vega-Lite specification."""
     import altair as alt
 
     panels = [_panel(study, panel) for panel in _one_legend_each(study.figure.panels)]
-    # Each row gets the same number of panels, if they do not fit into one row.
+    # If the panels do not fit into one row, every row gets the same number of them.
     lines = max(1, -(-sum(width for _, width in panels) // MOST_IN_A_ROW))
     each = -(-len(panels) // min(lines, len(panels)))
     rows = [panels[at : at + each] for at in range(0, len(panels), each)]
-    # A legend joins colours and markers if both belong to the same panels.
+    # Vega merges the legends of colours and markers only if both are shared by the same panels.
     apart: dict[str, Any] = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
     parts = [alt.hconcat(*(chart for chart, _ in row), spacing=24) for row in rows]
     if not study.figure.paper:
@@ -84,7 +84,7 @@ def specification(study: Study) -> dict[str, Any]:
 
 
 def _one_legend_each(panels: Sequence[Panel]) -> list[Panel]:
-    """Returns the panels that are drawn; among those with the same colours only the first has a legend."""
+    """Returns the panels that are drawn; of panels with the same colours, only the first has a legend."""
     kept, seen = [], set()
     for panel in panels:
         if panel.mark != "table":
@@ -110,7 +110,9 @@ def _title(figure: Figure) -> alt.TitleParams:
 
 
 def _variant(figure: Figure) -> str:
-    """Returns what distinguishes a figure from the one that it repeats: recorded traces, or the remainder."""
+    """Returns what the title of a figure that repeats another one adds: " on recorded traces", or the rest of
+    its id.
+    """
     if figure.kind == RECORDED:
         return " on recorded traces"
     return "" if figure.of == figure.id else f" ({figure.id.removeprefix(figure.of).strip('-')})"
@@ -154,7 +156,7 @@ def _data(cells: Sequence[Bar], study: Study) -> Any:
 
 
 def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
-    """Returns the cells; a value that is drawn only once becomes its own series, named after its title."""
+    """Returns the cells, in which a value that is drawn only once becomes a series named after its title."""
     if not panel.once or not panel.series:
         return list(cells)
     series = panel.series
@@ -170,7 +172,7 @@ def _with_once(study: Study, panel: Panel, cells: Sequence[Bar]) -> list[Bar]:
 
 
 def _order(study: Study, cells: Sequence[Bar], axis: str) -> list[str]:
-    """Returns labels in the order of the declaration, the mean last."""
+    """Returns an axis's labels in the order in which they are declared; the mean comes last."""
     there = {bar.labels[axis] for bar in cells}
     declared = study.figure.axis(axis)
     order = declared.labels if declared else study.labels(axis)
@@ -240,7 +242,7 @@ def _bars(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _angle(labels: Sequence[str], width: int) -> int:
-    """Returns the angle, in degrees, at which no label of an axis overlaps the next."""
+    """Returns the angle, in degrees, to which the labels of an axis are turned lest they overlap."""
     return -40 if looks.LETTER * max(map(len, labels), default=0) > width / max(len(labels), 1) else 0
 
 
@@ -255,7 +257,7 @@ def _stack(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
         row["_rank"] = rank[row["_value"]]
     axis = alt.Axis(title=_axis_title(study, panel), labelAngle=-90, ticks=False, labelLimit=120)
     facets = _order(study, cells, panel.facet) if panel.facet else [""]
-    # The facets' names are side by side.
+    # The names of facets are side by side, so each facet is at least as wide as the longest name.
     width = max(len(order) * (BAR + 4), int(looks.LETTER * max(map(len, facets))), 24 if panel.facet else 90)
     chart = (
         alt.Chart(data)
@@ -308,7 +310,7 @@ def _lines(study: Study, panel: Panel, cells: Sequence[Bar]) -> tuple[Any, int]:
 
 
 def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
-    """Draws points whose x is a number too: values over time, or a distribution."""
+    """Draws points whose x is a number, such as values over time or a distribution."""
     import altair as alt
 
     places = {row.labels: row.values[panel.x] for row in study.rows}
@@ -338,8 +340,8 @@ def _curve(study: Study, panel: Panel) -> tuple[Any, int]:
 
 
 def _thin(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns at most `LIMIT` points of each series: of each group of neighbours, the one with the greatest
-    value.
+    """Returns at most `LIMIT` points of each series: from each group of neighbouring points, the one with the
+    greatest value.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

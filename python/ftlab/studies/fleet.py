@@ -1,4 +1,4 @@
-"""A fleet: the results of many volumes as one, histograms merged bin by bin and counters summed."""
+"""Combines the results of many volumes into one: histograms are merged bin by bin, counters summed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _CAUSES: dict[str, tuple[str, ...]] = {
     "merge": ("merge",),
     "pad": ("pad",),
 }
-"""The causes whose programs each kind of write amplification counts; empty: all causes."""
+"""The causes whose programs each kind of write amplification counts; an empty tuple means all causes."""
 
 
 class Fleet:
-    """Takes results one at a time, and keeps none of them."""
+    """Combines results, which are added one at a time and not kept."""
 
     def __init__(self) -> None:
         """Starts with no volumes."""
@@ -47,7 +47,7 @@ class Fleet:
         self._elapsed = 0
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """Adds a volume."""
+        """Adds the result of a volume."""
         self.volumes += 1
         for (part, op), histogram in self._histograms.items():
             self._histograms[part, op] = histogram.merge(Histogram.of_summary(result[part][op]))
@@ -55,7 +55,7 @@ class Fleet:
             _sum(self._sums.setdefault(section, {}), result[section])
         for name in self._mapping:
             self._mapping[name] += result["mapping"][name]
-        # The pages that hosts wrote: the programs over the write amplification.
+        # The hosts wrote as many pages as were programmed, divided by the write amplification.
         if result["waf"]["total"]:
             self._written += sum(result["flash"]["programs"].values()) / result["waf"]["total"]
         self._elapsed = max(self._elapsed, result["elapsed_ns"])
@@ -82,7 +82,7 @@ class Fleet:
 
 
 def of(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the fleet of some results."""
+    """Returns the result of a fleet, from the results of its volumes."""
     fleet = Fleet()
     for result in results:
         fleet.add(result)
@@ -103,7 +103,8 @@ TABLES = ("fleets.json", "fleets.csv", "worst.csv")
 
 
 def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
-    """Writes fleets.json, fleets.csv and worst.csv, if requested: a fleet for each variant.
+    """Writes fleets.json, fleets.csv and worst.csv, with a fleet for each variant; removes them if the study
+    declares no fleet.
 
     Raises:
         UserError: a file cannot be written, or the expression that orders volumes does not fit the results.
@@ -120,7 +121,7 @@ def write(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path) -> None:
     for run in runs:
         result = cache.get(run.key)
         if result is None:
-            # The run failed.
+            # This run failed, so it has no result.
             continue
         variant = tuple(
             label for name, label in zip(names, run.labels, strict=True) if name not in aggregate.over

@@ -1,4 +1,4 @@
-"""The outcome of a search: its Pareto front, its best trial, what parameters account for; as text and CSV."""
+"""The outcome of a search, as text and CSV: its Pareto front, its best trial, what parameters account for."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ftlab.studies.tuning import Tuning
 
 @dataclass(frozen=True)
 class Trial:
-    """A configuration that was tried."""
+    """A configuration that the search has tried."""
 
     number: int
-    """Its number, from 1; 0 is the default configuration."""
+    """The trial's number, counted from 1; 0 is the default configuration."""
     parameters: Mapping[str, str]
-    """Parameters by name, as they were set; inapplicable ones are absent."""
+    """The values of its parameters by name; parameters that do not apply are absent."""
     values: tuple[float, ...] = ()
     """Values of the objectives; empty if the run failed."""
     violation: float = 0.0
@@ -50,14 +50,14 @@ class Tuned:
 
 
 def _costs(trial: Trial, tuning: Tuning) -> list[float]:
-    """Returns the objectives in the form in which less is better."""
+    """Returns the values of the objectives with signs such that less is always better."""
     pairs = zip(trial.values, tuning.objectives, strict=True)
     return [-value if each.maximize else value for value, each in pairs]
 
 
 def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
-    """Returns the feasible trials that no other trial beats, by being better in one objective and no worse in
-    any.
+    """Returns the feasible trials that no other trial beats. A trial beats another if it is better in one
+    objective and not worse in any.
     """
     known = [(trial, _costs(trial, tuning)) for trial in trials if trial.feasible]
     front = [
@@ -67,7 +67,7 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
             other != costs and all(a <= b for a, b in zip(other, costs, strict=True)) for _, other in known
         )
     ]
-    # Of equal trials only the first is kept.
+    # Of trials with equal costs only the first is kept.
     once: dict[tuple[float, ...], Trial] = {}
     for trial, costs in front:
         once.setdefault(tuple(costs), trial)
@@ -75,8 +75,8 @@ def pareto(trials: Sequence[Trial], tuning: Tuning) -> list[Trial]:
 
 
 def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
-    """Returns the trial of a front that is nearest to the best value of every objective; distances are
-    relative to each objective's range on the front.
+    """Returns the trial of a front that is nearest to the point where every objective has its best value;
+    distances are relative to each objective's range on the front.
     """
     if not front:
         return None
@@ -91,9 +91,9 @@ def knee(front: Sequence[Trial], tuning: Tuning) -> Trial | None:
 
 
 def importance(tuning: Tuning, trials: Sequence[Trial]) -> dict[str, list[float]]:
-    """Returns for each parameter the share of an objective's variance that lies between its values.
+    """Returns, for each parameter, the share of each objective's variance that its values explain.
 
-    The values of a range are grouped into its quarters; "does not apply" counts as a value.
+    For a range, the trials are sorted by value and split into quarters; "does not apply" counts as a value.
     """
     known = [trial for trial in trials if trial.values]
     found: dict[str, list[float]] = {}
@@ -154,7 +154,7 @@ def default_parameters(tuned: Tuned) -> dict[str, str]:
 
 
 def render(tuned: Tuned, width: int = 100) -> str:
-    """Formats the front, the default for comparison, and what the parameters account for."""
+    """Formats the front, the default configuration for comparison, and what the parameters account for."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -180,7 +180,7 @@ def render(tuned: Tuned, width: int = 100) -> str:
 
 
 def place_of_default(tuned: Tuned) -> str:
-    """Returns a sentence about where the default is among the trials."""
+    """Returns a sentence that says how many trials are better than the default configuration."""
     if not tuned.default.values:
         return "the default configuration failed"
     mine = _costs(tuned.default, tuned.tuning)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 ALONE = palette.colour(6)
-"""The colour if nothing is distinguished."""
+"""The colour if colours distinguish nothing."""
 
 _VALUES = {
     **palette.CAUSES,
@@ -24,13 +24,15 @@ _VALUES = {
 """Colours of values that are causes, merges or parts of a latency, by their names in the declarations."""
 
 LETTER = 6.5
-"""The largest average width of a letter of a label, pixels."""
+"""The largest average width of a letter in a label, in pixels."""
 WIDTH = 340
-"""Width of a panel of lines, pixels."""
+"""The width of a panel of lines, in pixels."""
 
 
 def by(panel: Panel) -> str | None:
-    """Returns what colours distinguish: the labels of the series, or the values if several are drawn."""
+    """Returns the field that colours distinguish: the labels of the series, or the values if there are
+    several.
+    """
     return "_value" if len(panel.values) > len(panel.once) + 1 else panel.series
 
 
@@ -48,7 +50,7 @@ def _colours(study: Study, panel: Panel, order: Sequence[str]) -> list[str]:
     named = {study.figure.value(name).title: _VALUES[name] for name in panel.values if name in _VALUES}
     if by(panel) == "_value" and all(label in named for label in order):
         return [named[label] for label in order]
-    # A value that is drawn once belongs to the user's own data, next to what policies make of it.
+    # A value that is drawn once is about the user's own data, so it has the host's colour.
     once = {study.figure.value(name).title for name in panel.once}
     places = zip(order, _places(study, panel, order), strict=True)
     return [palette.CAUSES["host"] if label in once else palette.colour(place) for label, place in places]
@@ -85,7 +87,7 @@ def _legend(panel: Panel, order: Sequence[str], width: int) -> alt.Legend | None
 
 
 def lines(study: Study, panel: Panel, order: Sequence[str], field: str) -> dict[str, Any]:
-    """Returns dash and marker of lines, in addition to their colour."""
+    """Returns the dashes and markers of lines, which they have in addition to their colours."""
     import altair as alt
 
     places = _places(study, panel, order)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ftlab._core import Columns, Device, Progress
 
 LOOK_EVERY = 1000
-"""Requests between two comparisons of the caches, as between two polls in the paper."""
+"""The number of requests between two comparisons of the caches, as between two polls in the paper."""
 
 
 def measure(
@@ -28,8 +28,8 @@ def measure(
     device: Device | None = None,
     progress: Progress = lambda requests: None,
 ) -> dict[str, Any]:
-    """Measures a configuration; returns a plain object, deterministic except for its ``engine``, if it has
-    one.
+    """Measures a configuration; returns a plain dictionary, which is deterministic except for its ``engine``
+    block, if it has one.
     """
     if how == "workload":
         return _workload(config)
@@ -111,10 +111,10 @@ def _workload(config: Config) -> dict[str, Any]:
 
 
 def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
-    """Measures how much a plain LRU cache on the host and DFTL's segmented one have in common.
+    """Measures how much a plain LRU cache on the host and DFTL's segmented LRU cache have in common.
 
-    Both are fed page by page in the order of arrival, as under noop. Every `LOOK_EVERY` requests, the share
-    of the LRU cache's entries that DFTL's cache holds as well is measured. (MAP+, section V-D.)
+    Both caches see the pages in the order of arrival, as under noop. After every `LOOK_EVERY` requests, the
+    share of the LRU cache's entries that DFTL's cache holds too is measured. (MAP+, section V-D.)
     """
     import numpy as np
 

@@ -21,24 +21,24 @@ from ftlab.studies.declaration import Figure, Trace
 from ftlab.studies.toml import place
 
 FORMAT = 2
-"""Version of the cache's content; a new number invalidates all of it."""
+"""The version of the cache's content; a new number invalidates all that is cached."""
 
 OF_ONE_TRACE = ("workload.dedup", "workload.max_gap")
 """Keys that make sense within one trace only: the times of one trace say nothing about another's."""
 
 MOST_NAMED = 50
-"""The most variants that a note names by default."""
+"""The maximum number of variants that a note names by default."""
 
 AxisLabels = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One cell of a figure."""
+    """The run for one cell of a figure."""
 
     figure: Figure
     labels: AxisLabels
-    """Its labels, one for each axis of the figure."""
+    """The cell's labels, one for each axis of the figure."""
     config: Config
     key: str = ""
     """Hash of everything that the run's result depends on; empty if the result is not cached."""
@@ -49,39 +49,39 @@ class Run:
     plain: str = ""
     """The key of the same run without the settings that only the page's charts need."""
     sequence: tuple[Config, ...] = ()
-    """If several traces are replayed one after another, the configuration that says how each is read."""
+    """If several traces are replayed one after another, a configuration for each that says how it is read."""
     varied: Mapping[str, str] = field(default_factory=dict)
     """The keys that the figure's axes set, with the values that they give."""
 
     @property
     def name(self) -> str:
-        """Returns its name for messages."""
+        """Returns the run's name for messages."""
         names = [self.figure.paper, self.figure.id] if self.figure.paper else []
         return " ".join([*names, *self.labels]) or self.figure.id
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A recorded trace that is absent."""
+    """A recorded trace that is absent, and the figure that needs it."""
 
     figure: Figure
     trace: Trace
 
 
 def combinations(axes: Sequence[Axis]) -> Iterator[tuple[AxisLabels, dict[str, str], tuple[Choice, ...]]]:
-    """Yields every combination of the labels, the last axis fastest: labels, keys that they set, choices."""
+    """Yields every combination of labels (the last axis varies fastest), with the keys it sets and the
+    choices.
+    """
     for choices in itertools.product(*(axis.choices for axis in axes)):
         varied = {key: value for choice in choices for key, value in choice.set.items()}
         yield tuple(choice.label for choice in choices), varied, choices
 
 
 class Planner:
-    """Resolves figures to runs."""
+    """Turns figures into resolved runs."""
 
     def __init__(self, base: Path, traces: Mapping[str, Trace], folder: Path | None, quick: bool) -> None:
-        """Makes the planner; ``base`` is where papers/ and workloads/ are, ``folder`` where recorded traces
-        may be.
-        """
+        """Makes the planner. ``base`` holds papers/ and workloads/; ``folder`` may hold recorded traces."""
         self.base = base
         self._traces = traces
         self._folder = folder
@@ -98,10 +98,10 @@ class Planner:
     def runs(self, figure: Figure, *, shared_device: bool = False) -> Iterator[Run]:
         """Returns the figure's runs in the order of its axes, without those on absent traces (`missing`).
 
-        ``shared_device``, runs that differ only in their workload may share one prepared device.
+        With ``shared_device``, runs that differ only in their workload may share one prepared device.
 
         Raises:
-            UserError: a configuration is wrong; names the figure's file.
+            UserError: a configuration is wrong; the text names the figure's file.
         """
         absent = set()
         for labels, varied, choices in combinations(figure.axes):
@@ -140,7 +140,7 @@ class Planner:
         # The keys that say how a trace is read come first, so that an axis may override them.
         first = self._trace_keys(traces[0]) if traces else {}
         if len(traces) > 1:
-            # Each trace is read with its own keys; the sequence of all of them is then left as it is.
+            # These keys apply to each trace by itself, not again to the sequence of all traces.
             first = {key: value for key, value in first.items() if key not in OF_ONE_TRACE}
         if traces:
             # A recorded trace replaces a generator and its number of requests.
@@ -152,7 +152,7 @@ class Planner:
         if trace is not None and not os.path.isabs(trace):  # noqa: PTH117
             keys["workload.trace"] = str(self.base / trace)
         if figure.report:
-            # For the charts of the page.
+            # The charts of the page need more than summaries.
             keys = {**keys, **dict.fromkeys(KEYS, "true")}
         try:
             config = load(base, _overrides({**first, **keys}))
@@ -168,18 +168,18 @@ class Planner:
         collect = figure.what == "requests"
         settings = json.loads(config.json())
         workload = settings.pop("workload")
-        # An empty device is made faster than it is copied.
+        # An empty device is not shared: making one is faster than copying it.
         shared_device = shared_device and settings["device"].get("precondition", "none") != "none"
         own = hashlib.sha256(json.dumps(settings).encode()).hexdigest() if shared_device else ""
         key = key_of(settings, workload, [config, *sequence], figure)
         settings.pop("results", None)
-        # Only figures of papers share runs.
+        # Only figures of papers share runs with each other.
         plain = key_of(settings, workload, [config, *sequence], figure) if figure.paper else ""
         return Run(figure, labels, config, key, own, collect, plain, sequence)
 
 
 def declared(figure: Figure, error: UserError) -> str:
-    """Returns what a configuration's error is about, in the study's terms."""
+    """Returns the message of a configuration's error in the study's own terms."""
     key, equals, _ = str(error).partition("=")
     if not equals or " " in key:
         return "config"
@@ -188,7 +188,7 @@ def declared(figure: Figure, error: UserError) -> str:
 
 
 def ignored(variants: Iterable[tuple[str, Config]]) -> dict[str, list[tuple[str, str]]]:
-    """Returns the keys that were set in vain, each with the variants that ignore it, and why."""
+    """Returns the keys that were set to no effect, each with the variants that ignore it and the reasons."""
     found: dict[str, list[tuple[str, str]]] = {}
     for label, config in variants:
         for note in config.notes():
@@ -198,7 +198,7 @@ def ignored(variants: Iterable[tuple[str, Config]]) -> dict[str, list[tuple[str,
 
 
 def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], variants: int) -> None:
-    """Refuses to vary what every variant ignores.
+    """Refuses to vary a key that every variant ignores.
 
     Raises:
         UserError: there is such a key; the message names it, after ``where``.
@@ -212,7 +212,7 @@ def check_varied(where: str, varied: Iterable[str], found: Mapping[str, Any], va
 def notes_of(
     found: Mapping[str, Sequence[tuple[str, str]]], variants: int, most: int = MOST_NAMED
 ) -> list[str]:
-    """Returns a sentence for each key that variants ignore; it names at most ``most`` variants."""
+    """Returns a sentence for each key that some variant ignores; it names at most ``most`` variants."""
     notes = []
     for key, ignoring in found.items():
         whys = {why for _, why in ignoring}
@@ -227,8 +227,8 @@ def notes_of(
 
 
 def together(runs: Iterable[Run]) -> list[Run]:
-    """Replaces each run by the one for a report that differs from it only in what the charts need, so that
-    both are done as one.
+    """Replaces each run by the run for a report that differs from it only in what the charts need, if there
+    is one, so that both need only one run.
     """
     runs = list(runs)
     full = {each.plain: each for each in runs if each.figure.report}
@@ -250,7 +250,7 @@ def key_of(
     """Hashes the configuration, the content of the traces, the engine's version, and what is kept of the
     result.
     """
-    # A trace counts by its content, not by its path.
+    # A trace is identified by its content, not by its path.
     workload = {**workload, "trace": None} if configs[0].trace is not None else dict(workload)
     trace = [content(config.trace) for config in configs if config.trace is not None]
     parts = {

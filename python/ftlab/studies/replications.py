@@ -14,47 +14,47 @@ from ftlab.studies.declaration import Figure
 from ftlab.studies.series import Number
 
 CONFIDENCE = 0.95
-"""Probability of a confidence interval."""
+"""The probability that a confidence interval holds the true mean."""
 
 VALUES = (
     *("latency.read.mean_ns", "latency.write.mean_ns", "latency.all.mean_ns"),
     *("latency.all.percentile_ns.99.000000", "mapping.hit_ratio", "waf.total", "throughput_bytes_per_s"),
 )
-"""Values that are summarised if a study declares none."""
+"""The values that are summarised if a study declares none."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over replications."""
+    """A mean over replications, with its confidence interval."""
 
     count: int
     mean: float
     half: float | None
-    """Half the width of the confidence interval; None for one replication."""
+    """Half the width of the confidence interval; None if there is only one replication."""
 
     @property
     def low(self) -> float | None:
-        """Returns where the interval begins."""
+        """Returns the lower end of the confidence interval."""
         return None if self.half is None else self.mean - self.half
 
     @property
     def high(self) -> float | None:
-        """Returns where the interval ends."""
+        """Returns the upper end of the confidence interval."""
         return None if self.half is None else self.mean + self.half
 
 
 @dataclass(frozen=True)
 class Line:
-    """One value of one variant."""
+    """One value of one variant, summarised over the replications."""
 
     labels: Mapping[str, str]
-    """Labels on all axes except those that replicate."""
+    """The variant's labels on all axes except those that replicate."""
     value: str
     unit: str
     estimate: Estimate
     difference: Estimate | None
-    """Difference from the base variant, pair by pair; None if there is no base, or if this variant is the
-    base.
+    """The mean of the paired differences from the base variant; None if there is no base variant, or if this
+    is it.
     """
 
 
@@ -116,7 +116,7 @@ def _known(members: Mapping[tuple[str, ...], Mapping[str, Any]], name: str) -> d
 
 
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Returns the t beyond which the two tails of Student's distribution together hold ``1 - confidence``."""
+    """Returns the t that Student's t exceeds in absolute value with probability ``1 - confidence``."""
     low, high = 0.0, 2.0
     while _tails(high, freedom) > 1 - confidence:
         high *= 2

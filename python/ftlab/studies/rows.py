@@ -1,4 +1,4 @@
-"""A study's table: a row per run, written in parts while the study runs, complete at the end."""
+"""The table of a study, a row per run; it is written in parts during the study, as a whole at the end."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 RESERVED = ("run", "hash", "seconds", "worker")
-"""Columns that belong to no axis."""
+"""The columns that belong to no axis, so no axis may have these names."""
 
 EVERY_S = 2.0
-"""The least time between two parts."""
+"""The minimum time between writing two parts, in seconds."""
 
 SHARE_OF_PARTS = 0.05
-"""The largest share of the time that writing parts may take."""
+"""The maximum share of the time that may be spent on writing parts."""
 
 _LARGEST = 2**63
 
@@ -35,7 +35,9 @@ class Rows:
     """Collects results as rows; parts of them appear in ``DIR/parts``."""
 
     def __init__(self, figure: Figure, runs: Sequence[Run], folder: Path) -> None:
-        """Makes the rows; ``folder`` takes runs.parquet, failures.parquet and, temporarily, parts/."""
+        """Makes an empty table; ``folder`` is where runs.parquet, failures.parquet and, temporarily, parts/
+        go.
+        """
         self._figure = figure
         self._folder = folder
         self._parts = folder / "parts"
@@ -49,7 +51,7 @@ class Rows:
         self._frames: list[pl.DataFrame] = []
         self._next = time.monotonic() + EVERY_S
         folder_in(folder, "parts")
-        # These are parts of an interrupted study; their rows are made from the results again.
+        # These parts are from an interrupted study; their rows are made again from the results.
         shutil.rmtree(self._parts)
         folder_in(folder, "parts")
 
@@ -95,7 +97,7 @@ class Rows:
         self._next = end + max(EVERY_S, (end - start) / SHARE_OF_PARTS)
 
     def join(self) -> pl.DataFrame:
-        """Writes both tables completely, in the order of the plan, and removes the parts."""
+        """Writes the whole tables of runs and failures, in the order of the plan, and removes the parts."""
         import polars as pl
 
         self.flush()
@@ -113,7 +115,7 @@ class Rows:
         return whole
 
     def _head(self, place: int) -> dict[str, Any]:
-        """Returns what distinguishes a row from the others."""
+        """Returns the columns that identify a row: run, labels, varied keys and hash."""
         run = self._runs[place]
         keys = {key: kind(_value_of(run, key)) for key, kind in self._keys.items()}
         names = [axis.name for axis in self._figure.axes]
@@ -124,7 +126,7 @@ class Rows:
 
 
 def values_of(figure: Figure, result: Mapping[str, Any]) -> dict[str, Number]:
-    """Returns what a study derives from a result; later values may name earlier ones."""
+    """Returns the values that a study derives from a result; later values may use earlier ones."""
     names = names_of(result) if figure.values else {}
     derived: dict[str, Number] = {}
     for value in figure.values:
@@ -133,7 +135,9 @@ def values_of(figure: Figure, result: Mapping[str, Any]) -> dict[str, Number]:
 
 
 def names_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what expressions can name: the fields of a result, and its configuration's keys as numbers."""
+    """Returns what expressions can name: the fields of a result, and its configuration's keys as numbers
+    where possible.
+    """
     return _over(_numbers(result.get("config", {})), result)
 
 
@@ -159,7 +163,7 @@ def _numbers(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flat(table: Mapping[str, Any], skip: str = "") -> dict[str, Any]:
-    """Returns the scalar values of a result by dotted name, without lists and the table ``skip``."""
+    """Returns the scalar values of a result by dotted name; lists and the table ``skip`` are left out."""
     found: dict[str, Any] = {}
     _flatten(table, "", skip, found)
     return found
@@ -172,7 +176,7 @@ def _flatten(table: Mapping[str, Any], prefix: str, skip: str, into: dict[str, A
             if name != skip:
                 _flatten(value, f"{prefix}{name}.", "", into)
         elif kind is not list:
-            # Such a number does not fit into an integer column.
+            # A number this large does not fit into an integer column.
             large = kind is int and not -_LARGEST <= value < _LARGEST
             into[prefix + name] = float(value) if large else value
 
@@ -188,7 +192,7 @@ def _value_of(run: Run, key: str) -> str | None:
 
 
 def _types(runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns the varied keys, and the type of their values: integers, numbers or text."""
+    """Returns the type of each varied key's values: integers, other numbers or text."""
     keys = dict.fromkeys(key for run in runs for key in run.varied)
     return {key: _type(_value_of(run, key) for run in runs) for key in keys}
 
@@ -210,7 +214,7 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
     names = list(rows[0])
     if all(list(row) == names for row in rows):
-        # If all rows have the same names, as in most studies, this way is ten times as fast.
+        # If all rows have the same columns, as in most studies, this way is ten times as fast.
         values: Iterable[Sequence[Any]] = zip(*(row.values() for row in rows), strict=True)
     else:
         names = list(dict.fromkeys(name for row in rows for name in row))

@@ -1,4 +1,4 @@
-"""Runs what is missing, in parallel; an interrupt leaves the cache valid, with finished runs in it."""
+"""Does missing runs in parallel; after an interrupt the cache is valid and has the runs that finished."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ftlab.studies.executor import Executor, Finished, Group
 from ftlab.studies.plan import Run
 
 MOST_OF_A_DEVICE = 24
-"""The most runs on one prepared device, so that a large group is shared among the threads."""
+"""The maximum number of runs on one prepared device, so that threads can divide a large group."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Done:
 
 
 Found = Callable[[str, dict[str, Any]], None]
-"""Takes a run's key and its result."""
+"""A function called with a run's key and its result."""
 
 Failed = Callable[[Run, "UserError | InternalError"], None]
-"""Takes a run that failed, and why."""
+"""A function called with a run that failed, and its error."""
 
 
 def stop(run: Run, error: UserError | InternalError) -> None:
-    """Ends all other runs with the error of one run."""
+    """Raises the error of one run, which ends all other runs."""
     raise type(error)(f"{error}\n  in the run {run.name}") from error
 
 
@@ -48,7 +48,7 @@ def run(
 ) -> Done:
     """Gets the results of all runs, from the cache or by running them; ``found`` takes each result once.
 
-    With ``expected`` the reporter already knows the runs.
+    With ``expected`` the reporter has already been given the runs' costs.
 
     Raises:
         UserError, InternalError: the error of the first run (in order) that failed, unless ``failed`` takes
@@ -80,9 +80,7 @@ def run(
 
 
 def _groups(runs: Iterable[Run]) -> list[Group]:
-    """Groups runs that share a device, in the order of each group's first run; any other run is a group
-    itself.
-    """
+    """Groups the runs that share a device; any other run is a group by itself. Costly groups come first."""
     groups: dict[str, list[Run]] = {}
     for each in runs:
         shared = each.device and each.figure.measure == "run"
@@ -90,5 +88,5 @@ def _groups(runs: Iterable[Run]) -> list[Group]:
     parts: list[Group] = []
     for group in groups.values():
         parts += [group[at : at + MOST_OF_A_DEVICE] for at in range(0, len(group), MOST_OF_A_DEVICE)]
-    # The longest group first, so that no core is left with it alone at the end.
+    # The longest group starts first, so that at the end no single core is still busy with it.
     return sorted(parts, key=lambda group: -sum(each.figure.seconds for each in group))

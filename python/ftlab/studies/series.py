@@ -1,4 +1,4 @@
-"""Numbers by labels, and arithmetic on them cell by cell."""
+"""Numbers addressed by labels, with arithmetic on them cell by cell."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Cells = dict[tuple[str, ...], Number]
 
 @dataclass(frozen=True)
 class Series:
-    """Numbers (or truth values) by the labels of some axes."""
+    """Numbers (or truth values), one for each combination of the labels of some axes."""
 
     axes: tuple[str, ...]
     cells: Mapping[tuple[str, ...], Any]
 
     def select(self, chosen: Mapping[str, Any]) -> Any:
-        """Selects the part with these labels; one label removes its axis, a list of them keeps it."""
+        """Selects the part with these labels; a single label removes its axis, a list of labels keeps it."""
         for axis, labels in chosen.items():
             if axis not in self.axes:
                 raise UserError(f"no axis {axis!r}; there are: {', '.join(self.axes) or 'none'}")

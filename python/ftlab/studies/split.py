@@ -1,4 +1,4 @@
-"""A trace of many volumes as one file per volume, in one pass and within bounded memory."""
+"""Splits a trace of many volumes into one file per volume, in one pass and with bounded memory."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 STRIDE_BITS = 46
-"""Address bits of the range that readers give each volume, in the order of their first requests."""
+"""log2 of the address range that readers give each volume, in the order of the volumes' first requests."""
 
 MOST_ROWS = 8 << 20
-"""Rows held in memory for all volumes together, before the fullest are written."""
+"""The number of rows held in memory, for all volumes together, before those of the fullest are written."""
 
 _ROW = np.dtype([("ts_ns", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("op", "u1"), ("flags", "u1")])
 
 
 def split(config: Config, out: Path, progress: Callback | None = None) -> dict[str, Any]:
-    """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; returns the volumes.
+    """Writes ``volume-NNNNN.parquet`` for each volume, and ``index.csv``; returns the totals.
 
     Rows are collected in memory by volume. When all volumes together have `MOST_ROWS`, the fullest go to
     their spill files, of which one at a time is open. At the end each spill file becomes Parquet.
@@ -52,7 +52,7 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
 
 
 def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
-    """Spills all rows; returns the volumes."""
+    """Writes all rows to spill files, one for each volume; returns the numbers of the volumes."""
     held: dict[int, list[np.ndarray[Any, Any]]] = {}
     volumes: set[int] = set()
     rows = done = 0
@@ -80,7 +80,7 @@ def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
 
 
 def _rows(chunk: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Returns the requests of a piece, with addresses within their own volumes, and the volume of each."""
+    """Returns the requests of a chunk, with addresses relative to their volumes, and the volume of each."""
     times, ops, offsets, sizes, flags = (np.asarray(column) for column in chunk)
     table = np.empty(len(times), dtype=_ROW)
     table["ts_ns"], table["op"], table["size"], table["flags"] = times, ops, sizes, flags

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_NAMED = 3
-"""The most runs that a note names; there may be thousands."""
+"""The maximum number of runs that a note names; there may be thousands of runs."""
 SECONDS_PER_REQUEST = 1.2e-6
-"""A rough value if no run has been measured."""
+"""A rough estimate of the time per request, used if no run has been measured."""
 SECONDS_PER_PAGE = 4e-8
-"""Rough time to precondition a page of a device."""
+"""A rough estimate of the time to precondition a page of a device."""
 BYTES_PER_REQUEST = 40
-"""Rough size of a request in a trace in text."""
+"""A rough estimate of the size of a request in a text trace."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def plan(path: Path) -> Planned:
     """Reads a study and resolves all its runs.
 
     Raises:
-        UserError: the study or a configuration is wrong; says where.
+        UserError: the study or a configuration is wrong; the text says where.
     """
     figure = load_study(path)
     for axis in figure.axes:
@@ -115,7 +115,7 @@ def sweep(
 
 
 def _labelled(frame: pl.DataFrame, runs: Sequence[Run], figure: Figure) -> Iterator[Mapping[str, Any]]:
-    """Yields the rows: the values that are summarised, how long each run took, and its labels."""
+    """Yields the rows of the table, each with the values to summarise, the run's duration and its labels."""
     names = [axis.name for axis in figure.axes]
     wanted = [value.name for value in figure.values] or replications.VALUES
     there = [name for name in wanted if name in frame.columns]

@@ -22,10 +22,10 @@ from ftlab.units import quantity
 PICTURES = ("figure.svg", "figure.png")
 
 MOST_REPORTED = 200
-"""The most runs of a report; for more runs, no report is made."""
+"""The maximum number of runs in a report; if there are more runs, no report is made."""
 
 MOST_RUNS = 5_000
-"""The most runs and the most means that a page shows; with more runs it shows only means."""
+"""The maximum number of runs, and of means, that a page shows; if there are more runs it shows only means."""
 
 SECTIONS = (
     (
@@ -66,7 +66,7 @@ def write(
     written a report to link to.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: the page cannot be written.
     """
     if not lines:
         (out / "index.html").unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def write(
 
 
 def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
-    """Draws the study's panels as ``figure.svg`` and ``figure.png``; returns the SVG, or nothing.
+    """Draws the study's panels as ``figure.svg`` and ``figure.png``; returns the SVG, empty if there is none.
 
     Raises:
         UserError: the files cannot be written.
@@ -103,10 +103,11 @@ def draw(figure: Figure, rows: Sequence[Mapping[str, Any]], out: Path) -> str:
 
 
 def write_report_of(figure: Figure, runs: Sequence[Run], cache: Cache, out: Path, said: str) -> bool:
-    """Writes ``report.html``, everything that a few runs measured; returns whether there is one.
+    """Writes ``report.html``, with all that the runs measured, if they are few; returns whether it was
+    written.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: the report cannot be written.
     """
     target = out / "report.html"
     names = [axis.name for axis in figure.axes]

@@ -1,4 +1,4 @@
-"""A study's TOML file: tables in which every key must be asked for."""
+"""The tables of a study's TOML file, in which a key that the code never asks for is an error."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from ftlab.configs import read_toml, to_text
 
 
 class Table:
-    """A TOML table in which every key must be asked for, once."""
+    """A TOML table in which a key that the code never asks for is an error."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
-        """Makes the table; ``values`` are those of the file, or of its part that messages call ``where``."""
+        """Makes the table of a file; ``values`` are the file's, or those of the part named ``where`` in
+        messages.
+        """
         self.path = path
         self.where = where
         if values is None:
@@ -26,7 +28,7 @@ class Table:
         self._known: set[str] = set()
 
     def wrong(self, key: str, why: str) -> UserError:
-        """Makes the error about a key."""
+        """Returns the error that says why a key is wrong."""
         return UserError(f"{self.place(key)}: {why}")
 
     def place(self, key: str) -> str:
@@ -53,36 +55,36 @@ class Table:
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Returns a string."""
+        """Returns the value of a key that is a string."""
         value: str = self.get(key, str, default)
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Returns a boolean."""
+        """Returns the value of a key that is a boolean."""
         value: bool = self.get(key, bool, default)
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Returns a number."""
+        """Returns the value of a key that is a number."""
         return float(self.get(key, (int, float), default))
 
     def list_of(self, key: str, kind: Any) -> list[Any]:
-        """Returns a list of elements of one type; empty if absent."""
+        """Returns the list under a key, whose elements have one type; empty if the key is absent."""
         values = self.get(key, list, [])
         if not all(isinstance(value, kind) for value in values):
             raise self.wrong(key, f"{values!r}: not all of it is of the right kind")
         return list(values)
 
     def texts(self, key: str) -> list[str]:
-        """Returns a list of strings."""
+        """Returns the list of strings under a key."""
         return self.list_of(key, str)
 
     def labels(self, key: str) -> dict[str, str]:
-        """Returns a table that gives one label for each of some axes."""
+        """Returns the table under a key, which has a label for each of some axes."""
         return {axis: self.inner(key).text(axis) for axis in self.get(key, dict, {})}
 
     def keys_of(self, key: str) -> dict[str, str]:
-        """Returns a table of configuration keys, dotted or nested."""
+        """Returns the table of configuration keys (dotted or nested) under a key."""
         return dict(self.inner(key)._flat(self.get(key, dict, {}), ""))
 
     def _flat(self, values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, str]]:
@@ -95,16 +97,16 @@ class Table:
                 yield f"{prefix}{name}", to_text(value)
 
     def inner(self, key: str) -> Table:
-        """Returns the table under a key; empty if absent."""
+        """Returns the table under a key; empty if the key is absent."""
         return Table(self.path, self.get(key, dict, {}), f"{self.where}{key}.")
 
     def table(self, key: str) -> dict[str, Table]:
-        """Returns the tables in the table under a key, by name."""
+        """Returns the subtables of the table under a key, by name."""
         around = self.inner(key)
         return {name: around.inner(name) for name in around._values}
 
     def tables(self, key: str) -> list[Table]:
-        """Returns a list of tables."""
+        """Returns the list of tables under a key."""
         parts = self.list_of(key, dict)
         return [Table(self.path, values, f"{self.where}{key}[{at}].") for at, values in enumerate(parts)]
 
@@ -114,8 +116,8 @@ class Table:
         return key in self._values
 
     def over(self, other: Table) -> Table:
-        """Returns the declarations of ``other``, overridden by those of this table: axes one by one, any
-        other key as a whole.
+        """Returns the declarations of ``other``, overridden by those of this table. Axes are overridden one
+        by one, any other key as a whole.
         """
         own = {key: value for key, value in self._values.items() if key != "like"}
         axes = {**other.get("axis", dict, {}), **self.get("axis", dict, {})}
@@ -133,7 +135,7 @@ _NAME = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w-]+)\s*(\.|=|\])?""")
 
 
 def place(path: Path, name: str) -> str:
-    """Returns ``FILE:LINE: NAME`` of a dotted key; without a line if the file does not contain it."""
+    """Returns the place of a dotted key, ``FILE:LINE: NAME``; without LINE if the file lacks the key."""
     line = line_of(path, name)
     return f"{path}{f':{line}' if line else ''}: {name}"
 

@@ -29,20 +29,20 @@ from ftlab.studies.toml import place
 from ftlab.studies.tuning import Tuning, violation
 
 JOURNAL = "trials.journal"
-"""Optuna's own file."""
+"""The name of the file in which Optuna keeps its trials."""
 
 MOST_REPEATS = 300
-"""Number of known proposals in a row after which the space counts as exhausted."""
+"""How many proposals in a row must be known already before the space counts as exhausted."""
 RANDOM_AFTER = 5
-"""Number of known proposals in a row after which the sampler has settled, so that proposals are made at
-random.
+"""How many proposals in a row must be known already before the sampler counts as settled; proposals are then
+made at random.
 """
 CHECKED_WITH = 20
-"""Number of choices of the other parameters with which a value is tried before it is refused."""
+"""With how many choices of the other parameters a value is tried before it is refused."""
 
 
 def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
-    """Returns the configuration with these values of its parameters.
+    """Returns the search's configuration with these values of its parameters.
 
     Raises:
         UserError: no configuration accepts these values.
@@ -58,7 +58,7 @@ def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
 
 
 def traced(tuning: Tuning) -> Iterator[tuple[str, Config]]:
-    """Returns the default configuration, if it is valid; the search reports misspelt keys."""
+    """Yields the default configuration, without a label, if it is valid; errors are left to the search."""
     with suppress(UserError):
         yield "", config_of(tuning, {})
 
@@ -91,7 +91,7 @@ class Tuner:
     """A search in progress."""
 
     def __init__(self, tuning: Tuning, out: Path, executor: Executor, reporter: Reporter) -> None:
-        """Makes the search; ``out`` takes the results, and Optuna's own file.
+        """Makes the search; ``out`` is the directory of the results and of Optuna's own file.
 
         Raises:
             UserError: Optuna is not installed, or ``out`` holds another search.
@@ -153,14 +153,14 @@ class Tuner:
         """Tries configurations until the budget is used up, ``at_once`` at a time.
 
         Raises:
-            UserError: no configuration accepts a key or a value; says where it is.
+            UserError: no configuration accepts a key or a value; the text says where that is.
         """
         self._check()
         default = self.tried([Trial(0, {})])[0]
         if not default.values:
             self._reporter.note(f"the default configuration: {default.error}")
         trials = self._resume()
-        # A budget in minutes has no known number of trials.
+        # With a budget in minutes the number of trials is not known.
         last = self._tuning.runs if self._tuning.minutes is None else 0
         self._reporter.expect({f"trial {number}": 1.0 for number in range(len(trials) + 1, last + 1)})
         ends = math.inf if self._tuning.minutes is None else time.monotonic() + self._tuning.minutes * 60
@@ -177,7 +177,7 @@ class Tuner:
         )
 
     def _check(self) -> None:
-        """Refuses misspelt keys and values before anything runs.
+        """Refuses misspelt keys and values before any trial runs.
 
         A value may be valid only with some values of other parameters, so it is tried with several of them.
         """
@@ -203,8 +203,8 @@ class Tuner:
                     raise UserError(f"{place(path, f'parameter.{each.name}.{part}')}: {first}")
 
     def _sampler(self, settled: bool) -> Any:
-        """Makes a sampler, seeded anew for each proposal, so that a resumed search goes on as if it had not
-        stopped.
+        """Makes a sampler with a new seed for each proposal, so that a resumed search goes on as if it had
+        not been stopped.
         """
         text = f"{self._tuning.seed} {self._asked}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
@@ -219,7 +219,9 @@ class Tuner:
         )
 
     def _ask(self, count: int, before: int) -> list[tuple[Any, Trial]]:
-        """Returns new configurations, at most ``count``."""
+        """Returns at most ``count`` new trials, each with Optuna's handle; ``before`` is the number of
+        earlier trials.
+        """
         asked: list[tuple[Any, Trial]] = []
         repeats = 0
         while len(asked) < count and repeats < MOST_REPEATS:
@@ -292,7 +294,7 @@ class Tuner:
         return config_of(self._tuning, parameters)
 
     def tried(self, asked: Sequence[Trial]) -> list[Trial]:
-        """Returns the same trials with their outcomes."""
+        """Runs the trials; returns them with their outcomes."""
         figure = study_of(self._tuning.path)
         runs: list[Run] = []
         errors: dict[int, str] = {}

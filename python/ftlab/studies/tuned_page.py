@@ -40,7 +40,7 @@ def write(tuned: Tuned, out: Path, command: str) -> None:
     """Writes ``index.html``.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: the page cannot be written.
     """
     tuning = tuned.tuning
     failed = sum(not trial.values for trial in tuned.trials)
@@ -84,7 +84,7 @@ def _data(tuned: Tuned) -> dict[str, Any]:
 
 
 def _parameters(tuned: Tuned, trial: Trial) -> dict[str, str | float]:
-    """Formats choices by name, and values of ranges as numbers."""
+    """Returns a trial's parameters: choices as they are written, values of ranges as numbers."""
     found: dict[str, str | float] = {}
     chosen = default_parameters(tuned) if trial is tuned.default else trial.parameters
     for each in tuned.tuning.parameters:
@@ -96,8 +96,8 @@ def _parameters(tuned: Tuned, trial: Trial) -> dict[str, str | float]:
 
 
 def _objective(objective: Objective, parameter: Parameter | None) -> dict[str, Any]:
-    """Returns an objective with its unit: that of a field is in the field's name, that of a key is its
-    parameter's.
+    """Returns an objective with its unit. A field has its unit in its name; a key has the unit of its
+    parameter.
     """
     text = objective.text
     unit = "ns" if text.endswith("_ns") or "percentile_ns." in text else ""

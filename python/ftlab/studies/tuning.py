@@ -1,4 +1,4 @@
-"""What a ``tune.toml`` declares: what is sought, in which space, within which bounds."""
+"""What a ``tune.toml`` declares: the objectives of a search, the space of parameters and the constraints."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from ftlab.studies.toml import Table
 from ftlab.units import quantity
 
 MOST_RUNS = 1_000_000
-"""The most trials if the budget is in minutes."""
+"""The maximum number of trials if the budget is in minutes."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One dimension of the space."""
+    """One dimension of the space that is searched."""
 
     name: str
     key: str
     choices: tuple[str, ...]
-    """The values of a choice; empty for a range."""
+    """The values to choose from; empty for a range."""
     low: float
     high: float
     log: bool
     unit: str
-    """Unit of the range's values: "B", "ns", "%" or none."""
+    """The unit of the range's values: "B", "ns", "%" or empty."""
     when: Expression | None
     """A condition on earlier parameters; if it is false, the key is left as it is."""
 
     @property
     def whole(self) -> bool:
-        """Whether its values are whole numbers."""
+        """Whether the parameter's values are whole numbers."""
         return float(self.low).is_integer() and float(self.high).is_integer()
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Returns its choices, or the ends of its range, as in a configuration."""
+        """Returns the choices, or the two ends of the range, as they are written in a configuration."""
         cast = int if self.whole else float
         return self.choices or tuple(self.text(cast(value)) for value in (self.low, self.high))
 
     def text(self, value: Any) -> str:
-        """Writes a value as in a configuration, with no more digits of a share than necessary."""
+        """Writes a value as in a configuration; a share has no more digits than necessary."""
         if self.unit == "%":
             value = round(value, 4)
         return f"{to_text(value)}{self.unit}"
@@ -53,7 +53,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is to be minimised or maximised."""
+    """A value that is to be minimised or maximised."""
 
     text: str
     get: Expression
@@ -62,7 +62,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Tuning:
-    """A search."""
+    """The declaration of a search."""
 
     path: Path
     config: str
@@ -79,7 +79,7 @@ def load_tuning(path: Path) -> Tuning:
     """Reads a ``tune.toml``.
 
     Raises:
-        UserError: the file is missing or wrong; says what is wrong.
+        UserError: the file is missing or wrong; the text says what is wrong with it.
     """
     table = Table(path)
     objectives = [
@@ -150,7 +150,7 @@ def _bounds(table: Table) -> tuple[float, float, str]:
 
 
 def violation(constraint: Expression, names: Mapping[str, Any]) -> float:
-    """Returns by how much a constraint is violated, without a unit; 0 if it holds."""
+    """Returns by how much a constraint is violated, as a number without unit; 0 if the constraint holds."""
     held = constraint(names)
     if held is None:
         return 1.0

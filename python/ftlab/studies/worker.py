@@ -1,4 +1,4 @@
-"""What a worker of a cluster does for a study: it does tasks, and receives traces that it lacks."""
+"""What a worker of a cluster does for a study: it performs tasks, and receives traces that it lacks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ftlab.studies.measure import measure
 from ftlab.studies.plan import engine
 
 SHARE_OF_LIMIT = 0.8
-"""Share of a worker's memory that devices may take."""
+"""The share of a worker's memory limit that devices may take."""
 
 Answer: TypeAlias = tuple[str, str]
-"""A worker's answer to a task (see `work`)."""
+"""A worker's answer to a task: what kind it is, and its text (see `work`)."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A file, identified by its content."""
+    """A trace's file, identified by its content."""
 
     path: str
     size: int
@@ -54,10 +54,10 @@ def mismatch(worker: str, theirs: str, ours: str) -> str:
 
 
 def work(task: Task) -> Answer:
-    """Does a run, on a worker.
+    """Performs a task on a worker.
 
-    It returns "result" and its JSON, "user" or "internal" and why there is none, or "missing" and the address
-    of this worker, which cannot read the trace.
+    It returns "result" and the result's JSON, "user" or "internal" and why there is no result, or "missing"
+    and the address of this worker, which cannot read the trace.
     """
     from distributed import get_worker
 
@@ -80,7 +80,7 @@ def _other_policies(task: Task) -> str | None:
         return None
     if policies.content_of(task.toml) != task.policies:
         return f"{names}: not there, or another file; name it by a path that all workers can read"
-    # A module is loaded only once: a changed one would not be noticed.
+    # A module is loaded only once, so a changed source would not take effect.
     if _loaded.setdefault(names, task.policies) != task.policies:
         return f"{names}: changed since it was loaded; start the workers anew"
     return None
@@ -130,14 +130,14 @@ def _budget(worker: Any) -> Budget:
 
 
 def _stored(trace: Trace, worker: Any) -> Path:
-    """Returns the path at which a worker stores a trace that was sent, under the trace's own name; it is
-    removed when the worker ends.
+    """Returns the path at which a worker stores a trace that was sent to it, under the trace's own file name.
+    The file is removed when the worker ends.
     """
     return Path(worker.local_directory) / "ftlab-traces" / trace.sha256 / Path(trace.path).name
 
 
 def _readable(trace: Trace, worker: Any) -> Path | None:
-    """Returns where this worker can read the trace: at its own path, or where it was stored when sent."""
+    """Returns a path at which this worker can read the trace: the trace's own path, or the stored copy."""
     for path in (Path(trace.path), _stored(trace, worker)):
         try:
             found = path.stat()
@@ -156,7 +156,7 @@ def _hash(path: Path, changed_ns: int) -> str:
 
 
 def receive(trace: Trace, place: int, piece: bytes, dask_worker: Any = None) -> str | None:
-    """Receives a piece of a trace, on a worker; returns the reason if that fails."""
+    """Receives a piece of a trace on a worker; if that fails, returns the reason."""
     path = _stored(trace, dask_worker)
     unfinished = path.with_name(path.name + ".part")
     try:

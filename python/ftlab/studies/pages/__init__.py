@@ -24,18 +24,18 @@ class Page:
     script: str
     """The script, in this folder, that draws the sections."""
     said: str
-    """A line under the title."""
+    """A line of text under the title."""
     sections: Sequence[tuple[str, str, str]]
-    """Id, heading and note of each section."""
+    """The id, the heading and the note of each section."""
     choices: Sequence[tuple[str, str]]
-    """Id and name of each table; the script fills them."""
+    """The id and the name of each drop-down list; the script fills the lists."""
     command: str = ""
     lines: Sequence[str] = ()
-    """Further lines under the title."""
+    """Further lines of text under the title."""
     picture: str = ""
-    """SVG, inserted as it is."""
+    """A picture as SVG, inserted as it is."""
     report: str = ""
-    """A page with more about the runs, in the same folder."""
+    """The name of a page in the same folder that shows more of the runs; empty if there is none."""
 
 
 def render(page: Page, data: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-// What the pages of studies share: elements, numbers, axes, tooltips, light and dark themes.
+// What the pages of studies share: elements, numbers, axes, tooltips, and a light and a dark theme.
 
 const $ = (id) => document.getElementById(id);
 const DATA = JSON.parse($("data").textContent);
@@ -22,7 +22,8 @@ function number(value) {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-// The unit in which the greatest of some values is shown, and how many of the given unit it has.
+// Larger units of a unit, each with its name, the least value for which it is used, and its size. `unitOf` chooses the
+// one that suits the greatest of some values.
 const UNITS = {
   ns: [["s", 1e10, 1e9], ["ms", 1e7, 1e6], ["µs", 1e4, 1e3]],
   B: [["GiB", 2 ** 30, 2 ** 30], ["MiB", 2 ** 20, 2 ** 20], ["KiB", 2 ** 10, 2 ** 10]],
@@ -44,7 +45,7 @@ function ticks(low, high, count) {
   return found;
 }
 
-// Round numbers on a logarithmic axis: powers of two for sizes, otherwise 1, 2 and 5 times powers of ten.
+// Round numbers for a logarithmic axis: powers of two for sizes, otherwise 1, 2 and 5 times powers of ten.
 function powers(low, high, unit) {
   const found = [];
   if (/B$/.test(unit)) for (let at = 2 ** Math.ceil(Math.log2(low)); at <= high; at *= 2) found.push(at);
@@ -52,12 +53,12 @@ function powers(low, high, unit) {
   return found.filter((each) => each >= low * 0.999 && each <= high * 1.001);
 }
 
-// A scale: of labels, or of numbers with a little room around them.
+// The scale of an axis, either of labels or of numbers with a little room around them.
 function scaleOf({ labels, values, log, unit }, from, to, apart) {
   if (labels) {
     const step = (to - from) / labels.length;
     const at = (label) => from + step * (labels.indexOf(label) + 0.5);
-    // As many labels as fit without overlapping.
+    // Only as many labels are shown as fit without overlapping.
     const each = Math.ceil(15 / Math.abs(step));
     return { at, step: Math.abs(step) * each, apart: Math.abs(step), marks: labels.filter((_, place) => place % each === 0).map((label) => [at(label), label]) };
   }
@@ -75,7 +76,7 @@ function scaleOf({ labels, values, log, unit }, from, to, apart) {
   return { at, step: 0, marks: found.map((value) => [at(value), number(value)]) };
 }
 
-const WIDE = 6.6; // A character of an axis, pixels.
+const WIDE = 6.6; // The width of a character on an axis, in pixels.
 
 // Axes with titles; `marks` is called with both scales and draws into the axes.
 function plot(width, height, x, y, marks) {
@@ -150,7 +151,7 @@ function select(id, options, value, changed) {
   $(id).closest("label").hidden = options.length < 2;
 }
 
-// Draws now, and again whenever the width changes.
+// Calls `draw` now, and again whenever the width changes.
 function start(draw) {
   const prefers = window.matchMedia("(prefers-color-scheme: dark)");
   const set = (dark) => {

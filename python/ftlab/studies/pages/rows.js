@@ -1,8 +1,9 @@
-// Rows that are filtered and sorted, and a line through each of them.
+// Tables whose rows can be filtered and sorted, and parallel coordinates with a line for each row.
 
-const MOST_ROWS = 500; // The most rows that a table shows at once.
+const MOST_ROWS = 500; // The maximum number of rows that a table shows at once.
 
-// "scheduler=map+ p99<5 8KiB": a row must match all words. `of(row, name)` is a cell: a text or a number.
+// Makes a filter from words such as "scheduler=map+ p99<5 8KiB", all of which a row must match. `of(row, name)`
+// returns a cell: a text or a number.
 function filterOf(text, names, of) {
   const tests = text.trim().split(/\s+/).filter(Boolean).map((word) => {
     const [, name, sign, wanted] = word.match(/^(.+?)(<=|>=|!=|=|<|>)(.+)$/) || [];
@@ -21,7 +22,7 @@ function filterOf(text, names, of) {
   return (row) => tests.every((test) => test(row));
 }
 
-// Orders quantities by value, 4KiB before 16KiB and 1ms before 10ms, and names alphabetically.
+// Compares quantities by value (4KiB comes before 16KiB, and 1ms before 10ms) and names alphabetically.
 const SIZES = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, us: 1e3, ms: 1e6, s: 1e9 };
 function rank(value) {
   if (typeof value === "number" || value === null || value === undefined) return value ?? null;
@@ -35,7 +36,7 @@ function compare(a, b) {
   return typeof x === "number" ? -1 : 1;
 }
 
-const sorted = new Map(); // By table: the column, and 1 or -1.
+const sorted = new Map(); // For each table, the column by which it is sorted, and 1 (ascending) or -1 (descending).
 
 // A table that can be sorted by each column. A column is [title, cell of a row, text of a row, whether it holds numbers].
 function table(id, columns, rows, kinds = () => "") {
@@ -60,9 +61,9 @@ function table(id, columns, rows, kinds = () => "") {
     h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body))), ...more);
 }
 
-const MOST_LINES = 1000; // The most lines of the parallel coordinates.
+const MOST_LINES = 1000; // The maximum number of lines in the parallel coordinates.
 
-// A line for each row through an axis for each dimension: { title, cell, labels or none, text, log }.
+// Draws a line for each row through an axis for each dimension: { title, cell, labels or none, text, log }.
 function parallel(id, dimensions, rows, kindOf, said) {
   const width = widthOf(id), upright = width < 620;
   const shown = rows.slice(0, MOST_LINES);

@@ -1,7 +1,7 @@
-// A sweep: means with intervals in small multiples, a line for each run, tables of both.
+// The page of a sweep: means with intervals in small multiples, a line for each run, and tables of both.
 
 const MOST_PANELS = 24;
-const MOST_COLOURS = 24; // The most labels of the axis that colours distinguish, unless another axis is chosen.
+const MOST_COLOURS = 24; // The maximum number of labels of the axis that colours distinguish by default.
 const AXES = DATA.axes, VALUES = DATA.values;
 const GROUPED = AXES.filter((axis) => !axis.seed);
 const NAMES = [...AXES.map((axis) => axis.name), ...VALUES.map((value) => value.name)];
@@ -12,7 +12,7 @@ const MEANS = DATA.means.map(([labels, value, count, mean, half, difference, aro
 const RUNS = DATA.runs.map(([run, labels, numbers, seconds]) => ({
   run, numbers, seconds, labels: Object.fromEntries(AXES.map((axis, at) => [axis.name, axis.labels[labels[at]]])),
 }));
-// Numbers are shown in a unit that suits all numbers of a value.
+// All numbers of a value are shown in the same unit, which suits them.
 const SHOWN = VALUES.map(({ unit }, at) =>
   unitOf([...MEANS.filter((each) => each.value === at).map((each) => each.mean), ...RUNS.map((run) => run.numbers[at])], unit));
 // The scale is logarithmic if the greatest number is more than a hundred times the least.
@@ -74,7 +74,7 @@ function drawMeans() {
   return fill("means", ...key, h("div", { class: "panels" }, ...pictures), ...more);
 }
 
-// One of the small multiples: a point with its interval for each variant, lines along an axis of numbers.
+// Draws one of the small multiples: a point with its interval for each variant, and lines along an axis of numbers.
 function panel(members, kinds, width, height, y) {
   const axis = axisOf(state.x);
   const labels = axis ? axis.labels.filter((label) => members.some((row) => row.labels[axis.name] === label)) : [""];

@@ -1,4 +1,4 @@
-// A search: its front, its course, what the parameters account for, and what was tried.
+// The page of a search: its front, its course, what the parameters account for, and what was tried.
 
 const OBJECTIVES = DATA.objectives, PARAMETERS = DATA.parameters, TRIALS = DATA.trials;
 const NAMES = [...PARAMETERS.map((each) => each.name), ...OBJECTIVES.map((each) => each.text)];
@@ -8,7 +8,7 @@ const title = (at) => titled(OBJECTIVES[at].text, SHOWN[at].name);
 const state = { x: 0, y: Math.min(1, OBJECTIVES.length - 1) };
 const TRIED = TRIALS.filter((trial) => trial.number > 0);
 const indexOf = (name) => OBJECTIVES.findIndex((each) => each.text === name);
-// Ranges are numbers in a unit that suits them; choices are names.
+// Values of ranges are shown as numbers in a unit that suits them, choices as names.
 const RANGES = new Map(PARAMETERS.filter((each) => !each.values).map((each) =>
   [each.name, unitOf(TRIALS.map((trial) => trial.parameters[each.name] ?? null), each.unit)]));
 const nameOf = (each) => titled(each.name, RANGES.get(each.name)?.name);
@@ -27,7 +27,7 @@ const saidOf = (trial) => [(trial.number ? `trial ${trial.number}` : "default") 
 const better = (a, b, at) => (OBJECTIVES[at].maximize ? a > b : a < b);
 const goal = (at) => `${title(at)}, ${OBJECTIVES[at].maximize ? "more" : "less"} is better`;
 
-// The class of mark with which a trial is drawn.
+// The CSS class of the mark with which a trial is drawn.
 function mark(trial, x, y) {
   const [kind, glyph] = trial.best ? ["best", "diamond"] : trial.number === 0 ? ["default", "diamond"]
     : !trial.feasible ? ["refused", "cross"] : trial.front ? ["front", "dot"] : ["tried", "dot"];
@@ -47,7 +47,7 @@ function drawFront() {
   const picture = plot(widthOf("front"), 420, axis(x), axis(y), (group, across, up) => {
     const front = there.filter((trial) => trial.front).sort((a, b) => at(a, x) - at(b, x));
     if (front.length > 1 && OBJECTIVES.length === 2) {
-      // Nothing is known between two trials of the front, so the line goes in steps, on the worse side.
+      // Nothing is known between two trials of the front, so the line between them is a step on the worse side.
       const steps = front.flatMap((trial, place) => {
         const here = [across.at(at(trial, x)), up.at(at(trial, y))];
         if (!place) return [here];
