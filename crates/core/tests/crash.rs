@@ -8,6 +8,7 @@ mod losses;
 
 use common::{buffered, page_mapped_both_ways, settings, tiny};
 use devices::device;
+use ftlab_core::device::buffer::settings::{Policy, Settings as Buffer};
 use ftlab_core::device::controller::Duplex;
 use ftlab_core::flash::Cause;
 use ftlab_core::flash::parallel::{Allocation, MultiPlane, Parallel, Suspend};
@@ -84,6 +85,27 @@ fn commands_on_their_way() {
             (controller.latency_write_ns, controller.latency_other_ns) = (300_000, 90_000);
             let outcome = cuts_with_fua(&settings, common::cuts() / 4, seed as u64, Flaw::None);
             outcome.unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+        }
+    }
+}
+
+/// A small write buffer, with pages of their own or sharing NAND pages, and with or without protection.
+#[test]
+fn pages_in_a_write_buffer() {
+    for kind in page_mapped_both_ways() {
+        for (seed, protected) in [false, true, false, true].into_iter().enumerate() {
+            let mut settings = if seed < 2 { tiny(kind) } else { buffered(kind) };
+            let policies = [Policy::Fifo, Policy::Lru, Policy::Block];
+            settings.device.buffer = Buffer {
+                bytes: 24 * u64::from(settings.ftl.logical_page_bytes),
+                policy: policies[kind.len() % 3],
+                protected,
+                ..Buffer::default()
+            };
+            settings.device.queue_depth = 16;
+            let summary = cuts_with_fua(&settings, common::cuts(), seed as u64, Flaw::None)
+                .unwrap_or_else(|fault| panic!("{kind}, protected {protected}: {fault}"));
+            assert!(summary.durable_writes > 0, "{kind}: {summary:?}");
         }
     }
 }

@@ -4,15 +4,18 @@
 //!   before the cut: the page then holds the data of the write or trim, or something newer.
 //! - A write with FUA is durable when it completes.
 //! - Where logical pages are as large as NAND pages, a write completes when its page is programmed, so every
-//!   completed write is durable, with or without a flush.
+//!   completed write is durable, with or without a flush; but not with a write buffer.
+//! - With `device.power_loss_protection` every completed write or trim is durable.
 //! - Otherwise the page has some version issued since the last recovery, or the one it had then.
 //! - What a page had after a recovery is durable, because it is on flash.
 
 use std::collections::HashMap;
 
 use super::leg::Leg;
-use ftlab_core::flash::media::{Event, Issue, Media};
+use ftlab_core::flash::media::{DESTAGED, Event, Issue, Media};
 use ftlab_core::ftl::{Ftl, LookUp, Survive};
+use ftlab_core::settings::Settings;
+use ftlab_core::sim::Kept;
 use ftlab_core::workload::Op;
 
 /// A state that a page may be in.
@@ -57,15 +60,20 @@ impl Ledger {
         leg: &Leg,
         (issues, events): (&[Issue], &[Event]),
         time_ns: u64,
-        strict: bool,
+        settings: &Settings,
+        kept: &mut Kept,
     ) -> u64 {
+        let buffered = settings.device.buffer.on();
+        let strict = settings.flash.page_bytes == settings.ftl.logical_page_bytes && !buffered;
+        let protected = settings.device.buffer.protects();
         // A request that the host has split at block boundaries is issued in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);
         // Where operations take no time, the cut may fall between two operations that finish at the same instant: what
         // was issued at that instant may then be on flash.
         let issued =
             |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns <= time_ns);
-        let issues: HashMap<u64, &Issue> = issues.iter().map(|issue| (issue.request, issue)).collect();
+        // A flush that waits in a write buffer is issued again when it leaves it; what came in between may be lost.
+        let issues: HashMap<u64, &Issue> = issues.iter().rev().map(|issue| (issue.request, issue)).collect();
         let acknowledged =
             || leg.completions.iter().filter(|done| !done.failed && done.complete_ns < time_ns);
         let done: HashMap<u64, u64> = acknowledged().map(|done| (done.id, done.complete_ns)).collect();
@@ -74,11 +82,16 @@ impl Ledger {
             .map(|done| (done.dispatch_ns, issues.get(&done.id).map_or(0, |issue| issue.seq)))
             .max();
         for event in events {
+            if event.request == DESTAGED {
+                kept.note(event);
+                continue;
+            }
             let Some(issue) = issued(event) else { continue };
+            kept.note(event);
             let done_ns = done.get(&event.request);
             let before =
                 |&(at_ns, seq): &(u64, u64)| done_ns.is_some_and(|&d| d <= at_ns) && event.seq <= seq;
-            let at_once = (strict || issue.fua) && !event.trim && done_ns.is_some();
+            let at_once = (protected || (strict || issue.fua) && !event.trim) && done_ns.is_some();
             let durable = flushed.as_ref().is_some_and(before) || at_once;
             let data = (!event.trim).then_some(event.seq);
             self.since.entry(event.lpn).or_default().push(Content { data, durable });
@@ -90,8 +103,10 @@ impl Ledger {
     ///
     /// # Errors
     /// The first broken promise, as a message.
-    pub fn settle(&mut self, ftl: &Ftl, media: &Media) -> Result<Verdict, String> {
-        let found = found(ftl, media)?;
+    pub fn settle(&mut self, ftl: &Ftl, media: &Media, kept: &mut Kept) -> Result<Verdict, String> {
+        let mut found = found(ftl, media)?;
+        found.iter_mut().flatten().for_each(|seq| *seq = kept.version(*seq));
+        kept.settle();
         let mut verdict = Verdict { pages: found.len() as u64, ..Verdict::default() };
         for (lpn, (&had, &has)) in self.known.iter().zip(&found).enumerate() {
             let since = self.since.get(&(lpn as u32)).map_or(&[][..], Vec::as_slice);

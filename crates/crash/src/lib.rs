@@ -287,8 +287,8 @@ impl Life<'_> {
         self.summary.torn_programs += cut.torn_programs;
         self.summary.torn_erases += cut.torn_erases;
         let (issues, events) = self.power.tape.take_events();
-        let strict = self.settings.flash.page_bytes == self.settings.ftl.logical_page_bytes;
-        self.summary.requests += self.ledger.take(&leg, (&issues, &events), cut.time_ns, strict);
+        let kept = &mut self.power.kept;
+        self.summary.requests += self.ledger.take(&leg, (&issues, &events), cut.time_ns, self.settings, kept);
         let ftl = self.recover()?;
         let ftl = self.verify(ftl)?;
         Ok(Prepared::recovered(self.settings, ftl, &self.power.tape))
@@ -324,7 +324,10 @@ impl Life<'_> {
             return Err(self.fault(fault.into()));
         }
         ftl.verify().map_err(|what| self.fault(format!("recovered: {what}")))?;
-        let verdict = self.ledger.settle(&ftl, &self.power.media).map_err(|what| self.fault(what))?;
+        let verdict = self
+            .ledger
+            .settle(&ftl, &self.power.media, &mut self.power.kept)
+            .map_err(|what| self.fault(what))?;
         self.summary.durable_writes += verdict.durable_writes;
         self.summary.durable_trims += verdict.durable_trims;
         self.summary.pages_verified += verdict.pages;

@@ -267,7 +267,13 @@ impl Device {
     fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
         let taken = match &mut self.buffer {
             None => Taken::ToQueue,
-            Some(buffer) => buffer.take(id, &mut pool[id], now_ns, ftl, |_| {}),
+            Some(buffer) => {
+                let (tape, number) = (&self.tape, pool[id].id);
+                if let (Some(tape), Op::Flush) = (tape, pool[id].op) {
+                    tape.issue(number, now_ns, false);
+                }
+                buffer.take(id, &mut pool[id], now_ns, ftl, |lpn| note(tape, number, lpn, now_ns))
+            }
         };
         self.go_on(id, taken, now_ns, pool, ftl, done);
     }
@@ -371,7 +377,8 @@ impl Device {
     #[cold]
     pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
         if let Some(buffer) = &mut self.buffer {
-            buffer.admit(now_ns, ftl, |_, _| {});
+            let tape = &self.tape;
+            buffer.admit(now_ns, ftl, |id, lpn| note(tape, pool[id].id, lpn, now_ns));
         }
         while let Some((id, taken)) = self.buffer.as_mut().and_then(|buffer| buffer.leave()) {
             self.go_on(id, taken, now_ns, pool, ftl, done);
@@ -414,5 +421,13 @@ impl Device {
         }
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
+    }
+}
+
+/// Notes on the tape that a page of a request has come into the write buffer.
+fn note(tape: &Option<Tape>, request: u64, lpn: u32, now_ns: u64) {
+    if let Some(tape) = tape {
+        tape.issue(request, now_ns, false);
+        tape.next(Some(lpn), false);
     }
 }

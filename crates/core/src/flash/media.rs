@@ -62,6 +62,9 @@ pub enum Change {
     },
 }
 
+/// Number of the request in whose name the device destages a page of its write buffer ([`Issue::request`]).
+pub const DESTAGED: u64 = u64::MAX - 1;
+
 /// A write or a trim of one logical page. A tape keeps these events in the order in which the FTL decided them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {

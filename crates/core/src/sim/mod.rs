@@ -8,6 +8,7 @@
 mod feed;
 mod follow;
 mod instant;
+mod kept;
 mod observer;
 mod operations;
 mod power;
@@ -26,6 +27,7 @@ use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
 use feed::Feed;
 use instant::{Checker, Seen};
+pub use kept::Kept;
 pub use observer::{Completion, Observer, RunError};
 pub use operations::Operations;
 pub use power::{Cut, Power, Recovered};

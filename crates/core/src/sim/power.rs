@@ -12,13 +12,14 @@ use crate::clock::NEVER;
 use crate::device::Array;
 use crate::flash::Endurance;
 use crate::flash::Work;
-use crate::flash::media::{Media, Tape};
+use crate::flash::media::{DESTAGED, Media, Tape};
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims, maps_blocks};
 use crate::host::Host;
 use crate::metrics::Preconditioning;
+use crate::request::Pages;
 use crate::settings::Settings;
-use crate::sim::Prepared;
+use crate::sim::{Kept, Prepared};
 use crate::util::stream;
 
 pub use super::operations::Cut;
@@ -31,6 +32,8 @@ pub struct Power {
     pub tape: Tape,
     /// The operations that have run.
     pub operations: Operations,
+    /// What a device whose power is protected keeps in RAM.
+    pub kept: Kept,
 }
 
 impl Power {
@@ -61,7 +64,7 @@ impl Power {
         }
         let tape = Tape::new(ftl.write_media(&mut media));
         ftl.record(&tape, &media);
-        Ok(Power { media, tape, operations: Operations::default() })
+        Ok(Power { media, tape, operations: Operations::default(), kept: Kept::default() })
     }
 
     /// Rebuilds the FTL from the media; returns the FTL, the cost of the recovery, and how long it took, ns.
@@ -74,10 +77,29 @@ impl Power {
         work.set_erases((0..self.media.blocks()).map(|block| self.media.erases(block)));
         work.label();
         work.number_loads();
-        let (ftl, recovery) = Ftl::recover(settings, &self.media, (&self.tape, flaw), &mut work)?;
+        let (mut ftl, recovery) = Ftl::recover(settings, &self.media, (&self.tape, flaw), &mut work)?;
+        if settings.device.buffer.protects() {
+            self.restore(&mut ftl, &mut work)?;
+        }
         let elapsed_ns;
         (self.operations, elapsed_ns) = run_alone(settings, &work);
         Ok((ftl, recovery, elapsed_ns))
+    }
+
+    /// Writes to flash what protected RAM holds.
+    fn restore(&mut self, ftl: &mut Ftl, work: &mut Work) -> Result<(), String> {
+        self.tape.issue(DESTAGED, 0, false);
+        for (lpn, trim) in self.kept.lost(ftl, &self.media)? {
+            let page = Pages { first: lpn, pages: 1, ..Pages::NONE };
+            if trim {
+                ftl.trim(page, work)
+            } else {
+                ftl.write(page, work)
+            };
+        }
+        ftl.flush(work);
+        self.tape.take_events().1.iter().for_each(|event| self.kept.note(event));
+        Ok(())
     }
 
     /// Cuts the power when `finished` operations have finished (or all, if there are fewer), a moment before the next
@@ -180,7 +202,10 @@ impl Simulation<'_> {
         let operations = std::mem::take(&mut power.operations);
         let at = (operations.finished_by(self.now_ns), self.now_ns.saturating_add(1));
         let cut = power.cut(&operations, at, &mut stream(seed, "cut")).map_err(RunError::Check)?;
-        power.tape.take_events();
+        let (_, events) = power.tape.take_events();
+        if self.settings.device.buffer.protects() {
+            events.iter().for_each(|event| power.kept.note(event));
+        }
         self.power = Some(power);
         self.off = true;
         if let Feed::Submitted(submitted) = &mut self.feed {
@@ -204,6 +229,7 @@ impl Simulation<'_> {
         let kept = power.cut_after(u64::MAX, &mut stream(0, "kept"));
         kept.map_err(|what| RunError::Check(format!("recovery: {what}")))?;
         power.tape.take_events();
+        power.kept.settle();
         let host = Host::new(&self.settings, &ftl, false);
         let fresh = Feed::Submitted(crate::host::Submitted::new(&self.settings, host.merges()));
         let feed = std::mem::replace(&mut self.feed, fresh);

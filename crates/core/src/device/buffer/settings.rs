@@ -38,6 +38,11 @@ impl Settings {
         self.bytes > 0
     }
 
+    /// Whether there is a buffer, and what it holds outlasts a power cut.
+    pub fn protects(&self) -> bool {
+        self.on() && self.protected
+    }
+
     /// Names the keys without effect, and why.
     pub(crate) fn ignored(&self, found: &mut Ignored) {
         let keys = [

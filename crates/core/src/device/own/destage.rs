@@ -10,6 +10,7 @@ use super::{Moment, Task};
 use crate::clock::NEVER;
 use crate::device::buffer::Buffer;
 use crate::device::settings::Settings;
+use crate::flash::media::DESTAGED;
 use crate::ftl::Serve;
 use crate::workload::Op;
 
@@ -53,6 +54,9 @@ fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
         return;
     }
     let Some(page) = buffer.destage(list) else { return };
+    if let Some(tape) = &moment.device.tape {
+        tape.issue(DESTAGED, moment.now_ns, false);
+    }
     let refused = moment.ftl.refused();
     let runs = moment.issue_for((page.room, page.pages), Op::Write, |ftl, work| {
         ftl.write(page.pages, work);
