@@ -182,6 +182,8 @@ impl From<&Completion> for ftlab_completion {
             expired,
             batch,
             channel_batch,
+            // The structure of the binary interface has no place for it.
+            buffered: _,
         } = of;
         let op = op.letter() as c_char;
         ftlab_completion {

@@ -121,7 +121,16 @@ fn so_do_merged_cut_and_padded_requests_and_small_logical_pages() {
     check(&[coop[0], coop[1], ("ftl.kind", "fast")], 22, Time::Free);
     check(&[coop[0], coop[1], ("ftl.kind", "bast")], 23, real);
     check(&[("ftl.logical_page", "1KiB"), ("ftl.kind", "page")], 24, Time::Free);
+    let block = ("device.write_buffer_policy", "block");
+    let protected = ("device.power_loss_protection", "true");
     let link = [("device.link", "30MB/s"), ("device.link_duplex", "half"), ("device.command_time", "20us")];
     check(&[&link[..], &[("device.queue_depth", "16"), ("ftl.kind", "page")]].concat(), 26, real);
+    let buffer = ("device.write_buffer", "96KiB");
+    let deep = ("device.queue_depth", "16");
+    check(&[buffer, deep, ("ftl.kind", "page"), ("device.write_buffer_policy", "lru")], 27, real);
+    check(&[buffer, deep, ("ftl.kind", "dftl"), ("ftl.partial_write", "rmw")], 28, Time::Free);
+    check(&[buffer, ("ftl.logical_page", "1KiB"), ("ftl.kind", "page"), link[0], link[1], link[2]], 29, real);
+    check(&[buffer, ("ftl.kind", "fast"), ("ftl.log_blocks", "15%"), block], 30, Time::Free);
+    check(&[buffer, deep, ("device.scheduler", "direct"), ("ftl.kind", "page"), protected], 31, real);
     check(&[("device.scheduler", "vios"), ("ftl.kind", "page"), ("device.queue_depth", "64")], 25, real);
 }

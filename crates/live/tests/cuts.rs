@@ -19,6 +19,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const SECTOR: usize = 512;
+const PROTECTED: (&str, &str) = ("device.power_loss_protection", "true");
 /// The NBD error of a device that accepts no more writes.
 const EIO: u32 = 5;
 
@@ -326,4 +327,25 @@ fn on_devices_of_other_kinds_too() {
     endure(&[("host.merge_limit", "64KiB"), ("host.scheduler", "map")], 44, Time::Real { speed: 1000.0 });
     let link = [("device.link", "30MB/s"), ("device.command_time", "20us"), ("device.latency_write", "90us")];
     endure(&[&link[..], &[("device.queue_depth", "16"), ("ftl.kind", "page")]].concat(), 45, Time::Free);
+}
+
+#[test]
+fn what_a_write_buffer_holds_may_be_lost_but_nothing_that_was_flushed() {
+    let buffer = [("device.write_buffer", "64KiB"), ("device.queue_depth", "16")];
+    let real = Time::Real { speed: 1000.0 };
+    endure(&[&buffer[..], &[("ftl.kind", "page")]].concat(), 46, Time::Free);
+    endure(&[&buffer[..], &[("ftl.kind", "dftl"), ("ftl.logical_page", "1KiB")]].concat(), 47, real);
+    let block = ("device.write_buffer_policy", "block");
+    endure(
+        &[&buffer[..], &[("ftl.kind", "fast"), ("ftl.log_blocks", "15%"), block]].concat(),
+        48,
+        Time::Free,
+    );
+}
+
+#[test]
+fn flash_in_a_file_has_no_protected_ram() {
+    let keys = [("ftl.power_safe", "true"), ("device.write_buffer", "64KiB"), PROTECTED];
+    let error = open(&common::device(&keys).0, &scratch("protected"), Time::Free).err().unwrap();
+    assert!(error.to_string().contains("device.power_loss_protection does not go with flash in a file"));
 }

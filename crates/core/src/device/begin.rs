@@ -1,6 +1,6 @@
 //! What happens when a request issues: its pages go through the FTL, whose steps start on the chips.
 
-use super::{Device, sched};
+use super::{Device, commands, sched};
 use crate::flash::Work;
 use crate::flash::moves::Move;
 use crate::ftl::Running;
@@ -19,8 +19,7 @@ impl Device {
         if let Some(moves) = &self.moves {
             moves.note(Move::Issue { request: (!request.mark.pad).then_some(request.id) });
             if request.op == Op::Read {
-                let end = pages.first + pages.pages;
-                (pages.first..end).for_each(|lpn| moves.note(Move::Read { lpn, slot: ftl.slot(lpn) }));
+                commands::note_read(moves, pages, self.buffer.as_deref(), ftl);
             }
         }
         if let Some(lookups) = &mut self.lookups {
@@ -44,10 +43,11 @@ impl Device {
             if let Some(part) = self.waiting.sched.part(work) {
                 return self.begin_part((id, part), now_ns, pool, ftl, work, done);
             }
-            if self.passes_buffer(pool[id].op, pool[id].pages) {
+            if self.reads_buffer(pool[id].op, pool[id].pages) {
                 return self.begin_rest(id, now_ns, pool, ftl, work, done);
             }
             self.tell(&pool[id], pool[id].pages, now_ns, ftl);
+            self.discard(pool[id].op, pool[id].pages);
         }
         let request = &pool[id];
         self.waiting.leave(request, &self.array, ftl, work);
@@ -73,19 +73,28 @@ impl Device {
         }
     }
 
-    /// Drops from the write buffer what a request overwrites or trims as it issues. Returns whether it is a read of which
-    /// pages are in the buffer.
+    /// Whether a request is a read of which pages are in the write buffer.
     #[cold]
-    fn passes_buffer(&mut self, op: Op, pages: Pages) -> bool {
-        let Some(buffer) = &mut self.buffer else { return false };
-        match op {
-            Op::Read => pages.pages > 0 && buffer.run(pages, 0) != (false, pages.pages),
-            Op::Write | Op::Trim => {
-                buffer.discard(pages);
-                false
+    fn reads_buffer(&self, op: Op, pages: Pages) -> bool {
+        let Some(buffer) = self.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
+            return false;
+        };
+        buffer.run(pages, 0) != (false, pages.pages)
+    }
+
+    /// Drops from the write buffer what a request trims, or writes past the buffer, as it issues. Of a page that is
+    /// written in part, what the buffer holds of the rest goes with the write.
+    #[cold]
+    fn discard(&mut self, op: Op, pages: Pages) {
+        let Some(buffer) = self.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
+            return;
+        };
+        if let Some(moves) = &self.moves {
+            for lpn in pages.first..pages.first + pages.pages {
+                moves.note(if op == Op::Write { Move::Destage { lpn } } else { Move::Drop { lpn } });
             }
-            Op::Flush => false,
         }
+        buffer.discard(pages);
     }
 
     /// Begins a read of which pages are in the write buffer.
@@ -123,10 +132,14 @@ impl Device {
         while at < pages.pages {
             let Some(buffer) = &mut self.buffer else { break };
             let (held, count) = buffer.run(pages, at);
+            let part = pages.part(at, count);
             if held {
                 buffer.hit(request, count);
+                if let Some(moves) = &self.moves {
+                    moves.note(Move::Issue { request: Some(request.id) });
+                    commands::note_read(moves, part, Some(buffer), ftl);
+                }
             } else {
-                let part = pages.part(at, count);
                 self.tell(request, part, now_ns, ftl);
                 misses += serve(ftl, Op::Read, part, Some(request.mark), work);
             }
@@ -153,9 +166,9 @@ impl Device {
             return;
         };
         let issuing = pages.part(at, count);
-        self.passes_buffer(op, issuing);
         if self.buffer.is_none() || op != Op::Read {
             self.tell(&pool[id], issuing, now_ns, ftl);
+            self.discard(op, issuing);
         }
         if host.prefetch && (op == Op::Read || !ftl.updates_free()) {
             fetch_for_batch(id, pool, ftl, work);

@@ -12,6 +12,7 @@
 pub mod array;
 mod begin;
 pub mod buffer;
+mod commands;
 pub mod controller;
 mod lookups;
 pub mod own;
@@ -27,10 +28,9 @@ use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Running};
 use crate::request::{Pool, Request};
 use crate::util::Stat;
-use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
-use buffer::{Buffer, Taken};
-use controller::{Controller, Leaves};
+use buffer::Buffer;
+use controller::Controller;
 pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
 pub use queue::Conflicts;
@@ -238,73 +238,6 @@ impl Device {
         self.buffer.as_ref().map(|buffer| buffer.stats)
     }
 
-    /// Takes a request where there is a controller or a write buffer, or the device is read-only.
-    #[cold]
-    fn accept_apart(
-        &mut self,
-        id: u32,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &impl Running,
-        done: &mut Vec<u32>,
-    ) {
-        if self.read_only_ns.is_some() && pool[id].op != Op::Read {
-            pool[id].failed = true;
-            done.push(id);
-            return;
-        }
-        self.held += 1;
-        if let Some(controller) = &mut self.controller {
-            pool[id].task = COMMAND;
-            if !controller.receive(id, &pool[id], now_ns) {
-                return;
-            }
-        }
-        self.enter(id, now_ns, pool, ftl, done);
-    }
-
-    /// Takes a request into the write buffer, if there is one, or into the queue.
-    fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
-        let taken = match &mut self.buffer {
-            None => Taken::ToQueue,
-            Some(buffer) => {
-                let (tape, number) = (&self.tape, pool[id].id);
-                if let (Some(tape), Op::Flush) = (tape, pool[id].op) {
-                    tape.issue(number, now_ns, false);
-                }
-                buffer.take(id, &mut pool[id], now_ns, ftl, |lpn| note(tape, number, lpn, now_ns))
-            }
-        };
-        self.go_on(id, taken, now_ns, pool, ftl, done);
-    }
-
-    /// Does what the write buffer has decided about a request.
-    fn go_on(
-        &mut self,
-        id: u32,
-        taken: Taken,
-        now_ns: u64,
-        pool: &mut Pool,
-        ftl: &impl Running,
-        done: &mut Vec<u32>,
-    ) {
-        match taken {
-            Taken::ToQueue => self.join(id, pool, ftl),
-            Taken::Waits => {}
-            Taken::Answered | Taken::Refused => {
-                pool[id].failed |= taken == Taken::Refused;
-                self.answer(id, now_ns, pool, done);
-            }
-        }
-    }
-
-    /// Takes a request that does not come straight from the host into the queue.
-    #[cold]
-    #[inline(never)] // `Waiting::accept` is long
-    fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
-        self.waiting.accept(id, pool, &self.array, ftl);
-    }
-
     /// Issues the requests that may issue; ids of those that complete at once go to `done`.
     #[inline(always)] // called in one place, for every request
     pub fn issue(
@@ -359,52 +292,6 @@ impl Device {
         pool.release(id);
     }
 
-    /// Answers a request of the host, by way of the controller if there is one.
-    fn answer(&mut self, id: u32, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
-        if self.controller.as_mut().is_none_or(|controller| controller.finish(id, &pool[id], now_ns)) {
-            self.held -= 1;
-            done.push(id);
-        }
-    }
-
-    /// Whether commands go through a controller or a write buffer: then [`Device::go_through`] must
-    /// follow each [`Device::advance`].
-    pub fn has_stages(&self) -> bool {
-        self.controller.is_some() || self.buffer.is_some()
-    }
-
-    /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any.
-    #[cold]
-    pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
-        if let Some(buffer) = &mut self.buffer {
-            let tape = &self.tape;
-            buffer.admit(now_ns, ftl, |id, lpn| note(tape, pool[id].id, lpn, now_ns));
-        }
-        while let Some((id, taken)) = self.buffer.as_mut().and_then(|buffer| buffer.leave()) {
-            self.go_on(id, taken, now_ns, pool, ftl, done);
-        }
-        while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
-            match leaves {
-                None => {}
-                Some(Leaves::ToQueue(id)) => self.enter(id, now_ns, pool, ftl, done),
-                Some(Leaves::Answered(id)) => {
-                    self.held -= 1;
-                    done.push(id);
-                }
-            }
-        }
-    }
-
-    /// Forgets the commands in controller and write buffer, whose power is cut.
-    pub fn forget_commands(&mut self, settings: &Settings) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.lose(settings);
-        }
-        if let Some(controller) = &mut self.controller {
-            controller.forget();
-        }
-    }
-
     /// Returns when the device turned read-only, if it has, ns.
     pub fn read_only_ns(&self) -> Option<u64> {
         self.read_only_ns
@@ -421,13 +308,5 @@ impl Device {
         }
         let refused = ftl.refused();
         std::mem::replace(&mut self.refused, refused) != refused
-    }
-}
-
-/// Notes on the tape that a page of a request has come into the write buffer.
-fn note(tape: &Option<Tape>, request: u64, lpn: u32, now_ns: u64) {
-    if let Some(tape) = tape {
-        tape.issue(request, now_ns, false);
-        tape.next(Some(lpn), false);
     }
 }

@@ -26,7 +26,7 @@ pub enum Move {
         submission: u64,
     },
     /// The moves that follow belong to this request, or to a part of it; if requests do not merge, its number is that
-    /// of the submission. `None`: they belong to padding by the host.
+    /// of the submission. `None`: they belong to padding by the host, or to the write buffer.
     Issue {
         /// The request's number.
         request: Option<u64>,
@@ -43,6 +43,30 @@ pub enum Move {
     Write {
         /// The slot that held the previous data.
         old: u32,
+    },
+    /// A page of the request comes into the write buffer. Of a page that is written in part, the rest is what the buffer
+    /// holds of it, or else what this slot holds.
+    Keep {
+        /// The logical page.
+        lpn: u32,
+        /// The slot that holds the page on flash.
+        slot: u32,
+    },
+    /// The request reads a logical page that the write buffer holds.
+    Kept {
+        /// The logical page.
+        lpn: u32,
+    },
+    /// What the write buffer holds of a page, if anything, goes with the `Write` and the `Program` of the page that
+    /// follow: the buffer hands the page to the FTL, or a request writes past the buffer, perhaps to a part of the page.
+    Destage {
+        /// The logical page.
+        lpn: u32,
+    },
+    /// What the write buffer holds of a page, if anything, is dropped.
+    Drop {
+        /// The logical page.
+        lpn: u32,
     },
     /// A slot is about to be copied. The `Program` of the copy follows.
     Copy {

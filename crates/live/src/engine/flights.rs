@@ -160,6 +160,10 @@ pub(super) struct Flights {
     issuing: Vec<u64>,
     /// Slot from which the next program takes its data, and whether a request writes over that data.
     source: (u32, bool),
+    /// What the write buffer holds, by logical page.
+    buffer: HashMap<u32, Box<[u8]>>,
+    /// The pages that leave the write buffer, until they are programmed.
+    destaging: HashMap<u32, Box<[u8]>>,
 }
 
 impl Flights {
@@ -201,6 +205,8 @@ impl Flights {
                 }
                 Move::Issue { request } => {
                     self.issuing.clear();
+                    // A page that a read-only device refused stays where it was.
+                    self.buffer.extend(self.destaging.drain());
                     if let Some(request) = request {
                         match self.behind.get(&request) {
                             Some(several) => self.issuing.extend(several),
@@ -211,6 +217,14 @@ impl Flights {
                     }
                 }
                 Move::Read { lpn, slot } => self.read(lpn, slot, payload, tickets),
+                Move::Keep { lpn, slot } => self.keep(lpn, slot, payload),
+                Move::Kept { lpn } => {
+                    if let Some(page) = self.buffer.get(&lpn) {
+                        self.reply(lpn, page, tickets);
+                    }
+                }
+                Move::Destage { lpn } => self.destaging.extend(self.buffer.remove_entry(&lpn)),
+                Move::Drop { lpn } => _ = self.buffer.remove(&lpn),
                 Move::Write { old } => self.source = (old, true),
                 Move::Copy { from } => self.source = (from, false),
                 Move::Program { slot, lpn } => self.program(lpn, slot, payload),
@@ -220,7 +234,13 @@ impl Flights {
     }
 
     fn read(&self, lpn: u32, slot: u32, payload: &Payload, tickets: &mut Tickets) {
-        let Some(page) = payload.read(slot) else { return };
+        if let Some(page) = payload.read(slot) {
+            self.reply(lpn, page, tickets);
+        }
+    }
+
+    /// Copies what the request being issued reads of a page into its replies.
+    fn reply(&self, lpn: u32, page: &[u8], tickets: &mut Tickets) {
         let start = u64::from(lpn) * page.len() as u64;
         for flight in self.issuing.iter().filter_map(|&number| self.get(number)) {
             let Some((from, to)) = flight.within(start, page.len()) else { continue };
@@ -232,28 +252,46 @@ impl Flights {
         }
     }
 
-    fn program(&self, lpn: u32, slot: u32, payload: &mut Payload) {
-        let (from, writes) = self.source;
-        let page_bytes = payload.page_bytes();
+    /// Takes a page of the request being issued into the write buffer.
+    fn keep(&mut self, lpn: u32, slot: u32, payload: &Payload) {
+        let old = || payload.read(slot).map_or_else(|| vec![0; payload.page_bytes()].into(), Box::from);
+        let mut page = self.buffer.remove(&lpn).unwrap_or_else(old);
+        self.write(lpn, &mut page);
+        self.buffer.insert(lpn, page);
+    }
+
+    /// Returns the submissions of the request being issued that write to a page.
+    fn writers(&self, lpn: u32, page_bytes: usize) -> impl Iterator<Item = (&Flight, (u64, u64))> {
         let start = u64::from(lpn) * page_bytes as u64;
-        let writers = || {
-            let flights = self.issuing.iter().filter_map(|&number| self.get(number));
-            flights.filter(|flight| flight.op == Op::Write && flight.within(start, page_bytes).is_some())
-        };
-        if !writes || writers().next().is_none() {
+        let flights = self.issuing.iter().filter_map(|&number| self.get(number));
+        let writes = flights.filter(|flight| flight.op == Op::Write);
+        writes.filter_map(move |flight| Some((flight, flight.within(start, page_bytes)?)))
+    }
+
+    /// Writes what the request being issued writes to a page.
+    fn write(&self, lpn: u32, page: &mut [u8]) {
+        let start = u64::from(lpn) * page.len() as u64;
+        for (flight, (from, to)) in self.writers(lpn, page.len()) {
+            let into = &mut page[(from - start) as usize..(to - start) as usize];
+            match flight.data.as_deref() {
+                None | Some([]) => into.fill(0),
+                Some(data) => into
+                    .copy_from_slice(&data[(from - flight.offset) as usize..(to - flight.offset) as usize]),
+            }
+        }
+    }
+
+    fn program(&mut self, lpn: u32, slot: u32, payload: &mut Payload) {
+        let (from, writes) = self.source;
+        if writes && let Some(kept) = self.destaging.remove(&lpn) {
+            return payload.program(u32::MAX, slot, |page| {
+                page.copy_from_slice(&kept);
+                self.write(lpn, page);
+            });
+        }
+        if !writes || self.writers(lpn, payload.page_bytes()).next().is_none() {
             return payload.share(from, slot);
         }
-        payload.program(from, slot, |page| {
-            for flight in writers() {
-                let (from, to) = flight.within(start, page_bytes).expect("it was asked");
-                let into = &mut page[(from - start) as usize..(to - start) as usize];
-                match flight.data.as_deref() {
-                    None | Some([]) => into.fill(0),
-                    Some(data) => into.copy_from_slice(
-                        &data[(from - flight.offset) as usize..(to - flight.offset) as usize],
-                    ),
-                }
-            }
-        });
+        payload.program(from, slot, |page| self.write(lpn, page));
     }
 }

@@ -96,6 +96,11 @@ impl Nand {
         identity: &Identity,
         prepared: &mut Prepared,
     ) -> Result<Stored, LiveError> {
+        if settings.device.buffer.protects() {
+            let why = "device.power_loss_protection does not go with flash in a file, which would have to hold the \
+                       RAM of the write buffer too; set it to false, or keep the flash in memory";
+            return Err(LiveError::User(why.into()));
+        }
         let power = prepared.allow_cuts(settings).map_err(LiveError::User)?;
         let shape = Shape::new(settings, prepared.ftl().units().per_page);
         let beside = beside(path);

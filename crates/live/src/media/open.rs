@@ -10,7 +10,7 @@ use ftlab_core::flash::media::{Change, Kind, Media, Tape};
 use ftlab_core::ftl::maps_blocks;
 use ftlab_core::ftl::recovery::{Flaw, Recovery};
 use ftlab_core::settings::Settings;
-use ftlab_core::sim::{Identity, Operations, Power, Prepared};
+use ftlab_core::sim::{Identity, Kept, Operations, Power, Prepared};
 use ftlab_core::util::NONE;
 use rustix::fs::SeekFrom;
 
@@ -122,7 +122,8 @@ impl Found {
             nand.forget_checkpoint().map_err(unwritten)?;
             (prepared, Opened::Checkpoint, tape)
         } else {
-            let mut power = Power { media, tape, operations: Operations::default() };
+            let kept = Kept::default();
+            let mut power = Power { media, tape, operations: Operations::default(), kept };
             let found = power.recover(settings, Flaw::default());
             let fault = |what| ftlab_core::sim::RunError::Check(format!("recovery: {what}"));
             let (ftl, recovery, elapsed_ns) = found.map_err(fault)?;

@@ -359,9 +359,17 @@ impl Buffer {
         self.leaving.extend(ids.map(|id| (id, Taken::Refused)));
     }
 
-    /// Returns the pages that are in the buffer and not yet handed to the FTL.
-    pub fn dirty(&self) -> impl Iterator<Item = u32> + '_ {
-        self.pages.keys().filter(|&lpn| self.pages.value(self.pages.find(lpn)).dirty)
+    /// Whether the newest version of a page is in the buffer and has not been handed to the FTL.
+    pub fn is_dirty(&self, lpn: u32) -> bool {
+        let id = self.pages.find(lpn);
+        id != NONE && self.pages.value(id).dirty
+    }
+
+    /// Returns the pages that have not been handed to the FTL, in ascending order.
+    pub fn dirty(&self) -> Vec<u32> {
+        let mut dirty: Vec<u32> = self.pages.keys().filter(|&lpn| self.is_dirty(lpn)).collect();
+        dirty.sort_unstable();
+        dirty
     }
 
     /// Loses everything, commands too: power is cut.

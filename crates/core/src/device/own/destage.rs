@@ -11,6 +11,7 @@ use crate::clock::NEVER;
 use crate::device::buffer::Buffer;
 use crate::device::settings::Settings;
 use crate::flash::media::DESTAGED;
+use crate::flash::moves::Move;
 use crate::ftl::Serve;
 use crate::workload::Op;
 
@@ -56,6 +57,10 @@ fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
     let Some(page) = buffer.destage(list) else { return };
     if let Some(tape) = &moment.device.tape {
         tape.issue(DESTAGED, moment.now_ns, false);
+    }
+    if let Some(moves) = &moment.device.moves {
+        moves.note(Move::Issue { request: None });
+        moves.note(Move::Destage { lpn: page.pages.first });
     }
     let refused = moment.ftl.refused();
     let runs = moment.issue_for((page.room, page.pages), Op::Write, |ftl, work| {

@@ -1,0 +1,169 @@
+//! The way of a command through controller and write buffer, to the queue and back to the host.
+
+use super::buffer::{Buffer, Taken};
+use super::controller::Leaves;
+use super::settings::Settings;
+use super::{COMMAND, Device};
+use crate::flash::media::Tape;
+use crate::flash::moves::{Move, Moves};
+use crate::ftl::{Locate, Running};
+use crate::request::{Pages, Pool};
+use crate::workload::Op;
+
+impl Device {
+    /// Takes a request where there is a controller or a write buffer, or the device is read-only.
+    #[cold]
+    pub(super) fn accept_apart(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) {
+        if self.read_only_ns.is_some() && pool[id].op != Op::Read {
+            pool[id].failed = true;
+            done.push(id);
+            return;
+        }
+        self.held += 1;
+        if let Some(controller) = &mut self.controller {
+            pool[id].task = COMMAND;
+            if !controller.receive(id, &pool[id], now_ns) {
+                return;
+            }
+        }
+        self.enter(id, now_ns, pool, ftl, done);
+    }
+
+    /// Takes a request into the write buffer, if there is one, or into the queue.
+    fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        let Device { buffer: Some(buffer), tape, moves, .. } = self else { return self.join(id, pool, ftl) };
+        let (op, pages) = (pool[id].op, pool[id].pages);
+        let notes = Notes { tape, moves, number: pool[id].id, now_ns };
+        if op == Op::Flush {
+            notes.come();
+        }
+        let taken = buffer.take(id, &mut pool[id], now_ns, ftl, |lpn| notes.page(lpn, ftl));
+        if let (Taken::Answered, Op::Read, Some(moves)) = (taken, op, &self.moves) {
+            moves.note(Move::Issue { request: Some(pool[id].id) });
+            note_read(moves, pages, self.buffer.as_deref(), ftl);
+        }
+        self.go_on(id, taken, now_ns, pool, ftl, done);
+    }
+
+    /// Does what the write buffer has decided about a request.
+    fn go_on(
+        &mut self,
+        id: u32,
+        taken: Taken,
+        now_ns: u64,
+        pool: &mut Pool,
+        ftl: &impl Running,
+        done: &mut Vec<u32>,
+    ) {
+        match taken {
+            Taken::ToQueue => self.join(id, pool, ftl),
+            Taken::Waits => {}
+            Taken::Answered | Taken::Refused => {
+                pool[id].failed |= taken == Taken::Refused;
+                self.answer(id, now_ns, pool, done);
+            }
+        }
+    }
+
+    /// Takes a request that does not come straight from the host into the queue.
+    #[cold]
+    #[inline(never)] // `Waiting::accept` is long
+    fn join(&mut self, id: u32, pool: &mut Pool, ftl: &impl Running) {
+        self.waiting.accept(id, pool, &self.array, ftl);
+    }
+
+    /// Answers a request of the host, by way of the controller if there is one.
+    pub(super) fn answer(&mut self, id: u32, now_ns: u64, pool: &Pool, done: &mut Vec<u32>) {
+        if self.controller.as_mut().is_none_or(|controller| controller.finish(id, &pool[id], now_ns)) {
+            self.held -= 1;
+            done.push(id);
+        }
+    }
+
+    /// Whether commands go through a controller or a write buffer: then [`Device::go_through`] must
+    /// follow each [`Device::advance`].
+    pub fn has_stages(&self) -> bool {
+        self.controller.is_some() || self.buffer.is_some()
+    }
+
+    /// Lets commands that are due at `now_ns` go through write buffer and controller, if there are any.
+    #[cold]
+    pub fn go_through(&mut self, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
+        let Device { buffer, tape, moves, .. } = self;
+        if let Some(buffer) = buffer {
+            let notes = |id: u32| Notes { tape, moves, number: pool[id].id, now_ns };
+            buffer.admit(now_ns, ftl, |id, lpn| notes(id).page(lpn, ftl));
+        }
+        while let Some((id, taken)) = self.buffer.as_mut().and_then(|buffer| buffer.leave()) {
+            self.go_on(id, taken, now_ns, pool, ftl, done);
+        }
+        while let Some(leaves) = self.controller.as_mut().and_then(|at| at.advance(now_ns, pool)) {
+            match leaves {
+                None => {}
+                Some(Leaves::ToQueue(id)) => self.enter(id, now_ns, pool, ftl, done),
+                Some(Leaves::Answered(id)) => {
+                    self.held -= 1;
+                    done.push(id);
+                }
+            }
+        }
+    }
+
+    /// Forgets the commands in controller and write buffer, whose power is cut.
+    pub fn forget_commands(&mut self, settings: &Settings) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.lose(settings);
+        }
+        if let Some(controller) = &mut self.controller {
+            controller.forget();
+        }
+    }
+}
+
+/// Where is noted what the write buffer does for a request: the tape and the moves, if they are kept.
+struct Notes<'a> {
+    tape: &'a Option<Tape>,
+    moves: &'a Option<Moves>,
+    /// Number of the request.
+    number: u64,
+    now_ns: u64,
+}
+
+impl Notes<'_> {
+    /// Notes that the request has come.
+    fn come(&self) {
+        if let Some(tape) = self.tape {
+            tape.issue(self.number, self.now_ns, false);
+        }
+    }
+
+    /// Notes that a page of the request has come into the buffer.
+    fn page(&self, lpn: u32, ftl: &impl Locate) {
+        if let Some(tape) = self.tape {
+            tape.issue(self.number, self.now_ns, false);
+            tape.next(Some(lpn), false);
+        }
+        if let Some(moves) = self.moves {
+            moves.note(Move::Issue { request: Some(self.number) });
+            moves.note(Move::Keep { lpn, slot: ftl.slot(lpn) });
+        }
+    }
+}
+
+/// Notes where a read finds its pages.
+pub(super) fn note_read(moves: &Moves, pages: Pages, buffer: Option<&Buffer>, ftl: &impl Locate) {
+    for lpn in pages.first..pages.first + pages.pages {
+        // What is on its way to the flash has its slot already.
+        moves.note(match buffer.is_some_and(|buffer| buffer.is_dirty(lpn)) {
+            true => Move::Kept { lpn },
+            false => Move::Read { lpn, slot: ftl.slot(lpn) },
+        });
+    }
+}
