@@ -27,6 +27,8 @@ class Config:
     unit: int = 0
     latency: tuple[int, int] = (0, 0)
     """The fixed latencies of a read and of a write."""
+    latency_other: int = 0
+    """The fixed latency of a trim or flush."""
     read: int = 35_000
     program: int = 350_000
     page: int = 4096
@@ -49,6 +51,7 @@ class Config:
             "device.unit_time": f"{self.unit}ns",
             "device.latency_read": f"{self.latency[0]}ns",
             "device.latency_write": f"{self.latency[1]}ns",
+            "device.latency_other": f"{self.latency_other}ns",
         }
 
 
@@ -74,10 +77,13 @@ class Clock:
     def at(self, ns: int, whose: int, number: int, what: Callable[[], None]) -> None:
         heapq.heappush(self.events, (ns, whose, number, what))
 
-    def run(self) -> None:
+    def run(self, at_end: Callable[[], None] = lambda: None) -> None:
+        """Lets all events happen; calls ``at_end`` each time before time moves on."""
         while self.events:
             self.now, _, _, what = heapq.heappop(self.events)
             what()
+            if not self.events or self.events[0][0] > self.now:
+                at_end()
 
 
 class Servers:
@@ -107,37 +113,56 @@ class Servers:
         then()
 
 
+class Controller:
+    """Link, cores and fixed latencies, which commands go through before and after the flash.
+
+    Operations are "R", "W", "WF" (a write with FUA), "T" and "F".
+    """
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self.config = config
+        self.clock = clock
+        self.into = Servers(clock)
+        self.out = self.into if config.half_duplex else Servers(clock)
+        self.cores = Servers(clock, config.cores)
+        self.held = 0 if config.bytes_per_s is None else config.link_command
+
+    def transfer(self, size: int) -> int:
+        rate = self.config.bytes_per_s
+        return 0 if rate is None else (size * 10**9 + rate // 2) // rate
+
+    def take(self, op: str, size: int, then: Callable[[], None]) -> None:
+        """Carries a command to the device, works on it and carries its data; then calls ``then``."""
+        work = self.config.command + self.config.unit * (size // self.config.page)
+        data = self.transfer(size) if op.startswith("W") else 0
+        self.into.serve(self.held, lambda: self.cores.serve(work, lambda: self.into.serve(data, then)))
+
+    def answer(self, op: str, size: int, then: Callable[[], None]) -> None:
+        """Carries data and answer of a command to the host; then calls ``then``."""
+        data = self.transfer(size) if op == "R" else 0
+        self.out.serve(data, lambda: self.out.serve(self.held, lambda: self.delay(op, then)))
+
+    def delay(self, op: str, then: Callable[[], None]) -> None:
+        of_op = {"R": self.config.latency[0], "W": self.config.latency[1]}
+        ns = of_op.get(op[0], self.config.latency_other)
+        if ns == 0:
+            return then()
+        self.clock.at(self.clock.now + ns, CONTROLLER, self.clock.number(), then)
+
+
 def completions(config: Config, trace: Sequence[Record]) -> list[int]:
     """Returns the time, in ns, at which each request of the trace completes; its op is "R" or "W"."""
     clock = Clock()
-    into = Servers(clock)
-    out = into if config.half_duplex else Servers(clock)
-    cores, chip = Servers(clock, config.cores), Servers(clock, whose=FLASH)
+    controller, chip = Controller(config, clock), Servers(clock, whose=FLASH)
     done = [0] * len(trace)
 
-    def transfer(size: int) -> int:
-        rate = config.bytes_per_s
-        return 0 if rate is None else (size * 10**9 + rate // 2) // rate
-
     def send(number: int, op: str, size: int) -> None:
-        pages = size // config.page
-        reads = op == "R"
-        held = 0 if config.bytes_per_s is None else config.link_command
-        flash = pages * (config.read if reads else config.program)
-
-        def received() -> None:
-            cores.serve(config.command + config.unit * pages, worked_on)
-
-        def worked_on() -> None:
-            into.serve(0 if reads else transfer(size), lambda: chip.serve(flash, finished))
-
-        def finished() -> None:
-            out.serve(transfer(size) if reads else 0, lambda: out.serve(held, answered))
+        flash = (config.read if op == "R" else config.program) * (size // config.page)
 
         def answered() -> None:
-            done[number] = clock.now + config.latency[0 if reads else 1]
+            done[number] = clock.now
 
-        into.serve(held, received)
+        controller.take(op, size, lambda: chip.serve(flash, lambda: controller.answer(op, size, answered)))
 
     for number, (arrival, op, _, size) in enumerate(trace):
         clock.at(arrival, HOST, number, partial(send, number, op, size))

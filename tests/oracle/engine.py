@@ -156,16 +156,21 @@ def command_line(
 
 def run(settings: Settings, trace: Sequence[Record], check: bool = False) -> tuple[list[Row], dict[str, int]]:
     """Does the same as `command_line` in this process, through ``import ftlab``, which is much faster."""
+    result = result_of(settings, trace, check)
+    return result_rows(result), counters_of(result.to_dict())
+
+
+def result_of(settings: Settings, trace: Sequence[Record], check: bool = False) -> ftlab.Result:
+    """Runs settings and a trace in this process; returns the result."""
     import ftlab
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         path.write_text(trace_csv(trace))
         try:
-            result = ftlab.run(dict(settings), trace=str(path), check=check)
+            return ftlab.run(dict(settings), trace=str(path), check=check)
         except (ftlab.UserError, ftlab.InternalError) as error:
             raise EngineError(f"{type(error).__name__}: {error}") from error
-    return result_rows(result), counters_of(result.to_dict())
 
 
 def result_rows(result: ftlab.Result) -> list[Row]:
