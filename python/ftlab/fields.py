@@ -202,7 +202,7 @@ class Benchmark(Section):
     write_latency: SeriesReport
     """(c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point."""
     write_latency_mean_ns: float | None
-    """Mean of this latency over all pages."""
+    """Mean of `write_latency` over all pages."""
     flash: Flash
     """Operations from the first measured run on."""
     merges: Merges

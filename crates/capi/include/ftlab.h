@@ -2,8 +2,8 @@
  * ftlab inside your program: one simulated flash device, and you own the time.
  *
  * Times are nanoseconds of simulated time, offsets and sizes are bytes, and strings are UTF-8 and end in NUL. Every
- * function returns a code: FTLAB_OK, FTLAB_MORE, or an error, which is negative; ftlab_last_error says more about it.
- * Only the three functions that return text return no code, and cannot fail. After an error nothing has changed unless
+ * function returns a code, which is FTLAB_OK, FTLAB_MORE, or an error (a negative number), except for the three that
+ * return text, which cannot fail; ftlab_last_error says more about an error. After an error nothing has changed unless
  * the function says so. FTLAB_INVALID (for example for a NULL where none is allowed), FTLAB_BUSY and FTLAB_INTERNAL can
  * come from every call with an object.
  *

@@ -117,8 +117,8 @@ const PRECONDITION: Kind = one_of(|| {
         choice("steady", "filled twice, then overwritten until write amplification is steady"),
         choice(
             "random:SHARE",
-            "random writes, with replacement, that add up to this share of the user capacity (random:25%): a share of \
-             1 - e^-SHARE of the logical pages then holds data",
+            "random writes, with replacement, that add up to this share of the user capacity (random:25%); \
+             1 - e^-SHARE of all logical pages then hold data",
         ),
     ]
 });

@@ -25,7 +25,7 @@ section! {
         page_bytes: u32 = "flash.page", bytes(512, 1 << 24), "4KiB";
         /// Number of bytes that error correction protects together; a unit of msftl is at least this large.
         ecc_unit_bytes: u32 = "flash.ecc_unit", bytes(1, 1 << 24), "1KiB";
-        /// Raw capacity; the geometry determines it, and a value given here must agree with that.
+        /// Raw capacity; the geometry determines it, and a value given here must agree with it.
         stated_bytes: Option<u64> = "flash.capacity", bytes(1, 1 << 60) not in state;
         /// Time to read a page from the cells.
         read_ns: u64 = "flash.read", OPERATION, "35us" not in state;

@@ -116,8 +116,8 @@ section! {
         spare_threshold_ppm: u64 = "ftl.spare_threshold", share(0, 1_000_000), "10%" not in state;
         /// Keys of the registered FTLs.
         own: super::Own;
-        /// Where pages go: to channel, way (chip), die and plane in this order, the first letter varying fastest; or
-        /// (dynamic) to the next idle chip.
+        /// Where pages go: over channels, ways (chips), dies and planes in the order of the letters, the first varying
+        /// fastest; or (dynamic) to the next idle chip.
         allocation: Allocation = "ftl.allocation", ALLOCATION, "cwdp";
     }
 }

@@ -51,7 +51,7 @@ pub struct Benchmark {
     pub latency: BTreeMap<&'static str, Summary>,
     /// (c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point.
     pub write_latency: SeriesReport,
-    /// Mean of this latency over all pages.
+    /// Mean of `write_latency` over all pages.
     pub write_latency_mean_ns: Option<f64>,
     /// Operations from the first measured run on.
     pub flash: Flash,

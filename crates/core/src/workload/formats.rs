@@ -38,7 +38,7 @@ macro_rules! binary_trace_formats {
     ($list:ident) => {
         $list! {
             blktrace { Blktrace = "blktrace", "binary output of blktrace"; }
-            oracle_general { OracleGeneral = "oracle-general", "libCacheSim's oracleGeneral, for block traces (without operations: all are reads)"; }
+            oracle_general { OracleGeneral = "oracle-general", "libCacheSim's oracleGeneral for block traces (every request is a read)"; }
         }
     };
 }

@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "d-choices";
 pub(super) const DOC: &str =
-    "the block with the fewest valid pages of ftl.gc_choices drawn at random (Van Houdt, SIGMETRICS 2013)";
+    "of ftl.gc_choices random blocks, the one with the fewest valid pages (Van Houdt, SIGMETRICS 2013)";
 
 section! {
     /// The keys that only d-choices has.

@@ -16,7 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "windowed-greedy";
 pub(super) const DOC: &str =
-    "the block with the fewest valid pages of the ftl.gc_window filled first (Hu et al., SYSTOR 2009)";
+    "of the ftl.gc_window blocks filled first, the one with the fewest valid pages (Hu et al., SYSTOR 2009)";
 
 section! {
     /// The keys that only windowed-greedy has.
