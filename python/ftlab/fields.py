@@ -34,8 +34,8 @@ class MissCurve(Section):
     capacity_bytes: list[int]
     """Sizes of the cache."""
     miss_ratio: list[float]
-    """(first lookups + lookups of items since whose last lookup at least capacity / item size different
-    items were looked up) / lookups."""
+    """(first lookups + repeated lookups with at least capacity / item size different items looked up since
+    the item's last lookup) / lookups."""
 
 
 class MissCurves(Section):
@@ -282,7 +282,8 @@ class Preconditioning(Section):
     erases: int
     """Blocks erased."""
     rounds: int
-    """With kind `steady`: number of rounds, each of one user capacity, after it had been written twice."""
+    """With kind `steady`: number of rounds, each of one user capacity, after the device had been filled
+    twice."""
     waf: list[float]
     """With kind `steady`: programs x L / logical pages written, for each of the last rounds (at most
     five)."""

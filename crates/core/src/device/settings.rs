@@ -126,9 +126,9 @@ const PRECONDITION: Kind = one_of(|| {
 choice! {
     /// What preconditioning does with the withheld space.
     pub enum Withheld {
-        /// it goes through all free blocks, as later writes do
+        /// preconditioning goes through all free blocks, as later writes do
         Used = "used",
-        /// it fills blocks of user data that were never written, and leaves the withheld ones erased
+        /// preconditioning fills blocks of user data that were never written, and leaves the withheld ones erased
         Kept = "kept",
     }
 }

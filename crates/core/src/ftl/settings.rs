@@ -92,9 +92,10 @@ section! {
         flush_counts: FlushCounts = "ftl.flush_counts", "all";
         /// What a host's flush makes durable where ftl.flush is an amount; with eviction, it is the data alone.
         host_flush: HostFlush = "ftl.host_flush", "mapping" not in state;
-        /// Whether the FTL can be recovered after a power cut during any operation: an erase waits until the copies of
-        /// the block's data on other LUNs are programmed, and trims are made durable (by a host's flush; under bast and
-        /// fast, at once). Otherwise a trim frees its pages without a record on flash. ftlab crash sets this key.
+        /// Whether the FTL can be recovered after a power cut during any operation: an erase waits until whatever
+        /// replaces the block's data on other LUNs is programmed, and trims are made durable (by a host's flush; under
+        /// bast and fast, at once). Otherwise a trim frees its pages without a record on flash. ftlab crash sets this
+        /// key.
         power_safe: bool = "ftl.power_safe", "false";
         /// Largest number of erase blocks for translation pages, in all LUNs together, where translation units are
         /// gathered (minipage, msftl, and dftl with an amount in ftl.flush); rounded up to the same number in each LUN.
@@ -179,8 +180,8 @@ section! {
     pub struct GcBackground {
         /// Number of erased blocks in a LUN, ftl.gc_free_blocks included, below which ftl.gc_background collects.
         normal_blocks: u32 = "ftl.gc_normal_blocks", count(2, 1 << 20), "4" not in state;
-        /// Number of pages that a step of ftl.gc_background programs; a request may have to wait for a step, and an
-        /// erase is one.
+        /// Number of pages that a step of ftl.gc_background programs; a request may have to wait for a step, and each
+        /// erase is a step of its own.
         step_pages: u32 = "ftl.gc_step", count(1, 65_536), "1" not in state;
     }
 }

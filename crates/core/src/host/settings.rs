@@ -23,7 +23,7 @@ over!(Settings, below: device::Settings);
 choice! {
     /// `host.late`.
     pub enum Late {
-        /// the whole batch that it belongs to
+        /// the whole batch that the request belongs to
         Batch = "batch",
         /// the request alone, taken out of its batch
         Request = "request",

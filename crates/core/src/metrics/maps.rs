@@ -71,8 +71,8 @@ pub struct MissCurve {
     pub sampling_rate: f64,
     /// Sizes of the cache.
     pub capacity_bytes: Vec<u64>,
-    /// (first lookups + lookups of items since whose last lookup at least capacity / item size different items were
-    /// looked up) / lookups.
+    /// (first lookups + repeated lookups with at least capacity / item size different items looked up since the item's
+    /// last lookup) / lookups.
     pub miss_ratio: Vec<f64>,
 }
 

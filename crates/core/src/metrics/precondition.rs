@@ -13,7 +13,7 @@ pub struct Preconditioning {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// With kind `steady`: number of rounds, each of one user capacity, after it had been written twice.
+    /// With kind `steady`: number of rounds, each of one user capacity, after the device had been filled twice.
     pub rounds: u32,
     /// With kind `steady`: programs x L / logical pages written, for each of the last rounds (at most five).
     pub waf: Vec<f64>,
