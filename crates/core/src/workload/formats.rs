@@ -57,8 +57,10 @@ macro_rules! binary_choices {
 }
 binary_trace_formats!(binary_choices);
 
-const AUTO: Choice =
-    Choice { name: "auto", doc: "recognise the layout (but never tell ssdsim, mqsim, disksim and replayer apart)" };
+const AUTO: Choice = Choice {
+    name: "auto",
+    doc: "recognise the layout (but never tell ssdsim, mqsim, disksim and replayer apart)",
+};
 const PARQUET: Choice = Choice { name: "parquet", doc: "ftlab's own: ts_ns, op, offset, size, flags" };
 
 /// Returns the names for `workload.format`; ftlab's own layouts come one after the other.
