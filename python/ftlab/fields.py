@@ -15,7 +15,7 @@ class Engine(Section):
     """What the run took."""
 
     wall_s: float
-    """Time that the simulation took, reading of the trace and preconditioning included."""
+    """Time that the simulation took, including reading the trace and preconditioning."""
     requests_per_s: float | None
     """trace.requests / wall_s."""
     peak_rss_bytes: int | None
@@ -28,18 +28,18 @@ class MissCurve(Section):
     """Misses of an LRU cache of each size; it starts empty."""
 
     item_bytes: int
-    """Size of an item: mapping entry, translation unit."""
+    """Size of an item, which is a mapping entry or a translation unit."""
     sampling_rate: float
-    """Items that were looked at / items; at 1 the curve is exact."""
+    """Items that were sampled / items; at 1 the curve is exact."""
     capacity_bytes: list[int]
     """Sizes of the cache."""
     miss_ratio: list[float]
-    """(lookups of items with at least capacity / item size different items since their last lookup, and
-    first lookups) / lookups."""
+    """(first lookups + repeated lookups with at least capacity / item size different items looked up since
+    the item's last lookup) / lookups."""
 
 
 class MissCurves(Section):
-    """The mapping cache's misses at every size, were it LRU, over the run's own lookups."""
+    """The misses that an LRU mapping cache of every size would have over the run's own lookups."""
 
     lookups: int
     """Translations."""
@@ -53,11 +53,11 @@ class EraseMap(Section):
     """How often blocks were erased, `flash.pe_cycles` and preconditioning included."""
 
     unit: str
-    """What has a row: chip, or die or plane where those work on their own."""
+    """What each row stands for: a chip, or a die or plane where those work on their own."""
     blocks_per_unit: int
-    """Erase blocks of each."""
+    """Number of erase blocks in each row."""
     blocks_per_cell: int
-    """Neighbouring blocks of a cell; the last of a row may have fewer."""
+    """Number of neighbouring blocks in a cell; the last cell of a row may have fewer."""
     mean: list[list[float]]
     """Mean erase count of each cell, by row."""
     max: list[list[int]]
@@ -65,7 +65,7 @@ class EraseMap(Section):
 
 
 class ByHalfMeans(Section):
-    """A value for each interval, of reads and of writes."""
+    """A value for each interval, for reads and for writes."""
 
     read: list[float | None]
     """Reads."""
@@ -74,7 +74,7 @@ class ByHalfMeans(Section):
 
 
 class ByHalfCounts(Section):
-    """A value for each interval, of reads and of writes."""
+    """A value for each interval, for reads and for writes."""
 
     read: list[int]
     """Reads."""
@@ -102,11 +102,11 @@ class IntervalsReport(Section):
     requests: ByHalfCounts
     """Requests with b(k) <= c(i) < b(k + 1)."""
     latency_mean_ns: ByHalfMeans
-    """Their mean of c(i) - a(i); null where there were none."""
+    """Mean of c(i) - a(i) over these requests; null where there were none."""
     hits: list[int]
     """Translations that found their entry in the mapping cache."""
     misses: list[int]
-    """Translations that did not."""
+    """Translations that did not find their entry in the mapping cache."""
 
 
 class FileSystem(Section):
@@ -132,27 +132,27 @@ class PageCache(Section):
     policy: str
     """`host.flush_policy`."""
     hits: int
-    """Pages of the clients' reads and writes found cached."""
+    """Pages of the clients' reads and writes that were cached."""
     misses: int
-    """Those that were not."""
+    """Pages of the clients' reads and writes that were not cached."""
     hit_ratio: float | None
     """hits / (hits + misses)."""
     pages_written: Mapping[str, int]
     """Dirty pages written, by reason."""
     peak_dirty_bytes: int
-    """Greatest number of bytes dirty or being written."""
+    """Greatest number of bytes that were dirty or being written at once."""
     cached_bytes: SeriesReport
     """Bytes cached, over time."""
     dirty_bytes: SeriesReport
     """Bytes dirty or being written, over time."""
     tree_bytes: SeriesReport
-    """Memory of the files' radix trees, over time; 288 B a node."""
+    """Memory of the files' radix trees, over time; each node takes 288 B."""
     tree_bytes_mean: float | None
-    """Mean of that over all samples."""
+    """Mean of `tree_bytes` over all samples."""
     global_tree_bytes: SeriesReport
     """Memory of the tree over logical pages, over time."""
     global_tree_bytes_mean: float | None
-    """Mean of that over all samples."""
+    """Mean of `global_tree_bytes` over all samples."""
 
 
 class SeriesReport(Section):
@@ -163,11 +163,11 @@ class SeriesReport(Section):
     width_ns: int
     """Width of each point."""
     count: list[int]
-    """Values in each point."""
+    """Number of values in each point."""
     mean: list[float | None]
-    """Their mean; null where there are none."""
+    """Mean of these values; null where there are none."""
     max: list[int]
-    """The greatest; 0 where there are none."""
+    """Greatest of these values; 0 where there are none."""
 
 
 class Benchmark(Section):
@@ -186,13 +186,13 @@ class Benchmark(Section):
     operations_per_s: float
     """Mean over the runs of operations x 10^9 / elapsed_ns."""
     bytes_read: int
-    """Bytes the clients read."""
+    """Bytes that the clients read."""
     bytes_written: int
-    """Bytes the clients wrote."""
+    """Bytes that the clients wrote."""
     throughput_bytes_per_s: float
     """Mean over the runs of (bytes read + written) x 10^9 / elapsed_ns."""
     throughput_stddev: float
-    """Standard deviation of that over the runs, B/s."""
+    """Standard deviation of the throughput over the runs, B/s."""
     elapsed_ns: int
     """Simulated time of the measured runs."""
     failed_ns: int | None
@@ -202,11 +202,12 @@ class Benchmark(Section):
     write_latency: SeriesReport
     """(c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point."""
     write_latency_mean_ns: float | None
-    """The mean of that over all pages."""
+    """Mean of `write_latency` over all pages."""
     flash: Flash
     """Operations from the first measured run on."""
     merges: Merges
-    """Merges from the first measured run on; costs relative to its operations of cause `host`."""
+    """Merges from the first measured run on; their costs are relative to the operations of cause `host`
+    since then."""
 
 
 class ByOperation(Section):
@@ -226,7 +227,7 @@ class ParallelOperations(Section):
     multi_plane: ByOperation
     """Operations on more than one plane, each counted once."""
     cached: ByOperation
-    """Cache operations: those that began while the one before was under way."""
+    """Cache operations: those that began while the previous operation was under way."""
     suspensions: ByOperation
     """Suspensions, by what was suspended."""
     passed: int
@@ -239,11 +240,13 @@ class Bottleneck(Section):
 
     name: str
     """`chip 3`, `chip 3 die 1`, `channel 0`, `link`, `link to the device`, `link to the host` or `core 0`.
-    Among equally busy ones the kind that stands first here, then the lower number."""
+    Among equally busy resources, it is the one whose kind comes first in this list, then the one with the
+    lower number."""
     utilization: float
-    """Its share: near 1, it holds the run back; far below 1, the requests came no faster."""
+    """Its share: if near 1, this resource limits the run; if far below 1, the run is limited by how fast
+    requests arrive."""
     mean: float
-    """Mean share of all of its kind: near its own where the load is even."""
+    """Mean share of all resources of its kind; close to its own share where the load is even."""
 
 
 class Utilization(Section):
@@ -279,11 +282,14 @@ class Preconditioning(Section):
     erases: int
     """Blocks erased."""
     rounds: int
-    """Of kind `steady`: rounds of one user capacity, after it was written twice."""
+    """With kind `steady`: number of rounds, each of one user capacity, after the device had been filled
+    twice."""
     waf: list[float]
-    """Of kind `steady`: programs x L / logical pages written, of each of the last rounds, at most five."""
+    """With kind `steady`: programs x L / logical pages written, for each of the last rounds (at most
+    five)."""
     outcome: Literal["reached", "capped"] | None
-    """Of kind `steady`: whether write amplification became steady, or the rounds were too many."""
+    """With kind `steady`: whether write amplification became steady, or the limit of rounds was reached
+    first."""
 
 
 class UfsHealthDescriptor(Section):
@@ -301,7 +307,7 @@ class EmmcExtCsd(Section):
     """The device's health as an eMMC device reports it: bytes of EXT_CSD."""
 
     PRE_EOL_INFO: int
-    """0 without spare blocks; 1 normal, 2 from 80 % of them used, 3 from 90 %."""
+    """0 without spare blocks; else 1 (normal), 2 once 80 % of them are used, or 3 once 90 % are."""
     DEVICE_LIFE_TIME_EST_TYP_A: int
     """Life used in tenths: 1 below 10 %, ..., 10 below 100 %, then 11; 0 without an endurance."""
     DEVICE_LIFE_TIME_EST_TYP_B: int
@@ -317,7 +323,7 @@ class NvmeSmart(Section):
     """100 x spare blocks left / spare blocks, of the chip with the fewest left, rounded down; null without
     spare blocks."""
     available_spare_threshold: int
-    """`ftl.spare_threshold`, whole percents."""
+    """`ftl.spare_threshold`, in whole percent."""
     percentage_used: int | None
     """100 x mean erase count / `flash.endurance`, rounded down, at most 255; null without an endurance."""
     data_units_read: int
@@ -344,7 +350,8 @@ class Blocks(Section):
 
 
 class Failed(Section):
-    """Requests that a read-only device refused, in whole or in part: in `trace`, but in no times."""
+    """Requests that a read-only device refused, in whole or in part; `trace` includes them, but no time
+    does."""
 
     writes: int
     """Writes."""
@@ -405,13 +412,13 @@ class Merge(Section):
     """Merges of one kind."""
 
     count: int
-    """How many there were."""
+    """Number of these merges."""
     pages_copied: int
-    """Pages copied by them; of padded switch merges the padding programmed."""
+    """Number of pages that they copied; for padded switch merges, of padding pages that they programmed."""
     busy_ns: int
     """Time of their copies and erases, and of the padding."""
     cost_ratio: float | None
-    """busy_ns / that of the operations of cause `host`."""
+    """busy_ns / busy_ns of the operations of cause `host`."""
 
 
 class Merges(Section):
@@ -441,7 +448,7 @@ class Flash(Section):
     busy_ns: Mapping[str, int]
     """Time of cells and bus over all operations of the cause."""
     program_time: Summary | None
-    """Time of the cells for each page programmed, of every cause; of a whole run."""
+    """Time that the cells took for each page programmed, of every cause; only for a whole run."""
 
 
 class Conflicts(Section):
@@ -456,30 +463,30 @@ class Conflicts(Section):
 
 
 class Commands(Section):
-    """Time that reads and writes together spent outside the device's queue and flash, with the time they
-    waited there."""
+    """Time that reads and writes together spent outside the device's queue and flash, including waiting."""
 
     link_ns: int
     """At the link."""
     core_ns: int
     """At the cores."""
     latency_ns: int
-    """In what nothing shares (`device.latency_read` and its like)."""
+    """In the further delay that keeps nothing busy (`device.latency_read` and the like)."""
 
 
 class DeviceQueue(Section):
-    """The device's scheduler, and what commands go through besides its queue."""
+    """The device's scheduler, and the link and the cores, which commands go through in addition to its
+    queue."""
 
     scheduler: str
     """`device.scheduler`."""
     batches: int
     """Chip batches that piq or vios created."""
     link_busy: float | None
-    """Share of the time that the link was busy, or its busier direction, with `device.link`."""
+    """Share of the time that the link (or its busier direction) was busy, with `device.link`."""
     core_busy: float | None
-    """Mean share of the time that the cores were busy, where commands take them time."""
+    """Mean share of the time that the cores were busy, where commands take core time."""
     commands: Commands | None
-    """Where commands spent time outside queue and flash, with a controller or link."""
+    """Where commands spent time outside queue and flash, in runs with a controller or link."""
 
 
 class Scheduler(Section):
@@ -488,24 +495,24 @@ class Scheduler(Section):
     name: str
     """`host.scheduler`."""
     prioritized: int
-    """Requests dispatched by choice from a hit queue while another was pending, and those of a chosen
-    batch after its first; not those dispatched by deadline."""
+    """Requests that were chosen from a hit queue while another request was pending, and all but the first
+    request of each chosen batch; not those dispatched by deadline."""
     batches: int
-    """Batches (block issues) that it created."""
+    """Batches (block issues) that the scheduler created."""
     expired: int
-    """Requests dispatched because d(i) - a(i) had come to `host.deadline`."""
+    """Requests dispatched because d(i) - a(i) had reached `host.deadline`."""
 
 
 class MappingCache(Section):
     """The mapping cache."""
 
     hits: int
-    """Translations, one for each logical page of each request, whose entry was cached."""
+    """Translations (one for each logical page of each request) whose entry was cached."""
     misses: int
-    """Translations whose entry was not."""
+    """Translations whose entry was not cached."""
     prefetches: int
-    """Translation pages read for a scheduler's batch before its requests; what they bring in counts as
-    hits."""
+    """Translation pages read for a scheduler's batch before its requests; lookups of what they bring in
+    count as hits."""
     hit_ratio: float | None
     """(hits - prefetches) / (hits + misses)."""
     translation_reads: int
@@ -518,20 +525,21 @@ class MappingCache(Section):
     """Entries that differed from their copy on flash / entries programmed, over the units programmed with
     cause map."""
     flushes: int
-    """Flushes of all updated mappings: by amount (`ftl.flush`), and the host's."""
+    """Flushes of all updated mappings: those by amount (`ftl.flush`), and those that the host requested."""
     unit_bytes: int
-    """Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the whole map
-    in RAM."""
+    """Size of a translation unit, which the mapping reads and writes on flash as a whole; 0 if the whole
+    map is in RAM."""
     directory_bytes: int
     """Size of the directory (GTD, MSD) in RAM: translation units x `ftl.entry`."""
 
 
 class Bins(Section):
-    """A histogram; those of two runs add up bin by bin."""
+    """A histogram; the histograms of two runs can be added bin by bin."""
 
     bins: list[list[int]]
-    """Least value of each bin that holds one, ns, and how many it holds, in ascending order. A bin that
-    begins at `v` is 1 ns wide up to 127, and above it 2^(floor(log2 v) - 6)."""
+    """For each bin that is not empty, in ascending order: its least value, ns, and the number of values it
+    holds. A bin that begins at `v` is 1 ns wide for `v` up to 127, and 2^(floor(log2 v) - 6) ns wide
+    above."""
 
 
 class Summary(Section):
@@ -566,10 +574,11 @@ class Parts(Section):
 
 
 class Trace(Section):
-    """What was asked, failed requests included."""
+    """What was requested, failed requests included."""
 
     requests: int
-    """reads + writes + trims + flushes, after dropping and repeating."""
+    """reads + writes + trims + flushes, not counting dropped records but counting every repetition of the
+    trace."""
     reads: int
     """Reads."""
     writes: int
@@ -585,7 +594,8 @@ class Trace(Section):
     footprint_bytes: int
     """Number of different logical pages touched x logical page size."""
     out_of_order: int
-    """After sorting among the 16,384 rows held: stamps smaller than the largest before, raised to it."""
+    """Number of time stamps that, after sorting among the 16,384 rows held, were smaller than the largest
+    before them, and were raised to it."""
     dropped: Mapping[str, int]
     """Records dropped, by reason."""
     notes: list[str] | None
@@ -598,7 +608,7 @@ class Fields(Section):
     schema: str
     """Name and version of this layout."""
     config: Settings
-    """Every key with its value; a run of it gives the same result."""
+    """Every key with its value; running this configuration again gives the same result."""
     trace: Trace
     """What was requested."""
     latency: Parts
@@ -614,7 +624,8 @@ class Fields(Section):
     device: DeviceQueue
     """The device's scheduler."""
     conflicts: Conflicts
-    """Requests that found a chip they need busy, or wanted by one before them, when the device took them."""
+    """Requests that, when the device took them, needed a chip that was busy or wanted by an earlier
+    request."""
     flash: Flash
     """Flash operations by cause."""
     merges: Merges
@@ -636,7 +647,7 @@ class Fields(Section):
     throughput_bytes_per_s: float
     """(bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns."""
     benchmark: Benchmark | None
-    """What clients of a benchmark or a fio job saw, in runs with them."""
+    """What the clients of a benchmark or a fio job saw, in runs with such clients."""
     page_cache: PageCache | None
     """The host's page cache, in runs with one."""
     file_system: FileSystem | None
@@ -646,10 +657,11 @@ class Fields(Section):
     erase_map: EraseMap | None
     """How often blocks were erased, with `results.erase_map`."""
     miss_curve: MissCurves | None
-    """The mapping cache's misses at every size, with `results.miss_curve`."""
+    """The misses that a mapping cache of every size would have, with `results.miss_curve`."""
     own: Mapping[str, Mapping[str, float | None]] | None
-    """The parts' own figures, by part and name, where parts report any; null for what is not a number."""
+    """The parts' own figures, by part and name, where parts report any; null for a figure that is not a
+    number."""
     own_legend: list[dict[str, str]] | None
-    """What each figure of `own` is."""
+    """What each figure of `own` means."""
     engine: Engine
     """About the simulator itself; different in every run."""

@@ -1,15 +1,16 @@
 /*
  * ftlab inside your program: one simulated flash device, and you own the time.
  *
- * Times are nanoseconds of simulated time, offsets and sizes bytes, strings UTF-8 that end in NUL. Every function
- * returns a code: FTLAB_OK, FTLAB_MORE, or an error, which is negative; ftlab_last_error says more about it. The
- * three that return text cannot fail. After an error nothing has changed unless the function says so. FTLAB_INVALID
- * (a NULL, say, where it is not allowed), FTLAB_BUSY and FTLAB_INTERNAL can come from every call with an object.
+ * Times are nanoseconds of simulated time, offsets and sizes are bytes, and strings are UTF-8 and end in NUL. Every
+ * function returns a code, which is FTLAB_OK, FTLAB_MORE, or an error (a negative number), except for the three that
+ * return text, which cannot fail; ftlab_last_error says more about an error. After an error nothing has changed unless
+ * the function says so. FTLAB_INVALID (for example for a NULL where none is allowed), FTLAB_BUSY and FTLAB_INTERNAL can
+ * come from every call with an object.
  *
  * Objects share nothing: each may be used by another thread. Two calls at once with one object: the second gets
- * FTLAB_BUSY and changes nothing. An object is memory alone: no thread, no open file. After fork() parent and child
- * have one each and may both go on; if another thread was within a call at that moment, the child's object stays
- * busy. Using an object after ftlab_close is undefined.
+ * FTLAB_BUSY and changes nothing. An object is memory alone: no thread, no open file. After fork(), parent and
+ * child each have their own copy and may both go on; if another thread was within a call at that moment, the child's
+ * object stays busy. Using an object after ftlab_close is undefined.
  *
  * Generated from crates/capi/src/lib.rs by `make header`.
  */
@@ -65,11 +66,11 @@ typedef enum ftlab_code {
    */
   FTLAB_RANGE = -4,
   /**
-   * A time in the past, before the last request submitted, or more than a century after the start.
+   * A time is in the past, before the last request submitted, or more than a century after the start.
    */
   FTLAB_TIME = -5,
   /**
-   * The power is off; or it is on, or cannot be cut, and the call needs the opposite.
+   * The power is not in the state that the call needs, or the device was not made for power cuts.
    */
   FTLAB_POWER = -6,
   /**
@@ -84,7 +85,7 @@ typedef enum ftlab_code {
 typedef struct ftlab_sim ftlab_sim;
 
 /**
- * How a device is made. Zeros are the defaults; the call reads it and does not keep it.
+ * How to make a device. Zeros are the defaults; ftlab_open reads this struct and does not keep it.
  */
 typedef struct ftlab_options {
   /**
@@ -112,8 +113,8 @@ typedef struct ftlab_options {
  */
 typedef struct ftlab_request {
   /**
-   * Arrival, ns, or FTLAB_NOW: not before now, nor before that of the last one submitted. A request that arrives
-   * now does so after the decisions already taken.
+   * Arrival time, ns, or FTLAB_NOW; neither before now nor before the arrival of the last request submitted. A
+   * request that arrives now does so after the decisions already taken.
    */
   uint64_t at_ns;
   /**
@@ -133,7 +134,7 @@ typedef struct ftlab_request {
    */
   char op;
   /**
-   * Not 0: the write completes only when it would survive a power cut.
+   * If not 0, the write completes only when it would survive a power cut.
    */
   uint8_t fua;
 } ftlab_request;
@@ -262,7 +263,7 @@ int ftlab_open(const char *config, const struct ftlab_options *options, struct f
 /**
  * Frees an object and everything it owns. NULL is allowed and does nothing.
  *
- * FTLAB_BUSY: it is not closed.
+ * FTLAB_BUSY: another thread is in a call with the object, which stays open.
  */
 int ftlab_close(struct ftlab_sim *sim);
 
@@ -274,8 +275,8 @@ int ftlab_close(struct ftlab_sim *sim);
 int ftlab_submit(struct ftlab_sim *sim, const struct ftlab_request *request, uint64_t *id);
 
 /**
- * Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is
- * how many were taken: all or, after an error, those before the wrong one. Both may be NULL.
+ * Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is the number
+ * of requests taken: all or, after an error, those before the one at fault. Both pointers may be NULL.
  *
  * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
  */
@@ -297,13 +298,13 @@ int ftlab_next_event_ns(struct ftlab_sim *sim, uint64_t *at_ns);
 int ftlab_now_ns(struct ftlab_sim *sim, uint64_t *now_ns);
 
 /**
- * Lets everything up to and including `until_ns` happen. Afterwards the time is `until_ns`, even if nothing
- * happened. Completions go into `completions`, which the caller owns and which has room for `capacity` of
- * them; `*count` becomes their number.
+ * Lets everything up to and including `until_ns` happen. Afterwards the time is `until_ns`, even if nothing happened.
+ * Completions go into `completions`, a buffer that the caller owns and that has room for `capacity` of them; `*count`
+ * becomes the number stored.
  *
- * FTLAB_MORE: the buffer is full. The time is that of the last completion in it; those of the same instant
- * that did not fit are kept, and come first in the next call, with the same `until_ns` or another. That call
- * may find that there are no more. With a capacity of 0, for which `completions` and `count` may be NULL, it
+ * FTLAB_MORE: the buffer is full. The time is that of the last completion in it; completions of the same instant that
+ * did not fit are kept, and come first in the next call, whether with the same `until_ns` or another. That call may
+ * find that there are none left. With a capacity of 0, with which `completions` and `count` may be NULL, the call
  * stops at the first completion and keeps it.
  *
  * FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: the power is off.
@@ -315,9 +316,8 @@ int ftlab_advance(struct ftlab_sim *sim,
                   size_t *count);
 
 /**
- * Lets everything happen up to the completion of the last request submitted, and stops there: work of the
- * device's own that no request waits for does not begin at that instant. Completions and FTLAB_MORE are as
- * in ftlab_advance.
+ * Lets everything happen up to the completion of the last request submitted, and stops there: the device's own work,
+ * for which no request waits, does not begin at that instant. Completions and FTLAB_MORE are as in ftlab_advance.
  *
  * FTLAB_POWER: the power is off.
  */
@@ -331,17 +331,17 @@ int ftlab_drain(struct ftlab_sim *sim, struct ftlab_completion *completions, siz
 int ftlab_result_json(struct ftlab_sim *sim, const char **json);
 
 /**
- * Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have
- * not completed never will (those that completed and were kept because they did not fit are still
- * delivered). The configuration needs ftl.power_safe. `report` is filled, or NULL.
+ * Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have not
+ * completed never will (those that completed and were kept because they did not fit are still delivered). The
+ * configuration needs ftl.power_safe. `report` is filled in; it may be NULL.
  *
- * FTLAB_POWER: the device was not made for it, or the power is already off.
+ * FTLAB_POWER: the device was not made for power cuts, or the power is already off.
  */
 int ftlab_cut(struct ftlab_sim *sim, uint64_t seed, struct ftlab_cut_report *report);
 
 /**
- * Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the
- * result's figures start again from zero. `recovery` is filled, or NULL.
+ * Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the result's figures
+ * start again from zero. `recovery` is filled in; it may be NULL.
  *
  * FTLAB_POWER: the power is on.
  */

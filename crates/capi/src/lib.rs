@@ -32,9 +32,9 @@ pub enum ftlab_code {
     FTLAB_CONFIG = -3,
     /// The request has no bytes, or bytes that the device does not have.
     FTLAB_RANGE = -4,
-    /// A time in the past, before the last request submitted, or more than a century after the start.
+    /// A time is in the past, before the last request submitted, or more than a century after the start.
     FTLAB_TIME = -5,
-    /// The power is off; or it is on, or cannot be cut, and the call needs the opposite.
+    /// The power is not in the state that the call needs, or the device was not made for power cuts.
     FTLAB_POWER = -6,
     /// A bug in ftlab. The object can only be closed now.
     FTLAB_INTERNAL = -7,
@@ -49,7 +49,7 @@ pub const FTLAB_NEVER: u64 = 0xffff_ffff_ffff_ffff;
 /// Flag of ftlab_options: verify every invariant after every request (slow).
 pub const FTLAB_CHECK: u32 = 1;
 
-/// How a device is made. Zeros are the defaults; the call reads it and does not keep it.
+/// How to make a device. Zeros are the defaults; ftlab_open reads this struct and does not keep it.
 #[repr(C)]
 pub struct ftlab_options {
     /// Settings that override the configuration's, each "key=value", for example "host.scheduler=noop"; may
@@ -68,8 +68,8 @@ pub struct ftlab_options {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ftlab_request {
-    /// Arrival, ns, or FTLAB_NOW: not before now, nor before that of the last one submitted. A request that arrives
-    /// now does so after the decisions already taken.
+    /// Arrival time, ns, or FTLAB_NOW; neither before now nor before the arrival of the last request submitted. A
+    /// request that arrives now does so after the decisions already taken.
     pub at_ns: u64,
     /// First byte.
     pub offset: u64,
@@ -79,7 +79,7 @@ pub struct ftlab_request {
     pub stream: u32,
     /// 'R' read, 'W' write, 'T' trim or 'F' flush; a flush ignores offset and size.
     pub op: c_char,
-    /// Not 0: the write completes only when it would survive a power cut.
+    /// If not 0, the write completes only when it would survive a power cut.
     pub fua: u8,
 }
 
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn ftlab_open(
 
 /// Frees an object and everything it owns. NULL is allowed and does nothing.
 ///
-/// FTLAB_BUSY: it is not closed.
+/// FTLAB_BUSY: another thread is in a call with the object, which stays open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_close(sim: *mut ftlab_sim) -> c_int {
     // SAFETY: see above.
@@ -191,8 +191,8 @@ pub unsafe extern "C" fn ftlab_submit(
     })
 }
 
-/// Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is
-/// how many were taken: all or, after an error, those before the wrong one. Both may be NULL.
+/// Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is the number
+/// of requests taken: all or, after an error, those before the one at fault. Both pointers may be NULL.
 ///
 /// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
 #[unsafe(no_mangle)]
@@ -251,13 +251,13 @@ pub unsafe extern "C" fn ftlab_now_ns(sim: *mut ftlab_sim, now_ns: *mut u64) -> 
     })
 }
 
-/// Lets everything up to and including `until_ns` happen. Afterwards the time is `until_ns`, even if nothing
-/// happened. Completions go into `completions`, which the caller owns and which has room for `capacity` of
-/// them; `*count` becomes their number.
+/// Lets everything up to and including `until_ns` happen. Afterwards the time is `until_ns`, even if nothing happened.
+/// Completions go into `completions`, a buffer that the caller owns and that has room for `capacity` of them; `*count`
+/// becomes the number stored.
 ///
-/// FTLAB_MORE: the buffer is full. The time is that of the last completion in it; those of the same instant
-/// that did not fit are kept, and come first in the next call, with the same `until_ns` or another. That call
-/// may find that there are no more. With a capacity of 0, for which `completions` and `count` may be NULL, it
+/// FTLAB_MORE: the buffer is full. The time is that of the last completion in it; completions of the same instant that
+/// did not fit are kept, and come first in the next call, whether with the same `until_ns` or another. That call may
+/// find that there are none left. With a capacity of 0, with which `completions` and `count` may be NULL, the call
 /// stops at the first completion and keeps it.
 ///
 /// FTLAB_TIME: `until_ns` is in the past, or FTLAB_NEVER. FTLAB_POWER: the power is off.
@@ -273,9 +273,8 @@ pub unsafe extern "C" fn ftlab_advance(
     unsafe { drive(sim, Some(until_ns), (completions, capacity), count) }
 }
 
-/// Lets everything happen up to the completion of the last request submitted, and stops there: work of the
-/// device's own that no request waits for does not begin at that instant. Completions and FTLAB_MORE are as
-/// in ftlab_advance.
+/// Lets everything happen up to the completion of the last request submitted, and stops there: the device's own work,
+/// for which no request waits, does not begin at that instant. Completions and FTLAB_MORE are as in ftlab_advance.
 ///
 /// FTLAB_POWER: the power is off.
 #[unsafe(no_mangle)]
@@ -332,11 +331,11 @@ pub unsafe extern "C" fn ftlab_result_json(sim: *mut ftlab_sim, json: *mut *cons
     })
 }
 
-/// Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have
-/// not completed never will (those that completed and were kept because they did not fit are still
-/// delivered). The configuration needs ftl.power_safe. `report` is filled, or NULL.
+/// Loses power now: operations under way are torn as `seed` decides, memory is lost, and requests that have not
+/// completed never will (those that completed and were kept because they did not fit are still delivered). The
+/// configuration needs ftl.power_safe. `report` is filled in; it may be NULL.
 ///
-/// FTLAB_POWER: the device was not made for it, or the power is already off.
+/// FTLAB_POWER: the device was not made for power cuts, or the power is already off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_cut(sim: *mut ftlab_sim, seed: u64, report: *mut ftlab_cut_report) -> c_int {
     // SAFETY: see above.
@@ -350,8 +349,8 @@ pub unsafe extern "C" fn ftlab_cut(sim: *mut ftlab_sim, seed: u64, report: *mut 
     })
 }
 
-/// Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the
-/// result's figures start again from zero. `recovery` is filled, or NULL.
+/// Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the result's figures
+/// start again from zero. `recovery` is filled in; it may be NULL.
 ///
 /// FTLAB_POWER: the power is on.
 #[unsafe(no_mangle)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct Fields<'a> {
     /// Name and version of this layout.
     schema: &'static str,
-    /// Every key with its value; a run of it gives the same result.
+    /// Every key with its value; running this configuration again gives the same result.
     config: Value,
     #[serde(flatten)]
     report: &'a Report,
@@ -21,7 +21,7 @@ pub struct Fields<'a> {
 /// What the run took.
 #[derive(Debug, Serialize)]
 pub struct Engine {
-    /// Time that the simulation took, reading of the trace and preconditioning included.
+    /// Time that the simulation took, including reading the trace and preconditioning.
     wall_s: f64,
     /// trace.requests / wall_s.
     requests_per_s: Option<f64>,

@@ -102,10 +102,10 @@ section! {
         writeback_ns: Option<u64> = "host.dirty_writeback", ANY_TIME or "never", "5s";
         /// Age at which dirty data is old enough for the flusher (Linux 2.6.32: 3000 centiseconds).
         expire_ns: u64 = "host.dirty_expire", ANY_TIME, "30s";
-        /// Most bytes that sequential reads through the page cache read ahead.
+        /// Largest number of bytes that sequential reads through the page cache read ahead.
         read_ahead_bytes: u64 = "host.read_ahead", bytes(0, 1 << 30), "128KiB";
-        /// Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014); its
-        /// memory is counted. Flushing by flash blocks always keeps it.
+        /// Keep a tree over logical pages that finds the dirty pages of all files (Shim et al., TC 2014), and count its
+        /// memory; flush_policy block always keeps it.
         global_tree: bool = "host.global_tree", "false";
         /// Host time of each file operation.
         operation_ns: u64 = "host.operation_time", ANY_TIME, "10us";
@@ -114,7 +114,8 @@ section! {
         /// Processor time for each page of 4KiB that a request moves between flash and memory, where no DMA
         /// does it; meanwhile the device gets no other request and no client continues.
         flash_cpu_ns: u64 = "host.flash_cpu", OPERATION, "0ns";
-        /// Bytes of the file system's journal; auto: what mke2fs chooses for the size (16MiB for 512MiB).
+        /// Bytes of the file system's journal; auto: what mke2fs chooses for a file system of this size (16MiB for
+        /// 512MiB).
         journal_bytes: Option<u64> = "host.journal", bytes(1 << 18, 1 << 40) or "auto", "auto";
         /// Age at which a transaction of the journal is committed without an fsync (ext4: 5 s).
         commit_ns: u64 = "host.journal_commit", ANY_TIME, "5s";

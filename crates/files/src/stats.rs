@@ -197,7 +197,7 @@ impl Stats {
 }
 
 impl FileHost {
-    /// Adds these counts to a result; `done` is what the device did, `merged` the number of requests that
+    /// Fills in the file host's part of a report; `done` is what the device did, `merged` the number of requests that
     /// merged with a pending one.
     pub(super) fn report(&self, report: &mut metrics::Report, done: &Done, merged: u64) {
         let stats = &self.stats;

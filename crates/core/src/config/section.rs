@@ -8,7 +8,7 @@
 //!     /// `[device]`.
 //!     #[derive(Clone, Debug, PartialEq)]
 //!     pub struct Device {
-//!         /// Requests the device holds, waiting or in service.
+//!         /// Number of requests that the device can hold, waiting or in service.
 //!         queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
 //!         /// State of the flash at time 0.
 //!         precondition: Precondition;

@@ -52,13 +52,13 @@ section! {
         cores: u32 = "device.cores", count(1, 1024), "1";
         /// Time that a core is busy with a command.
         command_ns: u64 = "device.command_time", OPERATION, "0ns";
-        /// Time that a core is busy with each logical page of a command, besides device.command_time.
+        /// Time that a core is busy with each logical page of a command, in addition to device.command_time.
         unit_ns: u64 = "device.unit_time", OPERATION, "0ns";
-        /// What a read waits besides all that is named, which nothing shares.
+        /// Further delay at the end of each read, which keeps nothing busy.
         latency_read_ns: u64 = "device.latency_read", ANY_TIME, "0ns";
-        /// What a write waits besides all that is named, which nothing shares.
+        /// Further delay at the end of each write, which keeps nothing busy.
         latency_write_ns: u64 = "device.latency_write", ANY_TIME, "0ns";
-        /// What a trim or flush waits besides all that is named, which nothing shares.
+        /// Further delay at the end of each trim or flush, which keeps nothing busy.
         latency_other_ns: u64 = "device.latency_other", ANY_TIME, "0ns";
     }
 }

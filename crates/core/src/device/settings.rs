@@ -45,7 +45,7 @@ section! {
     pub struct Device {
         /// Scheduler of the device's own queue.
         scheduler: String = "device.scheduler", one_of(super::sched::choices), "noop";
-        /// Requests the device holds, waiting or in service.
+        /// Number of requests that the device can hold, waiting or in service.
         queue_depth: u32 = "device.queue_depth", count(1, 1 << 30) or "unlimited", "1";
         /// Controller and link.
         controller: super::controller::Settings;
@@ -114,13 +114,13 @@ const PRECONDITION: Kind = one_of(|| {
     let choice = |name, doc| Choice { name, doc };
     vec![
         choice("none", "the flash starts empty"),
-        choice("mapped", "a share of the logical pages was written once each, device.precondition_share"),
+        choice("mapped", "a share of the logical pages, device.precondition_share, was written once each"),
         choice("fill", "every logical page was written once, in order"),
         choice("steady", "filled twice, then overwritten until write amplification is steady"),
         choice(
             "random:SHARE",
-            "writes at random, with replacement, of together this share of the user capacity (random:25%): of all \
-             logical pages 1 - e^-SHARE hold data then",
+            "random writes, with replacement, that add up to this share of the user capacity (random:25%); \
+             1 - e^-SHARE of all logical pages then hold data",
         ),
     ]
 });
@@ -128,9 +128,9 @@ const PRECONDITION: Kind = one_of(|| {
 choice! {
     /// What preconditioning does with the withheld space.
     pub enum Withheld {
-        /// it goes through all free blocks, as later writes do
+        /// preconditioning goes through all free blocks, as later writes do
         Used = "used",
-        /// it fills blocks of user data that were never written, and leaves the withheld ones erased
+        /// preconditioning fills blocks of user data that were never written, and leaves the withheld ones erased
         Kept = "kept",
     }
 }
@@ -140,7 +140,7 @@ choice! {
     pub enum WriteOrder {
         /// uniform over the user capacity, one logical page at a time
         Random = "random",
-        /// in order, from the first logical page again after the last
+        /// in order; after the last logical page, from the first again
         Sequential = "sequential",
     }
 }
@@ -151,18 +151,18 @@ section! {
     pub struct Precondition {
         /// State of the flash at time 0.
         kind: PreconditionKind = "device.precondition", PRECONDITION, "none";
-        /// Share of the user capacity that holds data after precondition mapped.
+        /// With precondition mapped: share of the user capacity that holds data.
         share_ppm: u64 = "device.precondition_share", share(1, 1_000_000), "100%";
-        /// Order of the writes of preconditions mapped and steady.
+        /// With precondition mapped or steady: order of the writes.
         order: WriteOrder = "device.precondition_pattern", "random";
-        /// Size and alignment of each write of precondition random:SHARE; at least a logical page.
+        /// With precondition random:SHARE: size and alignment of each write, at least a logical page.
         request_bytes: u64 = "device.precondition_request", bytes(512, 1 << 30), "4KiB";
-        /// Where ftl.free_blocks is withheld: what preconditioning does with the withheld space.
+        /// With ftl.free_blocks withheld: what preconditioning does with the withheld space.
         withheld: Withheld = "device.precondition_withheld", "used";
-        /// Precondition steady: the last five rounds' write amplification differs by at most this share of its
-        /// mean.
+        /// With precondition steady: write amplification is steady when that of the last five rounds differs by at most
+        /// this share of its mean.
         bound_ppm: u64 = "device.precondition_bound", share(1, 1_000_000), "1%";
-        /// Precondition steady: rounds, each of the user capacity, after which it stops in any case.
+        /// With precondition steady: number of rounds, each of one user capacity, after which it stops in any case.
         rounds: u32 = "device.precondition_rounds", count(5, 1_000_000), "100";
     }
 }

@@ -77,25 +77,25 @@ section! {
     /// The options of parallel operation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Parallel {
-        /// The dies of a chip work at the same time.
+        /// Whether the dies of a chip can work at the same time.
         interleave: bool = "flash.interleave", "false";
-        /// The planes of a die work at the same time on operations of one kind.
+        /// Whether the planes of a die can work at the same time on operations of one kind, and on which pages.
         multi_plane: MultiPlane = "flash.multi_plane", "off";
-        /// The data of the next program go into the die while its cells program.
+        /// Whether the data of the next program go into the die while its cells are being programmed.
         cache_program: bool = "flash.cache_program", "false" not in state;
-        /// The die senses the next page while the data of the one before go out.
+        /// Whether the die senses the next page while the data of the previous page go out.
         cache_read: bool = "flash.cache_read", "false" not in state;
-        /// What a read interrupts at its die.
+        /// Which operations of its die a read interrupts.
         suspend: Suspend = "flash.suspend", "off" not in state;
         /// Time to interrupt an operation, before the read.
         suspend_ns: u64 = "flash.suspend_time", OPERATION, "20us" not in state;
-        /// Time to take it up again, after the last read.
+        /// Time to resume an interrupted operation, after the last read.
         resume_ns: u64 = "flash.resume_time", OPERATION, "20us" not in state;
-        /// Interruptions after which a program or erasure is no longer interrupted.
+        /// Number of interruptions after which a program or erasure is no longer interrupted.
         max_suspensions: u32 = "flash.max_suspensions", count(1, 1 << 30), "8" not in state;
-        /// At a die, reads pass whatever waits, except the program of their page and erasures of their block.
+        /// At a die, reads pass all waiting operations except the program of their page and erasures of their block.
         out_of_order: bool = "flash.out_of_order", "false" not in state;
-        /// Reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
+        /// Number of reads that flash.out_of_order serves ahead of the oldest waiting program or erasure of the die.
         max_passed: u32 = "flash.max_passed", count(0, 1 << 30) or "unlimited", "128" not in state;
     }
 }
@@ -119,7 +119,7 @@ const ORDERS: [&str; 24] = [
 ];
 
 fn allocations() -> Vec<Choice> {
-    let order = |&name| Choice { name, doc: "by page number, round each level in this order" };
+    let order = |&name| Choice { name, doc: "by page number, in turn over the levels in this order" };
     let dynamic = Choice { name: "dynamic", doc: "the next idle chip (die, plane), in the order cwdp" };
     ORDERS.iter().map(order).chain([dynamic]).collect()
 }

@@ -9,7 +9,7 @@ section! {
     /// The settings of section `[flash]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Flash {
-        /// Channels.
+        /// Number of channels.
         channels: u32 = "flash.channels", count(1, 1024), "1";
         /// Chips on each channel.
         chips_per_channel: u32 = "flash.chips_per_channel", count(1, 1024), "1";
@@ -23,9 +23,9 @@ section! {
         pages_per_block: u32 = "flash.pages_per_block", count(1, 65_536), "64";
         /// Data bytes of a NAND page.
         page_bytes: u32 = "flash.page", bytes(512, 1 << 24), "4KiB";
-        /// Bytes that the error correction protects together; a unit of msftl is no smaller.
+        /// Number of bytes that error correction protects together; a unit of msftl is at least this large.
         ecc_unit_bytes: u32 = "flash.ecc_unit", bytes(1, 1 << 24), "1KiB";
-        /// Raw capacity; the geometry determines it, and if this is given both must agree.
+        /// Raw capacity; the geometry determines it, and a value given here must agree with it.
         stated_bytes: Option<u64> = "flash.capacity", bytes(1, 1 << 60) not in state;
         /// Time to read a page from the cells.
         read_ns: u64 = "flash.read", OPERATION, "35us" not in state;
@@ -33,20 +33,21 @@ section! {
         program_ns: u64 = "flash.program", OPERATION, "350us" not in state;
         /// Time to erase a block.
         erase_ns: u64 = "flash.erase", OPERATION, "1.5ms" not in state;
-        /// Time of one byte on the channel bus.
+        /// Time that one byte takes on the channel bus.
         transfer_ps: u64 = "flash.transfer", PER_BYTE, "0ns" not in state;
-        /// Erasures that each block has behind it at time 0.
+        /// Number of erasures that each block has undergone before time 0.
         pe_cycles: u64 = "flash.pe_cycles", count(0, 1 << 30), "0";
-        /// Erases after which a block is retired; ecc: once its errors exceed flash.variation.ecc_limit at every step.
+        /// Number of erases after which a block is retired; ecc: once its error rate exceeds flash.variation.ecc_limit
+        /// at every ISPP step.
         endurance: Endurance = "flash.endurance", count(1, 1 << 30) or "none" or "ecc", "none";
-        /// Time of a command and its address on the channel bus.
+        /// Time that a command and its address take on the channel bus.
         command_ns: u64 = "flash.command", OPERATION, "0ns" not in state;
-        /// The same for a read.
+        /// Time that the command and address of a read take on the channel bus.
         read_command_ns: Option<u64> = "flash.read_command", OPERATION or "command", "command" not in state;
-        /// The same for a program.
+        /// Time that the command and address of a program take on the channel bus.
         program_command_ns: Option<u64>
             = "flash.program_command", OPERATION or "command", "command" not in state;
-        /// The same for an erase.
+        /// Time that the command and address of an erase take on the channel bus.
         erase_command_ns: Option<u64> = "flash.erase_command", OPERATION or "command", "command" not in state;
         /// Who uses a channel bus next.
         bus: BusOrder = "flash.bus", "fcfs" not in state;

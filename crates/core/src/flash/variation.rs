@@ -30,9 +30,9 @@ use crate::util::stream;
 choice! {
     /// The values of `flash.variation.model`: whether and how blocks differ.
     pub enum Model {
-        /// every block programs in flash.program
+        /// programming takes flash.program in every block
         None = "none",
-        /// error rates grow at different rates, and steps differ with them (Cui et al., NPC 2016)
+        /// error rates grow at different rates, and ISPP steps differ accordingly (Cui et al., NPC 2016)
         Ispp = "ispp",
     }
 }
@@ -45,7 +45,7 @@ section! {
         growth_mean: f64 = "flash.variation.growth_mean", number(0.0, 1.0), "3.7e-4";
         /// Standard deviation of the growth between blocks.
         growth_stddev: f64 = "flash.variation.growth_stddev", number(0.0, 1.0), "9e-5";
-        /// Where the distribution is cut, in deviations.
+        /// Where the distribution of the growth is cut off, in standard deviations.
         growth_bound: f64 = "flash.variation.growth_bound", number(0.0, 10.0), "3.0";
         /// Bit error rate of an unworn block.
         fresh_ber: f64 = "flash.variation.fresh_ber", number(0.0, 0.5), "1.3e-6";
@@ -53,11 +53,11 @@ section! {
         ecc_limit: f64 = "flash.variation.ecc_limit", number(0.0, 0.5), "1.3e-3";
         /// Growth of ln(BER) per volt of the ISPP step.
         sensitivity: f64 = "flash.variation.sensitivity", number(0.0, 1e6), "15.0";
-        /// ISPP step at which flash.program holds, volts.
+        /// ISPP step, in volts, at which programming takes flash.program.
         nominal_step: f64 = "flash.variation.nominal_step", number(0.0, 100.0), "0.3";
-        /// Largest ISPP step, volts.
+        /// Largest ISPP step, in volts.
         max_step: f64 = "flash.variation.max_step", number(0.0, 100.0), "0.6";
-        /// Difference between two ISPP steps, volts.
+        /// Difference between two ISPP steps, in volts.
         step_decrement: f64 = "flash.variation.step_decrement", number(0.0, 100.0), "0.03";
     }
 }

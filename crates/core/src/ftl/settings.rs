@@ -59,20 +59,20 @@ section! {
         kind: String = "ftl.kind", one_of(super::choices), "page";
         /// Capacity of the mapping cache.
         mapping_cache_bytes: Option<u64> = "ftl.mapping_cache", bytes(0, TIB) or "unlimited", "unlimited";
-        /// Unit of the mapping; the NAND page unless set.
+        /// Unit of the mapping; a NAND page unless set.
         logical_page_bytes: u32 = "ftl.logical_page", bytes(512, 1 << 24) or "page" as "flash.page", "page";
         /// Cost of writing a part of a logical page.
         partial_write: PartialWrite = "ftl.partial_write", "ignore" not in state;
         /// Share of the raw capacity withheld from the user.
         over_provisioning_ppm: u64 = "ftl.over_provisioning", share(0, 990_000), "7%";
-        /// What the user capacity is a whole number of, once ftl.over_provisioning is withheld.
+        /// Unit of which the user capacity is a whole number, once ftl.over_provisioning is withheld.
         capacity_step: CapacityStep = "ftl.capacity_step", "page";
-        /// Victim selection of garbage collection, of blocks of user data.
+        /// How garbage collection chooses its victims among the blocks of user data.
         gc: String = "ftl.gc", one_of(super::gc::choices), "greedy";
-        /// Victim selection of garbage collection, of translation blocks.
+        /// How garbage collection chooses its victims among the translation blocks.
         translation_gc: String = "ftl.translation_gc", one_of(super::gc::choices), "greedy";
-        /// Erased blocks each LUN keeps, the urgent threshold; taking the last starts garbage collection in the
-        /// foreground.
+        /// Number of erased blocks that each LUN keeps in reserve (the urgent threshold); when no others are left,
+        /// garbage collection starts in the foreground.
         gc_free_blocks: u32 = "ftl.gc_free_blocks", count(1, 1 << 20), "1";
         /// Which open block of its LUN takes a page (page-mapped FTLs); "auto": vios under device.scheduler vios where
         /// blocks differ in speed, else one.
@@ -85,21 +85,22 @@ section! {
         gc_background: Option<GcBackground>;
         /// Bytes of one mapping entry, in a translation page and in the cache.
         entry_bytes: u32 = "ftl.entry", bytes(1, 64), "8B";
-        /// When dirty mappings are written back: as they leave the mapping cache, or all of them after this
-        /// amount of data programmed.
+        /// When dirty mappings are written back: as they leave the mapping cache, or all of them each time this amount
+        /// of data has been programmed.
         flush_bytes: Option<u64> = "ftl.flush", bytes(1, TIB) or "eviction", "eviction";
         /// Data that counts towards an amount in ftl.flush.
         flush_counts: FlushCounts = "ftl.flush_counts", "all";
-        /// What a host's flush makes durable where ftl.flush is an amount; with eviction, data alone.
+        /// What a host's flush makes durable where ftl.flush is an amount; with eviction, it is the data alone.
         host_flush: HostFlush = "ftl.host_flush", "mapping" not in state;
-        /// Whether the FTL can be recovered after a power cut at any operation: an erase waits for what replaces
-        /// the block's data on other LUNs, and trims are made durable, by a host's flush, of bast and fast at
-        /// once. Else a trim frees its pages and nothing on flash says so. ftlab crash sets it.
+        /// Whether the FTL can be recovered after a power cut during any operation: an erase waits until whatever
+        /// replaces the block's data on other LUNs is programmed, and trims are made durable (by a host's flush; under
+        /// bast and fast, at once). Otherwise a trim frees its pages without a record on flash. ftlab crash sets this
+        /// key.
         power_safe: bool = "ftl.power_safe", "false";
-        /// Most erase blocks of translation pages, of all LUNs together, where units are gathered (minipage,
-        /// msftl, and dftl with an amount in ftl.flush); rounded up to the same number of each LUN.
+        /// Largest number of erase blocks for translation pages, in all LUNs together, where translation units are
+        /// gathered (minipage, msftl, and dftl with an amount in ftl.flush); rounded up to the same number in each LUN.
         translation_blocks: Option<u32> = "ftl.translation_blocks", count(1, 1 << 30) or "auto", "auto";
-        /// bast, fast: log blocks, a share of all erase blocks, rounded up.
+        /// bast, fast: log blocks as a share of all erase blocks, rounded up.
         log_blocks_ppm: u64 = "ftl.log_blocks", share(0, 990_000), "5%";
         /// fast under cooperation: a block issue of more than this share of a block's pages is merged at once.
         csm_threshold_ppm: u64 = "ftl.csm_threshold", share(0, 1_000_000), "50%" not in state;
@@ -109,15 +110,15 @@ section! {
         victims: super::gc::Own;
         /// Static wear levelling; `None` if there is none.
         wear_leveling: Option<StaticLeveling>;
-        /// Blocks of each LUN, out of what ftl.over_provisioning withholds, that only replace retired ones; the
-        /// device turns read-only when a LUN needs one and has none left.
+        /// Number of blocks in each LUN, out of what ftl.over_provisioning withholds, that serve only to replace
+        /// retired blocks; the device turns read-only when a LUN needs one and has none left.
         spare_blocks: u32 = "ftl.spare_blocks", count(0, 1 << 24), "0";
-        /// Share of ftl.spare_blocks below which results warn: available_spare_threshold of NVMe, whole percents.
+        /// Share of ftl.spare_blocks, in whole percent, below which results warn: available_spare_threshold of NVMe.
         spare_threshold_ppm: u64 = "ftl.spare_threshold", share(0, 1_000_000), "10%" not in state;
         /// Keys of the registered FTLs.
         own: super::Own;
-        /// Where pages go: the order of channel, way (chip), die and plane, first letter fastest; or the next
-        /// idle one.
+        /// Where pages go: over channels, ways (chips), dies and planes in the order of the letters, the first varying
+        /// fastest; or (dynamic) to the next idle chip.
         allocation: Allocation = "ftl.allocation", ALLOCATION, "cwdp";
     }
 }
@@ -125,7 +126,7 @@ section! {
 choice! {
     /// The values of `ftl.partial_write`: what writing part of a logical page costs.
     pub enum PartialWrite {
-        /// a partly written logical page costs a program alone
+        /// a partly written logical page costs only a program
         Ignore = "ignore",
         /// a partly written logical page is read first
         Rmw = "rmw",
@@ -135,10 +136,10 @@ choice! {
 choice! {
     /// The values of `ftl.free_blocks`: which erased blocks are free for new data.
     pub enum FreeBlocks {
-        /// all of them
+        /// all erased blocks
         Erased = "erased",
-        /// those of the withheld space alone: blocks of user data that were never written count as closed and empty,
-        /// among the victims of garbage collection
+        /// only those of the withheld space: blocks of user data that were never written count as closed and empty, and
+        /// garbage collection may choose them
         Withheld = "withheld",
     }
 }
@@ -166,9 +167,9 @@ choice! {
 choice! {
     /// The values of `ftl.host_flush`: what a host's flush makes durable.
     pub enum HostFlush {
-        /// the data and all mappings: a mapping flush
+        /// the data and all mappings (a mapping flush)
         Mapping = "mapping",
-        /// the data, whose mappings follow from its pages' spare areas
+        /// the data alone; its mappings follow from the spare areas of its pages
         Data = "data",
     }
 }
@@ -177,9 +178,10 @@ section! {
     /// The keys of garbage collection in the background (`ftl.gc_background`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GcBackground {
-        /// Erased blocks of a LUN, ftl.gc_free_blocks included, below which ftl.gc_background collects.
+        /// Number of erased blocks in a LUN, ftl.gc_free_blocks included, below which ftl.gc_background collects.
         normal_blocks: u32 = "ftl.gc_normal_blocks", count(2, 1 << 20), "4" not in state;
-        /// Pages that a step of ftl.gc_background programs, and a request may have to wait for; an erase is a step.
+        /// Number of pages that a step of ftl.gc_background programs; a request may have to wait for a step, and each
+        /// erase is a step of its own.
         step_pages: u32 = "ftl.gc_step", count(1, 65_536), "1" not in state;
     }
 }

@@ -23,9 +23,9 @@ over!(Settings, below: device::Settings);
 choice! {
     /// `host.late`.
     pub enum Late {
-        /// the whole batch that it belongs to
+        /// the whole batch that the request belongs to
         Batch = "batch",
-        /// the request alone, out of its batch
+        /// the request alone, taken out of its batch
         Request = "request",
     }
 }
@@ -34,18 +34,18 @@ section! {
     /// `[host]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Host {
-        /// Requests the scheduler's pending queue holds.
+        /// Number of requests that the scheduler's pending queue can hold.
         queue_depth: u32 = "host.queue_depth", count(1, 1 << 30) or "unlimited", "128";
         /// I/O scheduler.
         scheduler: String = "host.scheduler", one_of(crate::host::sched::choices), "noop";
-        /// A request that has waited this long is dispatched before any choice.
+        /// A request that has waited this long is dispatched before any that the scheduler would choose.
         deadline_ns: Option<u64> = "host.deadline", ANY_TIME or "none", "10ms";
-        /// Schedulers with batches: what goes when a request has waited that long.
+        /// Schedulers with batches: what is dispatched when a request has waited as long as host.deadline.
         late: Late = "host.late", "batch";
         /// How the scheduler learns which mappings the device caches.
         awareness: crate::host::awareness::AwarenessKind = "host.awareness", "full";
-        /// Adjacent requests in the pending queue merge up to this; 0B: never; auto: never, except for
-        /// requests from a page cache: then 512KiB, or a flash block under irbw, padding and coop.
+        /// Adjacent requests in the pending queue merge up to this size; 0B: never; auto: never, except that requests
+        /// from a page cache merge up to 512KiB, or up to a flash block under irbw, padding and coop.
         merge_limit: Option<u64> = "host.merge_limit", bytes(0, 1 << 40) or "auto", "auto";
         /// Requests do not merge across multiples of this size; under irbw, padding and coop, writes never
         /// merge across the end of a flash block.

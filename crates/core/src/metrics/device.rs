@@ -6,20 +6,20 @@ use super::utilization::shares;
 use crate::device::buffer::Stats;
 use crate::device::{Device, Spent, Used};
 
-/// The device's scheduler, and what commands go through besides its queue.
+/// The device's scheduler, and the link and the cores, which commands go through in addition to its queue.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceQueue {
     /// `device.scheduler`.
     pub scheduler: String,
     /// Chip batches that piq or vios created.
     pub batches: u64,
-    /// Share of the time that the link was busy, or its busier direction, with `device.link`.
+    /// Share of the time that the link (or its busier direction) was busy, with `device.link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_busy: Option<f64>,
-    /// Mean share of the time that the cores were busy, where commands take them time.
+    /// Mean share of the time that the cores were busy, where commands take core time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core_busy: Option<f64>,
-    /// Where commands spent time outside queue and flash, with a controller or link.
+    /// Where commands spent time outside queue and flash, in runs with a controller or link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Commands>,
     /// What the write buffer did, with `device.write_buffer`.
@@ -44,14 +44,14 @@ impl DeviceQueue {
     }
 }
 
-/// Time that reads and writes together spent outside the device's queue and flash, with the time they waited there.
+/// Time that reads and writes together spent outside the device's queue and flash, including waiting.
 #[derive(Clone, Debug, Serialize)]
 pub struct Commands {
     /// At the link.
     pub link_ns: u64,
     /// At the cores.
     pub core_ns: u64,
-    /// In what nothing shares (`device.latency_read` and its like).
+    /// In the further delay that keeps nothing busy (`device.latency_read` and the like).
     pub latency_ns: u64,
 }
 

@@ -35,13 +35,13 @@ pub struct Benchmark {
     pub operations: u64,
     /// Mean over the runs of operations x 10^9 / elapsed_ns.
     pub operations_per_s: f64,
-    /// Bytes the clients read.
+    /// Bytes that the clients read.
     pub bytes_read: u64,
-    /// Bytes the clients wrote.
+    /// Bytes that the clients wrote.
     pub bytes_written: u64,
     /// Mean over the runs of (bytes read + written) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
-    /// Standard deviation of that over the runs, B/s.
+    /// Standard deviation of the throughput over the runs, B/s.
     pub throughput_stddev: f64,
     /// Simulated time of the measured runs.
     pub elapsed_ns: u64,
@@ -51,11 +51,11 @@ pub struct Benchmark {
     pub latency: BTreeMap<&'static str, Summary>,
     /// (c(i) - d(i)) / pages of i, ns, over the pages of the write requests that complete in each point.
     pub write_latency: SeriesReport,
-    /// The mean of that over all pages.
+    /// Mean of `write_latency` over all pages.
     pub write_latency_mean_ns: Option<f64>,
     /// Operations from the first measured run on.
     pub flash: Flash,
-    /// Merges from the first measured run on; costs relative to its operations of cause `host`.
+    /// Merges from the first measured run on; their costs are relative to the operations of cause `host` since then.
     pub merges: Merges,
 }
 
@@ -93,27 +93,27 @@ pub struct PageCache {
     pub size_bytes: u64,
     /// `host.flush_policy`.
     pub policy: &'static str,
-    /// Pages of the clients' reads and writes found cached.
+    /// Pages of the clients' reads and writes that were cached.
     pub hits: u64,
-    /// Those that were not.
+    /// Pages of the clients' reads and writes that were not cached.
     pub misses: u64,
     /// hits / (hits + misses).
     pub hit_ratio: Option<f64>,
     /// Dirty pages written, by reason.
     pub pages_written: BTreeMap<&'static str, u64>,
-    /// Greatest number of bytes dirty or being written.
+    /// Greatest number of bytes that were dirty or being written at once.
     pub peak_dirty_bytes: u64,
     /// Bytes cached, over time.
     pub cached_bytes: SeriesReport,
     /// Bytes dirty or being written, over time.
     pub dirty_bytes: SeriesReport,
-    /// Memory of the files' radix trees, over time; 288 B a node.
+    /// Memory of the files' radix trees, over time; each node takes 288 B.
     pub tree_bytes: SeriesReport,
-    /// Mean of that over all samples.
+    /// Mean of `tree_bytes` over all samples.
     pub tree_bytes_mean: Option<f64>,
     /// Memory of the tree over logical pages, over time.
     pub global_tree_bytes: SeriesReport,
-    /// Mean of that over all samples.
+    /// Mean of `global_tree_bytes` over all samples.
     pub global_tree_bytes_mean: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ pub struct Flash {
     pub erases: ByCause<u64>,
     /// Time of cells and bus over all operations of the cause.
     pub busy_ns: ByCause<u64>,
-    /// Time of the cells for each page programmed, of every cause; of a whole run.
+    /// Time that the cells took for each page programmed, of every cause; only for a whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_time: Option<Summary>,
 }

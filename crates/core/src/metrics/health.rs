@@ -46,7 +46,7 @@ pub enum State {
     ReadOnly,
 }
 
-/// Requests that a read-only device refused, in whole or in part: in `trace`, but in no times.
+/// Requests that a read-only device refused, in whole or in part; `trace` includes them, but no time does.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Failed {
     /// Writes.
@@ -78,7 +78,7 @@ pub struct NvmeSmart {
     /// 100 x spare blocks left / spare blocks, of the chip with the fewest left, rounded down; null without
     /// spare blocks.
     pub available_spare: Option<u8>,
-    /// `ftl.spare_threshold`, whole percents.
+    /// `ftl.spare_threshold`, in whole percent.
     pub available_spare_threshold: u8,
     /// 100 x mean erase count / `flash.endurance`, rounded down, at most 255; null without an endurance.
     pub percentage_used: Option<u8>,
@@ -96,7 +96,7 @@ pub struct NvmeSmart {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub struct EmmcExtCsd {
-    /// 0 without spare blocks; 1 normal, 2 from 80 % of them used, 3 from 90 %.
+    /// 0 without spare blocks; else 1 (normal), 2 once 80 % of them are used, or 3 once 90 % are.
     pub pre_eol_info: u8,
     /// Life used in tenths: 1 below 10 %, ..., 10 below 100 %, then 11; 0 without an endurance.
     pub device_life_time_est_typ_a: u8,

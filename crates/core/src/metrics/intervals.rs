@@ -53,15 +53,15 @@ pub struct IntervalsReport {
     pub erases: ByCause<Vec<u64>>,
     /// Requests with b(k) <= c(i) < b(k + 1).
     pub requests: ByHalf<u64>,
-    /// Their mean of c(i) - a(i); null where there were none.
+    /// Mean of c(i) - a(i) over these requests; null where there were none.
     pub latency_mean_ns: ByHalf<Option<f64>>,
     /// Translations that found their entry in the mapping cache.
     pub hits: Vec<u64>,
-    /// Translations that did not.
+    /// Translations that did not find their entry in the mapping cache.
     pub misses: Vec<u64>,
 }
 
-/// A value for each interval, of reads and of writes.
+/// A value for each interval, for reads and for writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct ByHalf<T> {
     /// Reads.

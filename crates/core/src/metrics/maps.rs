@@ -12,11 +12,11 @@ const CELLS: u64 = 4096;
 /// How often blocks were erased, `flash.pe_cycles` and preconditioning included.
 #[derive(Clone, Debug, Serialize)]
 pub struct EraseMap {
-    /// What has a row: chip, or die or plane where those work on their own.
+    /// What each row stands for: a chip, or a die or plane where those work on their own.
     pub unit: &'static str,
-    /// Erase blocks of each.
+    /// Number of erase blocks in each row.
     pub blocks_per_unit: u64,
-    /// Neighbouring blocks of a cell; the last of a row may have fewer.
+    /// Number of neighbouring blocks in a cell; the last cell of a row may have fewer.
     pub blocks_per_cell: u64,
     /// Mean erase count of each cell, by row.
     pub mean: Vec<Vec<f64>>,
@@ -49,7 +49,7 @@ impl EraseMap {
     }
 }
 
-/// The mapping cache's misses at every size, were it LRU, over the run's own lookups.
+/// The misses that an LRU mapping cache of every size would have over the run's own lookups.
 #[derive(Clone, Debug, Serialize)]
 pub struct MissCurves {
     /// Translations.
@@ -63,16 +63,16 @@ pub struct MissCurves {
 /// Misses of an LRU cache of each size; it starts empty.
 #[derive(Clone, Debug, Serialize)]
 pub struct MissCurve {
-    /// Size of an item: mapping entry, translation unit.
+    /// Size of an item, which is a mapping entry or a translation unit.
     pub item_bytes: u64,
     /// Number of different items looked up; an estimate if they were sampled.
     pub items: u64,
-    /// Items that were looked at / items; at 1 the curve is exact.
+    /// Items that were sampled / items; at 1 the curve is exact.
     pub sampling_rate: f64,
     /// Sizes of the cache.
     pub capacity_bytes: Vec<u64>,
-    /// (lookups of items with at least capacity / item size different items since their last lookup, and
-    /// first lookups) / lookups.
+    /// (first lookups + repeated lookups with at least capacity / item size different items looked up since the item's
+    /// last lookup) / lookups.
     pub miss_ratio: Vec<f64>,
 }
 

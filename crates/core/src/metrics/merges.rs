@@ -8,13 +8,13 @@ use crate::ftl::hybrid::merges::{MergeCount, MergeKind, MergeStats};
 /// Merges of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct Merge {
-    /// How many there were.
+    /// Number of these merges.
     pub count: u64,
-    /// Pages copied by them; of padded switch merges the padding programmed.
+    /// Number of pages that they copied; for padded switch merges, of padding pages that they programmed.
     pub pages_copied: u64,
     /// Time of their copies and erases, and of the padding.
     pub busy_ns: u64,
-    /// busy_ns / that of the operations of cause `host`.
+    /// busy_ns / busy_ns of the operations of cause `host`.
     pub cost_ratio: Option<f64>,
 }
 

@@ -13,11 +13,11 @@ pub struct Preconditioning {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Of kind `steady`: rounds of one user capacity, after it was written twice.
+    /// With kind `steady`: number of rounds, each of one user capacity, after the device had been filled twice.
     pub rounds: u32,
-    /// Of kind `steady`: programs x L / logical pages written, of each of the last rounds, at most five.
+    /// With kind `steady`: programs x L / logical pages written, for each of the last rounds (at most five).
     pub waf: Vec<f64>,
-    /// Of kind `steady`: whether write amplification became steady, or the rounds were too many.
+    /// With kind `steady`: whether write amplification became steady, or the limit of rounds was reached first.
     pub outcome: Option<Outcome>,
 }
 

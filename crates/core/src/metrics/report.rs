@@ -33,7 +33,7 @@ pub struct Report {
     pub scheduler: Scheduler,
     /// The device's scheduler.
     pub device: DeviceQueue,
-    /// Requests that found a chip they need busy, or wanted by one before them, when the device took them.
+    /// Requests that, when the device took them, needed a chip that was busy or wanted by an earlier request.
     pub conflicts: Conflicts,
     /// Flash operations by cause.
     pub flash: Flash,
@@ -58,7 +58,7 @@ pub struct Report {
     pub behind: super::Behind,
     /// (bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
-    /// What clients of a benchmark or a fio job saw, in runs with them.
+    /// What the clients of a benchmark or a fio job saw, in runs with such clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<super::Benchmark>,
     /// The host's page cache, in runs with one.
@@ -73,13 +73,13 @@ pub struct Report {
     /// How often blocks were erased, with `results.erase_map`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erase_map: Option<super::EraseMap>,
-    /// The mapping cache's misses at every size, with `results.miss_curve`.
+    /// The misses that a mapping cache of every size would have, with `results.miss_curve`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss_curve: Option<super::MissCurves>,
-    /// The parts' own figures, by part and name, where parts report any; null for what is not a number.
+    /// The parts' own figures, by part and name, where parts report any; null for a figure that is not a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<BTreeMap<&'static str, BTreeMap<String, Option<f64>>>>,
-    /// What each figure of `own` is.
+    /// What each figure of `own` means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_legend: Option<Vec<OwnLegend>>,
 }
@@ -89,18 +89,18 @@ pub struct Report {
 pub struct OwnLegend {
     /// The part that reports it.
     pub part: &'static str,
-    /// Its name.
+    /// Name of the figure.
     pub name: String,
     /// Its unit in the plural; empty for a ratio.
     pub unit: String,
-    /// What it is.
+    /// What the figure means.
     pub doc: String,
 }
 
-/// What was asked, failed requests included.
+/// What was requested, failed requests included.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
-    /// reads + writes + trims + flushes, after dropping and repeating.
+    /// reads + writes + trims + flushes, not counting dropped records but counting every repetition of the trace.
     pub requests: u64,
     /// Reads.
     pub reads: u64,
@@ -116,7 +116,8 @@ pub struct Trace {
     pub bytes_written: u64,
     /// Number of different logical pages touched x logical page size.
     pub footprint_bytes: u64,
-    /// After sorting among the 16,384 rows held: stamps smaller than the largest before, raised to it.
+    /// Number of time stamps that, after sorting among the 16,384 rows held, were smaller than the largest before them,
+    /// and were raised to it.
     pub out_of_order: u64,
     /// Records dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
@@ -128,11 +129,11 @@ pub struct Trace {
 /// The mapping cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct MappingCache {
-    /// Translations, one for each logical page of each request, whose entry was cached.
+    /// Translations (one for each logical page of each request) whose entry was cached.
     pub hits: u64,
-    /// Translations whose entry was not.
+    /// Translations whose entry was not cached.
     pub misses: u64,
-    /// Translation pages read for a scheduler's batch before its requests; what they bring in counts as hits.
+    /// Translation pages read for a scheduler's batch before its requests; lookups of what they bring in count as hits.
     pub prefetches: u64,
     /// (hits - prefetches) / (hits + misses).
     pub hit_ratio: Option<f64>,
@@ -145,9 +146,9 @@ pub struct MappingCache {
     /// Entries that differed from their copy on flash / entries programmed, over the units programmed with
     /// cause map.
     pub updated_ratio: Option<f64>,
-    /// Flushes of all updated mappings: by amount (`ftl.flush`), and the host's.
+    /// Flushes of all updated mappings: those by amount (`ftl.flush`), and those that the host requested.
     pub flushes: u64,
-    /// Size of a translation unit, what the mapping reads and writes on flash as one; 0 with the whole map in
+    /// Size of a translation unit, which the mapping reads and writes on flash as a whole; 0 if the whole map is in
     /// RAM.
     pub unit_bytes: u64,
     /// Size of the directory (GTD, MSD) in RAM: translation units x `ftl.entry`.
@@ -159,12 +160,12 @@ pub struct MappingCache {
 pub struct Scheduler {
     /// `host.scheduler`.
     pub name: String,
-    /// Requests dispatched by choice from a hit queue while another was pending, and those of a chosen batch
-    /// after its first; not those dispatched by deadline.
+    /// Requests that were chosen from a hit queue while another request was pending, and all but the first request of
+    /// each chosen batch; not those dispatched by deadline.
     pub prioritized: u64,
-    /// Batches (block issues) that it created.
+    /// Batches (block issues) that the scheduler created.
     pub batches: u64,
-    /// Requests dispatched because d(i) - a(i) had come to `host.deadline`.
+    /// Requests dispatched because d(i) - a(i) had reached `host.deadline`.
     pub expired: u64,
 }
 

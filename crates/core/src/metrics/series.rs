@@ -30,11 +30,11 @@ pub struct SeriesReport {
     pub from_ns: u64,
     /// Width of each point.
     pub width_ns: u64,
-    /// Values in each point.
+    /// Number of values in each point.
     pub count: Vec<u64>,
-    /// Their mean; null where there are none.
+    /// Mean of these values; null where there are none.
     pub mean: Vec<Option<f64>>,
-    /// The greatest; 0 where there are none.
+    /// Greatest of these values; 0 where there are none.
     pub max: Vec<u64>,
 }
 

@@ -50,11 +50,11 @@ impl Serialize for Percentiles {
     }
 }
 
-/// A histogram; those of two runs add up bin by bin.
+/// A histogram; the histograms of two runs can be added bin by bin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bins {
-    /// Least value of each bin that holds one, ns, and how many it holds, in ascending order. A bin that
-    /// begins at `v` is 1 ns wide up to 127, and above it 2^(floor(log2 v) - 6).
+    /// For each bin that is not empty, in ascending order: its least value, ns, and the number of values it holds. A
+    /// bin that begins at `v` is 1 ns wide for `v` up to 127, and 2^(floor(log2 v) - 6) ns wide above.
     pub bins: Vec<(u64, u64)>,
 }
 

@@ -29,12 +29,13 @@ pub struct Utilization {
 /// The busiest chip, or die where dies work on their own, or channel bus, or direction of the link, or core.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bottleneck {
-    /// `chip 3`, `chip 3 die 1`, `channel 0`, `link`, `link to the device`, `link to the host` or `core 0`.
-    /// Among equally busy ones the kind that stands first here, then the lower number.
+    /// `chip 3`, `chip 3 die 1`, `channel 0`, `link`, `link to the device`, `link to the host` or `core 0`. Among
+    /// equally busy resources, it is the one whose kind comes first in this list, then the one with the lower number.
     pub name: String,
-    /// Its share: near 1, it holds the run back; far below 1, the requests came no faster.
+    /// Its share: if near 1, this resource limits the run; if far below 1, the run is limited by how fast requests
+    /// arrive.
     pub utilization: f64,
-    /// Mean share of all of its kind: near its own where the load is even.
+    /// Mean share of all resources of its kind; close to its own share where the load is even.
     pub mean: f64,
 }
 
@@ -95,7 +96,7 @@ pub struct ByOperation {
 pub struct ParallelOperations {
     /// Operations on more than one plane, each counted once.
     pub multi_plane: ByOperation,
-    /// Cache operations: those that began while the one before was under way.
+    /// Cache operations: those that began while the previous operation was under way.
     pub cached: ByOperation,
     /// Suspensions, by what was suspended.
     pub suspensions: ByOperation,

@@ -8,7 +8,7 @@ use crate::config::Choice;
 macro_rules! trace_formats {
     ($list:ident) => {
         $list! {
-            csv { Csv = "csv", "ftlab's own: header naming time_ns|time_us|time_s, op, offset, size"; }
+            csv { Csv = "csv", "ftlab's own: the header names time_ns|time_us|time_s, op, offset, size"; }
             msr { Msr = "msr", "MSR Cambridge: Timestamp,Host,Disk,Type,Offset,Size,ResponseTime"; }
             spc { Spc = "spc", "SPC: ASU,LBA,Size,Opcode,Timestamp"; }
             blkparse { Blkparse = "blkparse", "text output of blkparse"; }
@@ -19,7 +19,7 @@ macro_rules! trace_formats {
                 Disksim = "disksim", "DiskSim ASCII: arrival_ms device blkno sectors flags (bit 0 read)";
                 Replayer = "replayer", "arrival_ms device offset_bytes size_bytes op (1 read)";
             }
-            biotracer { Biotracer = "biotracer", "BIOtracer: sector, sectors, bytes, flags, four times"; }
+            biotracer { Biotracer = "biotracer", "BIOtracer: sector, sectors, bytes, flags, and four time stamps"; }
             mobile_ebpf { MobileEbpf = "mobile-ebpf", "MobileBlockIOTraces (Pixel 6a): proces,device,rw_flag,sector,size,timestamp"; }
             systor17 { Systor17 = "systor17", "SYSTOR 2017: Timestamp,Response,IOType,LUN,Offset,Size"; }
             alicloud { Alicloud = "alicloud", "Alibaba Cloud: device_id,opcode,offset,length,timestamp_us"; }
@@ -38,7 +38,7 @@ macro_rules! binary_trace_formats {
     ($list:ident) => {
         $list! {
             blktrace { Blktrace = "blktrace", "binary output of blktrace"; }
-            oracle_general { OracleGeneral = "oracle-general", "libCacheSim's oracleGeneral, of block traces (no operations: all reads)"; }
+            oracle_general { OracleGeneral = "oracle-general", "libCacheSim's oracleGeneral for block traces (every request is a read)"; }
         }
     };
 }
@@ -57,8 +57,10 @@ macro_rules! binary_choices {
 }
 binary_trace_formats!(binary_choices);
 
-const AUTO: Choice =
-    Choice { name: "auto", doc: "recognise the layout (never between ssdsim, mqsim, disksim and replayer)" };
+const AUTO: Choice = Choice {
+    name: "auto",
+    doc: "recognise the layout (but never tell ssdsim, mqsim, disksim and replayer apart)",
+};
 const PARQUET: Choice = Choice { name: "parquet", doc: "ftlab's own: ts_ns, op, offset, size, flags" };
 
 /// Returns the names for `workload.format`; ftlab's own layouts come one after the other.

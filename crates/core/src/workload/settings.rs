@@ -15,17 +15,18 @@ section! {
         trace: Option<String> = "workload.trace", PATH;
         /// Layout of the trace file.
         format: String = "workload.format", one_of(super::formats), "auto";
-        /// Drop a repeat of operation, offset and size within this time of the one kept.
+        /// Drop a request that repeats the operation, offset and size of a kept request within this time of it.
         dedup_ns: u64 = "workload.dedup", ANY_TIME, "0ms";
-        /// Shorten longer gaps between arrivals to this.
+        /// Gaps between arrivals that are longer than this are shortened to it.
         max_gap_ns: Option<u64> = "workload.max_gap", ANY_TIME or "none", "none";
-        /// Lines that may fail to parse before the trace is refused.
+        /// Number of lines that may fail to parse before the trace is refused.
         skip_bad: u64 = "workload.skip_bad", count(0, u64::MAX >> 1), "0";
-        /// Times the trace is replayed, one after another.
+        /// Number of times that the trace is replayed, one after another.
         repeat: u64 = "workload.repeat", count(1, 1_000_000), "1";
         /// What to do with addresses beyond the user capacity.
         out_of_range: OutOfRange = "workload.out_of_range", "error";
-        /// Open: at recorded times. Closed: host.queue_depth outstanding.
+        /// Whether requests arrive at their recorded times (open), or host.queue_depth of them are kept outstanding
+        /// (closed).
         replay: Replay = "workload.replay", "open";
         /// Arrival times are divided by this factor.
         speed: f64 = "workload.speed", number(0.0, 1e9), "1.0";
@@ -33,7 +34,7 @@ section! {
         fio_time_unit_ns: Option<u64> = "workload.fio_time_unit", OPERATION or "unknown", "unknown";
         /// The generator, if chosen.
         synthetic: Option<Synthetic>;
-        /// Job file of fio: its jobs run as closed loops, past the page cache (direct=1) or through it.
+        /// Job file of fio; its jobs run as closed loops, which bypass the page cache (direct=1) or go through it.
         fio_job: Option<String> = "workload.fio_job", PATH;
     }
 }
@@ -45,7 +46,7 @@ choice! {
         Error = "error",
         /// page number modulo the user capacity
         Wrap = "wrap",
-        /// touched pages packed densely, their order kept
+        /// the pages touched are packed densely, in the same order
         Compact = "compact",
     }
 }
@@ -64,7 +65,7 @@ section! {
     /// `[workload.synthetic]`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Synthetic {
-        /// Number of requests; naming it chooses the generator instead of a trace.
+        /// Number of requests; setting it chooses the generator instead of a trace.
         requests: u64 = "workload.synthetic.requests", count(1, 1 << 40);
         /// Order of addresses.
         pattern: Pattern = "workload.synthetic.pattern", "random";
@@ -74,59 +75,61 @@ section! {
         read_ppm: u64 = "workload.synthetic.read_share", share(0, 1_000_000), "50%";
         /// Share of trims; everything but reads and trims is a write.
         trim_ppm: u64 = "workload.synthetic.trim_share", share(0, 1_000_000), "0%";
-        /// The shares hold exactly: operations are drawn without replacement (rounded to whole requests).
+        /// The shares hold exactly, except for rounding to whole requests: operations are drawn without replacement.
         exact_mix: bool = "workload.synthetic.exact_mix", "false";
         /// Bytes per request.
         size: u64 = "workload.synthetic.size", bytes(512, 1 << 30), "4KiB";
-        /// Sizes of reads with their weights, as fio's bssplit.
+        /// Sizes of reads with their weights, as in fio's bssplit.
         read_sizes: SizeMix
             = "workload.synthetic.read_sizes", SIZES or "size" as "workload.synthetic.size", "size";
         /// Sizes of writes and trims with their weights.
         write_sizes: SizeMix
             = "workload.synthetic.write_sizes", SIZES or "size" as "workload.synthetic.size", "size";
-        /// Arrival bursts: share of the requests in a burst that have the size of the one before of their kind,
-        /// which is the correlation of their sizes.
+        /// With arrival bursts: share of the requests in a burst that have the same size as the previous request of
+        /// their kind; this is the correlation of the sizes.
         size_correlation_ppm: u64 = "workload.synthetic.size_correlation", share(0, 1_000_000), "0%";
-        /// Addresses drawn are multiples of this; "size": of the smallest size, like fio's blockalign.
+        /// Addresses drawn are multiples of this; "size": of the smallest request size, as with fio's blockalign.
         align: Option<u64> = "workload.synthetic.align", bytes(512, 1 << 30) or "size", "size";
-        /// Bytes addressed, from offset 0.
+        /// Number of bytes addressed, from offset 0.
         region: Option<u64> = "workload.synthetic.region", bytes(512, 1 << 60) or "device", "device";
-        /// Pattern hot-cold: share of requests that go to the hot part.
+        /// With pattern hot-cold: share of requests that go to the hot part.
         hot_share_ppm: u64 = "workload.synthetic.hot_share", share(0, 1_000_000), "80%";
-        /// Pattern hot-cold: share of the region that is hot, its beginning.
+        /// With pattern hot-cold: share of the region, from its beginning, that is hot.
         hot_region_ppm: u64 = "workload.synthetic.hot_region", share(1, 1_000_000), "20%";
-        /// Pattern hot-cold: instead of the region's beginning, the beginning of each piece of this size is
-        /// hot, so that hot data is scattered.
+        /// With pattern hot-cold: instead of the region's beginning, the beginning of each piece of this size is hot,
+        /// so that hot data is scattered.
         hot_piece: Option<u64> = "workload.synthetic.hot_piece", bytes(512, 1 << 60) or "region", "region";
-        /// Share of requests that begin where the one before ended, whatever the pattern.
+        /// Share of requests that begin where the previous request ended, whatever the pattern.
         sequential_ppm: u64 = "workload.synthetic.sequential_share", share(0, 1_000_000), "0%";
-        /// Share of the non-sequential requests that begin in the range of one of the 8 requests before.
+        /// Share of the non-sequential requests that begin in the same near_range as one of the previous 8 requests.
         near_ppm: u64 = "workload.synthetic.near_share", share(0, 1_000_000), "0%";
-        /// Ranges of near_share, aligned; 2MiB: a translation page of 512 pages of 4KiB.
+        /// Size and alignment of the ranges of near_share; 2MiB is what a translation page maps: 512 pages of 4KiB.
         near_range: u64 = "workload.synthetic.near_range", bytes(512, 1 << 60), "2MiB";
-        /// Share of the near requests that continue the run of that earlier request: interleaved streams.
+        /// Share of the near requests that continue the run of that earlier request, as interleaved streams do.
         near_sequential_ppm: u64 = "workload.synthetic.near_sequential", share(0, 1_000_000), "0%";
-        /// Process of arrivals.
+        /// Arrival process.
         arrival: Arrival = "workload.synthetic.arrival", "exponential";
         /// Mean time between arrivals; with arrival bursts, within a burst.
         interarrival_ns: u64 = "workload.synthetic.interarrival", ANY_TIME, "100us";
-        /// Arrival bursts: mean requests in a burst (geometric).
+        /// With arrival bursts: mean number of requests in a burst (geometrically distributed).
         burst_length: f64 = "workload.synthetic.burst_length", number(1.0, 1e9), "10.0";
-        /// Arrival bursts: share of bursts that are a single request, besides those that burst_length gives.
+        /// With arrival bursts: share of bursts that are cut to a single request, in addition to those that
+        /// burst_length makes so short.
         isolated_ppm: u64 = "workload.synthetic.isolated_share", share(0, 1_000_000), "0%";
-        /// Burst_ops single: mean requests in a burst of reads; "same": as burst_length.
+        /// With burst_ops single: mean number of requests in a burst of reads; "same": as burst_length.
         read_burst_length: f64 = "workload.synthetic.read_burst_length",
             number(1.0, 1e9) or "same" as "workload.synthetic.burst_length", "same";
-        /// Arrival bursts: mean time from the last request of a burst to the next burst (exponential).
+        /// With arrival bursts: mean time from the last request of a burst to the next burst (exponentially
+        /// distributed).
         burst_gap_ns: u64 = "workload.synthetic.burst_gap", ANY_TIME, "10ms";
-        /// Arrival bursts: share of the bursts that begin after a pause instead of burst_gap.
+        /// With arrival bursts: share of the bursts that begin after a pause instead of burst_gap.
         pause_ppm: u64 = "workload.synthetic.pause_share", share(0, 1_000_000), "0%";
-        /// Mean length of such a pause (exponential).
+        /// Mean length of the pauses of pause_share (exponentially distributed).
         pause_ns: u64 = "workload.synthetic.pause", ANY_TIME, "1s";
         /// Operations within a burst.
         burst_ops: BurstOps = "workload.synthetic.burst_ops", "mixed";
-        /// Burst_ops mixed: share of the requests in a burst that have the operation of the one before; the
-        /// others draw theirs.
+        /// With burst_ops mixed: share of the requests in a burst that have the operation of the previous request; the
+        /// others draw theirs at random.
         op_correlation_ppm: u64 = "workload.synthetic.op_correlation", share(0, 1_000_000), "0%";
     }
 }
@@ -167,7 +170,7 @@ choice! {
     pub enum Pattern {
         /// uniform over the region, aligned to the request size
         Random = "random",
-        /// consecutive, from the region's start again at its end
+        /// consecutive; after the region's end, from its start again
         Sequential = "sequential",
         /// aligned to the request size, zipf-distributed over the region
         Zipf = "zipf",
@@ -181,9 +184,10 @@ choice! {
     pub enum Arrival {
         /// independent arrivals (a Poisson process), interarrival apart on average
         Exponential = "exponential",
-        /// interarrival apart
+        /// requests exactly interarrival apart
         Constant = "constant",
-        /// bursts of burst_length, interarrival apart within (exponential), burst_gap between
+        /// bursts of burst_length requests, interarrival apart (exponentially distributed), with burst_gap between
+        /// bursts
         Bursts = "bursts",
     }
 }

@@ -12,9 +12,9 @@ choice! {
     pub enum FlushPolicy {
         /// block under host.scheduler = coop, else baseline
         Auto = "auto",
-        /// a file's dirty pages in the order of its pages (Linux 2.6.32)
+        /// a file's dirty pages, in the order of the file (Linux 2.6.32)
         Baseline = "baseline",
-        /// with a dirty page, all dirty pages of the same file and flash block (Shim et al., TC 2014)
+        /// together with a dirty page, all dirty pages of the same file and flash block (Shim et al., TC 2014)
         Block = "block",
     }
 }

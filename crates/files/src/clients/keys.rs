@@ -17,13 +17,13 @@ const SECOND_NS: u64 = 1_000_000_000;
 choice! {
     /// Which benchmark.
     pub enum Kind {
-        /// many files made, read, appended to, deleted (Katcher, 1997)
+        /// many files are created, read, appended to and deleted (Katcher, 1997)
         PostMark = "postmark",
-        /// random writes to one file, a number of requests (SysBench fileio)
+        /// random writes to one file, up to a number of requests (SysBench fileio)
         SysBench = "sysbench",
-        /// random writes to one file, runs of a fixed time (FileBench)
+        /// random writes to one file, in runs of a fixed time (FileBench)
         FileBench = "filebench",
-        /// file server with several clients (Tridgell and Sahlberg)
+        /// a file server with several clients (Tridgell and Sahlberg)
         DBench = "dbench",
     }
 }
@@ -32,28 +32,29 @@ section! {
     /// `[workload.benchmark]`. Whatever is not stated (auto) has the paper's value.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Parameters {
-        /// Benchmark above page cache and file system; naming it chooses it instead of a trace.
+        /// Benchmark that runs above page cache and file system; setting it chooses the benchmark instead of a trace.
         kind: Kind = "workload.benchmark.kind", KIND;
-        /// dbench: clients, each in a directory of its own (4).
+        /// dbench: number of clients, each in a directory of its own (4).
         clients: u32 = "workload.benchmark.clients", count(1, 1024) or "auto", "auto";
-        /// Files: postmark's pool (128), dbench's for each client (114).
+        /// Number of files: in postmark's pool (128), or for each client of dbench (114).
         files: u32 = "workload.benchmark.files", count(1, 1 << 20) or "auto", "auto";
-        /// File size, bytes: the largest for postmark (128KiB), of each file for sysbench (32MiB) and
-        /// filebench (256MiB), of all files of a client together for dbench (23MB).
+        /// File size, bytes: of the largest file for postmark (128KiB), of each file for sysbench (32MiB) and filebench
+        /// (256MiB), of all files of a client together for dbench (23MB).
         file_size: u64 = "workload.benchmark.file_size", bytes(4096, 1 << 40) or "auto", "auto";
         /// Bytes of a read or write call: postmark (4KiB), sysbench (4KiB), filebench (8KiB).
         request: u64 = "workload.benchmark.request", bytes(1, 1 << 30) or "auto", "auto";
         /// sysbench, filebench: bytes written between two fsyncs (4MiB).
         sync_every: u64 = "workload.benchmark.sync_every", bytes(1, 1 << 40) or "auto", "auto";
-        /// postmark: transactions of a run (1536).
+        /// postmark: number of transactions in a run (1536).
         transactions: u64 = "workload.benchmark.transactions", count(1, 1 << 40) or "auto", "auto";
-        /// sysbench: requests of the measured run at most (100000).
+        /// sysbench: largest number of requests in the measured run (100000).
         requests: u64 = "workload.benchmark.requests", count(1, 1 << 40) or "auto", "auto";
-        /// Simulated time of a measured run: sysbench at most (180s), filebench (60s), dbench (60s).
+        /// Simulated time of a measured run: the most for sysbench (180s), the length for filebench (60s) and dbench
+        /// (60s).
         duration_ns: u64 = "workload.benchmark.duration", ANY_TIME or "auto", "auto";
-        /// Simulated time of the same load before the measured one: sysbench (30s), dbench (12s).
+        /// Simulated time for which the same load runs before the measured run: sysbench (30s), dbench (12s).
         ageing_ns: u64 = "workload.benchmark.ageing", ANY_TIME or "auto", "auto";
-        /// Runs, one after another: postmark (4), filebench (6).
+        /// Number of runs, one after another: postmark (4), filebench (6).
         runs: u64 = "workload.benchmark.runs", count(1, 1_000_000) or "auto", "auto";
         /// Number of runs at the beginning that are not measured: postmark (1), filebench (1).
         ageing_runs: u64 = "workload.benchmark.ageing_runs", count(0, 1_000_000) or "auto", "auto";

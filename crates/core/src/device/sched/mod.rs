@@ -133,7 +133,8 @@ section! {
     /// Keys of the schedulers.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Requests that piq and vios issue ahead of the oldest waiting one before its chips are kept for it.
+        /// Number of requests that piq and vios issue ahead of the oldest waiting request before they keep its chips
+        /// for it.
         max_passed: u32 = "device.max_passed", count(0, 1 << 30) or "unlimited", "128";
         /// Keys of the individual schedulers.
         own: Own;

@@ -7,7 +7,7 @@
 use super::batches::ChipBatches;
 
 pub(super) const NAME: &str = "piq";
-pub(super) const DOC: &str = "PIQ (Gao et al., MSST 2014): batches without chip conflict, reads first";
+pub(super) const DOC: &str = "PIQ (Gao et al., MSST 2014): batches without chip conflicts, reads first";
 pub type Keys = ();
 
 /// Chip batches, in each of which requests go in the order of arrival.

@@ -10,7 +10,7 @@ use super::batches::ChipBatches;
 
 pub(super) const NAME: &str = "vios";
 pub(super) const DOC: &str =
-    "VIOS (Cui et al., NPC 2016): chip batches of channel batches, reads first; blocks by speed";
+    "VIOS (Cui et al., NPC 2016): chip batches of channel batches, reads first; blocks chosen by speed";
 
 pub type Keys = ();
 

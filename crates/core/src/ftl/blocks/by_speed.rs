@@ -9,7 +9,7 @@ use crate::util::NONE;
 choice! {
     /// Which erased block of a LUN a write takes, if nobody waits for the write and blocks are chosen by speed.
     pub enum Unhurried {
-        /// the erased block next in order, as under the other schedulers
+        /// the next erased block in order, as under the other schedulers
         InOrder = "in-order",
         /// the slowest erased block
         Slowest = "slowest",

@@ -19,7 +19,7 @@ use crate::util::NONE;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "cost-benefit";
-pub(super) const DOC: &str = "the greatest (1 - u) / 2u x age (Kawaguchi et al., USENIX 1995)";
+pub(super) const DOC: &str = "the block with the greatest (1 - u) / 2u x age (Kawaguchi et al., USENIX 1995)";
 pub type Keys = ();
 
 #[derive(Clone, Debug)]

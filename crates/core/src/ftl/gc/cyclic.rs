@@ -11,7 +11,7 @@ use crate::util::{Bits, NONE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "cyclic";
-pub(super) const DOC: &str = "the blocks of a LUN by their numbers, round and round";
+pub(super) const DOC: &str = "the blocks of a LUN in the order of their numbers, over and over";
 pub type Keys = ();
 
 #[derive(Clone, Debug)]

@@ -13,13 +13,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "d-choices";
 pub(super) const DOC: &str =
-    "the fewest valid pages of ftl.gc_choices blocks drawn at random (Van Houdt, SIGMETRICS 2013)";
+    "of ftl.gc_choices random blocks, the one with the fewest valid pages (Van Houdt, SIGMETRICS 2013)";
 
 section! {
     /// The keys that only d-choices has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Blocks that ftl.gc d-choices draws for each collection.
+        /// Number of blocks that ftl.gc d-choices draws for each collection.
         draws: u32 = "ftl.gc_choices", count(1, 65_536), "2";
     }
 }

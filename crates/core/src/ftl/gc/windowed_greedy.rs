@@ -16,13 +16,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub(super) const NAME: &str = "windowed-greedy";
 pub(super) const DOC: &str =
-    "the fewest valid pages of the ftl.gc_window blocks filled first (Hu et al., SYSTOR 2009)";
+    "of the ftl.gc_window blocks filled first, the one with the fewest valid pages (Hu et al., SYSTOR 2009)";
 
 section! {
     /// The keys that only windowed-greedy has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Oldest blocks of each LUN that ftl.gc windowed-greedy chooses from.
+        /// Number of each LUN's oldest blocks from which ftl.gc windowed-greedy chooses.
         window: u32 = "ftl.gc_window", count(1, 1 << 30), "64";
     }
 }

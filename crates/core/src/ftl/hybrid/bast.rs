@@ -26,7 +26,7 @@ use crate::util::{List, Lru, NONE};
 /// The name under which this FTL is registered.
 pub const NAME: &str = "bast";
 /// Description in one line, for `ftlab components`.
-pub const DOC: &str = "hybrid: one log block for one data block (Kim et al., TCE 2002)";
+pub const DOC: &str = "hybrid: each log block serves one data block (Kim et al., TCE 2002)";
 /// Keys that bast has in addition to those of all hybrid FTLs.
 pub type Keys = ();
 

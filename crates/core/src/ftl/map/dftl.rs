@@ -42,7 +42,7 @@ section! {
         replacement: String = "ftl.cache_policy", one_of(replacements), "slru";
         /// A write-back of dftl cleans every cached dirty entry of its translation page.
         batch_update: bool = "ftl.batch_update", "true";
-        /// What a miss brings in with its read of a translation page (dftl, minipage and msftl).
+        /// Which mappings a miss loads when it reads a translation page (dftl, minipage and msftl).
         load: Load = "ftl.load", "entry";
     }
 }
@@ -52,7 +52,7 @@ choice! {
     pub enum Load {
         /// the missed mapping
         Entry = "entry",
-        /// it, and those the rest of its request needs of the same translation page
+        /// the missed mapping, and those in the same translation page that the rest of the request needs
         Request = "request",
     }
 }

@@ -22,14 +22,13 @@ use crate::util::NONE;
 
 pub(super) const NAME: &str = "vios";
 pub(super) const DOC: &str =
-    "hurried writes on the fastest block, others as device.unhurried says (Cui et al., NPC 2016)";
+    "hurried writes go to the fastest block, others as device.unhurried says (Cui et al., NPC 2016)";
 
 section! {
     /// The keys that only vios has.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// Under vios, if blocks differ in speed: which block a write takes that nobody waits behind, and a
-        /// copy.
+        /// Under vios, if blocks differ in speed: the block for copies, and for writes that no request waits behind.
         unhurried: Unhurried = "device.unhurried", "in-order" not in state;
     }
 }

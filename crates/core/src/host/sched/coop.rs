@@ -18,7 +18,7 @@ use crate::util::NONE;
 
 pub(super) const NAME: &str = "coop";
 pub(super) const DOC: &str =
-    "irbw, and the flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
+    "as irbw, but writes to flash blocks that the FTL is about to merge go first (Shim et al., TC 2014)";
 pub type Keys = ();
 
 /// The scheduler `coop`: block issues, preceded by those that [`Preferential`] adds.

@@ -13,7 +13,7 @@ use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "hp";
-pub(super) const DOC: &str = "requests whose mappings are cached first (Ji et al., TCAD 2018)";
+pub(super) const DOC: &str = "first the requests whose mappings are cached (Ji et al., TCAD 2018)";
 pub type Keys = ();
 
 /// The scheduler `hp`: hits first, then misses, and reads before writes in both.

@@ -9,7 +9,7 @@ use super::block_issues::{BlockIssue, ByBlocks};
 
 pub(super) const NAME: &str = "irbw";
 pub(super) const DOC: &str =
-    "arrival order, with a write all queued ones of its flash block (Kim et al., EMSOFT 2009)";
+    "arrival order; with a write go all queued writes to its flash block (Kim et al., EMSOFT 2009)";
 pub type Keys = ();
 
 /// The scheduler `irbw`: block issues of the queued writes alone.

@@ -148,7 +148,7 @@ section! {
     /// Keys of the schedulers.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Keys {
-        /// hp, rb, map, map+: alternate reads and writes as row does.
+        /// Schedulers hp, rb, map and map+: alternate reads and writes as row does.
         alternate: bool = "host.alternate", "false";
         /// How long the flash takes to serve a page.
         times: times::Times;

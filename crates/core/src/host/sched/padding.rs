@@ -16,7 +16,7 @@ use crate::workload::Op;
 
 pub(super) const NAME: &str = "padding";
 pub(super) const DOC: &str =
-    "irbw, and a flash block's omitted pages are read and written with it (BPLRU, FAST 2008)";
+    "as irbw, and pages that a flash block's writes leave out are read and written too (BPLRU, FAST 2008)";
 pub type Keys = ();
 
 /// The scheduler `padding`: block issues that [`Padded`] completes with the block's other pages.

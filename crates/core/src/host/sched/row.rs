@@ -8,7 +8,7 @@ use super::{Around, Decision, Needs, Scheduler};
 use crate::request::Pool;
 
 pub(super) const NAME: &str = "row";
-pub(super) const DOC: &str = "reads over writes, alternating while both wait";
+pub(super) const DOC: &str = "reads first, but reads and writes take turns while both wait";
 pub type Keys = ();
 
 /// The scheduler `row`: reads first, alternating with writes while both wait.
