@@ -486,6 +486,16 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
         let keys = keys.into_iter().chain(rest);
         grown.try_set(keys.map(|(key, value)| of_text(&format!("device.{key}"), value)).collect());
     }
+    if number % 5 < 2 {
+        // The buffer is off unless its size is drawn.
+        let pages = [1, 7, 40, 600][draw.random_range(0..4)];
+        let policy = ["fifo", "lru", "block"][draw.random_range(0..3)];
+        let bytes = format!("{}B", u64::from(grown.resolved.settings.ftl.logical_page_bytes) * pages);
+        let protected = ["false", "true"][draw.random_range(0..2)];
+        let keys = [("", bytes.as_str()), ("_policy", policy), ("_low", "30%")];
+        let keys = keys.map(|(key, value)| of_text(&format!("device.write_buffer{key}"), value));
+        grown.try_set([&keys[..], &[of_text("device.power_loss_protection", protected)]].concat());
+    }
     let load = Load::of(&mut grown, &mut draw);
     let judged = catch_unwind(AssertUnwindSafe(|| {
         if matches!(load, Load::Records(_) | Load::Synthetic) && draw.random_range(0..4) == 0 {

@@ -25,7 +25,7 @@ use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::flash::moves::Moves;
 use crate::flash::parallel::Place;
-use crate::ftl::{Ftl, Running};
+use crate::ftl::{Ftl, Police, Running};
 use crate::request::{Pool, Request};
 use crate::util::Stat;
 pub use array::{Array, Overlaps, Span, Stage, Used};
@@ -181,6 +181,23 @@ impl Device {
         if let Some(controller) = &mut self.controller {
             controller.keep_served();
         }
+    }
+
+    /// Follows the versions of pages in the write buffer from now on.
+    pub fn keep_versions(&mut self) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.keep_versions();
+        }
+    }
+
+    /// Returns the version that the device has of a page, in check mode.
+    pub fn version(&self, lpn: u32, ftl: &Ftl) -> Option<u32> {
+        self.buffer.as_ref().map_or_else(|| ftl.version(lpn), |buffer| buffer.version(lpn, ftl))
+    }
+
+    /// Returns the pages that are in the write buffer alone, in ascending order.
+    pub fn dirty(&self) -> Vec<u32> {
+        self.buffer.as_ref().map_or_else(Vec::new, |buffer| buffer.dirty())
     }
 
     /// Records every request that issues on a tape.

@@ -108,14 +108,14 @@ impl Simulation<'_> {
 
     /// Runs the events that are due above the block layer.
     fn tick(&mut self) -> Result<(), RunError> {
-        let Simulation { feed: Feed::Above(above), ftl, work, now_ns, check, .. } = self else {
+        let Simulation { feed: Feed::Above(above), device, ftl, work, now_ns, check, .. } = self else {
             return Ok(());
         };
         above.tick(*now_ns)?;
         if above.wants_measure() {
             above.measure(Done { counts: *work.counts(), merges: ftl.merges() });
         }
-        let kept = if check.is_some() { above.verify(&|lpn| ftl.version(lpn)) } else { Ok(()) };
+        let kept = if check.is_some() { above.verify(&|lpn| device.version(lpn, ftl)) } else { Ok(()) };
         kept.map_err(|fault| self.broken(&fault))
     }
 
@@ -207,7 +207,7 @@ impl Simulation<'_> {
             self.tell_completion(id, observer);
         }
         if let (Feed::Above(above), Some(_)) = (&mut self.feed, &self.check) {
-            above.landed(&self.host.pool[id], &|lpn| self.ftl.version(lpn));
+            above.landed(&self.host.pool[id], &|lpn| self.device.version(lpn, &self.ftl));
         }
         if self.extent.outlasts {
             self.note_last();

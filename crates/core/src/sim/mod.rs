@@ -20,9 +20,10 @@ mod timeline;
 use crate::clock::NEVER;
 use crate::device::{Device, Used};
 use crate::flash::Work;
-use crate::ftl::{Ftl, LookUp, Prepare};
+use crate::ftl::{Ftl, LookUp, Prepare, Serve};
 use crate::host::{Above, Arrivals, Host, LATEST_NS, Replayed, SubmitError, Submitted};
 use crate::metrics::{Preconditioning, Recorder, Report};
+use crate::request::Pages;
 use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
 use feed::Feed;
@@ -147,6 +148,9 @@ impl<'a> Simulation<'a> {
         if settings.results.miss_curve {
             device.keep_lookups(&ftl);
         }
+        if check && matches!(feed, Feed::Above(_)) {
+            device.keep_versions();
+        }
         let first_ns = match &feed {
             Feed::Submitted(_) => None,
             Feed::Replayed(_) | Feed::Above(_) if feed.next_ns() == NEVER => Some(0),
@@ -184,9 +188,14 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the device while nothing is in flight, for saving it.
+    /// Returns the device while nothing is in flight, for saving it; what its write buffer holds is put on flash.
     pub fn prepared(&self) -> Prepared {
-        let (ftl, done) = (self.ftl.clone(), self.precondition.clone());
+        let (mut ftl, done) = (self.ftl.clone(), self.precondition.clone());
+        let mut work = self.settings.work();
+        for lpn in self.device.dirty() {
+            work.clear();
+            ftl.write(Pages { first: lpn, pages: 1, ..Pages::NONE }, &mut work);
+        }
         Prepared::with(&self.settings, ftl, done, self.check.is_some())
     }
 

@@ -12,18 +12,21 @@
 //! Without `device.power_loss_protection` a flush waits until everything that the buffer held when the flush came is on
 //! flash, and a write with FUA goes past the buffer. So does a write with a command of cooperation, in either case.
 
+mod destaging;
 mod order;
 pub mod settings;
+mod versions;
 
 use std::collections::VecDeque;
 
 use crate::device::settings::Settings as DeviceSettings;
-use crate::ftl::Locate;
 use crate::ftl::settings::PartialWrite;
+use crate::ftl::{Locate, Police};
 use crate::request::{Pages, Request};
 use crate::util::{Lru, NONE};
 use crate::workload::Op;
 use order::{Kept, Order};
+use versions::Versions;
 
 /// What becomes of a command that came to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,8 @@ pub struct Buffer {
     waiting: VecDeque<Waiting>,
     barriers: VecDeque<Barrier>,
     leaving: VecDeque<(u32, Taken)>,
+    /// In check mode, which version of each page the device has.
+    versions: Option<Versions>,
     /// What it did.
     pub stats: Stats,
 }
@@ -132,6 +137,7 @@ impl Buffer {
                 waiting: VecDeque::new(),
                 barriers: VecDeque::new(),
                 leaving: VecDeque::new(),
+                versions: None,
                 stats: Stats::default(),
             })
         })
@@ -221,6 +227,17 @@ impl Buffer {
 
     /// Gives room to the first of these pages; returns false if there is none.
     fn place_one(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
+        if !self.take_room(pages, ftl) {
+            return false;
+        }
+        if let Some(versions) = &mut self.versions {
+            versions.written(pages.first);
+        }
+        true
+    }
+
+    /// Takes the room for the first of these pages, or that of an older version.
+    fn take_room(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
         let lpn = pages.first;
         let part = self.completes && (pages.head_partial || (pages.pages == 1 && pages.tail_partial));
         let mut id = self.pages.find(lpn);
@@ -271,60 +288,22 @@ impl Buffer {
         !self.leaving.is_empty() || (!self.waiting.is_empty() && self.used < self.capacity)
     }
 
-    /// Whether pages are to be destaged now; `idle`: the device has nothing else to do.
-    pub fn wants(&self, idle: bool) -> bool {
-        let dirty = self.used - self.flights;
-        dirty > 0 && (idle || self.destaging || !self.barriers.is_empty() || !self.waiting.is_empty())
+    /// Follows the versions of pages from now on, for [`Buffer::version`].
+    pub fn keep_versions(&mut self) {
+        self.versions.get_or_insert_default();
     }
 
-    /// Returns a list, from this one on, whose next pages fill a program unit; where a flush waits, or a write
-    /// although nothing is on its way to the flash, one with any pages.
-    pub fn next_list(&mut self, from: u32) -> Option<u32> {
-        let hurried = !self.barriers.is_empty() || (!self.waiting.is_empty() && self.flights == 0);
-        self.order.next_list(from, hurried, &mut self.pages)
-    }
-
-    /// Takes the next page of a list, which goes to the FTL.
-    pub fn destage(&mut self, list: u32) -> Option<Destaged> {
-        let id = self.order.pop(list, &mut self.pages)?;
-        let lpn = self.pages.key(id);
-        let kept = self.pages.value_mut(id);
-        kept.dirty = false;
-        kept.flights += 1;
-        let pages = Pages { first: lpn, pages: 1, head_partial: kept.partial, tail_partial: kept.partial };
-        let room = kept.room;
-        self.flights += 1;
-        self.stats.destaged += 1;
-        Some(Destaged { pages, room })
-    }
-
-    /// Takes back a page that the FTL refused.
-    pub fn take_back(&mut self, page: Destaged, ftl: &impl Locate) {
-        let id = self.pages.find(page.pages.first);
-        self.order.arrived(id, &self.pages);
-        let kept = self.pages.value_mut(id);
-        (kept.dirty, kept.flights) = (true, kept.flights - 1);
-        self.order.add(id, &mut self.pages, ftl);
-        self.flights -= 1;
-        self.stats.destaged -= 1;
-    }
-
-    /// Frees the room of a page that has reached the flash.
-    pub fn landed(&mut self, lpn: u32, room: u64) {
-        let id = self.pages.find(lpn);
-        self.order.arrived(id, &self.pages);
-        let kept = self.pages.value_mut(id);
-        kept.flights -= 1;
-        if kept.flights == 0 && !kept.dirty {
-            self.pages.remove(id);
-        }
-        self.flights -= 1;
-        self.free(room);
+    /// Returns the version that the device has of a page, if versions are followed.
+    pub fn version(&self, lpn: u32, ftl: &impl Police) -> Option<u32> {
+        self.versions.as_ref().map_or_else(|| ftl.version(lpn), |versions| versions.of(lpn, ftl))
     }
 
     /// Drops the pages of a trim, or of a write that goes past the buffer, which issues now.
     pub fn discard(&mut self, pages: Pages) {
         for lpn in pages.first..pages.first + pages.pages {
+            if let Some(versions) = &mut self.versions {
+                versions.discard(lpn);
+            }
             let id = self.pages.find(lpn);
             if id == NONE {
                 continue;

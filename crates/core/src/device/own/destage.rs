@@ -68,8 +68,10 @@ fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
         true
     });
     if moment.ftl.refused() > refused {
-        buffer.take_back(page, moment.ftl);
-    } else if !runs {
+        return buffer.take_back(page, moment.ftl);
+    }
+    buffer.taken(page, moment.ftl);
+    if !runs {
         // It is in a page buffer of the FTL, which the buffer's own room does not count.
         buffer.landed(page.pages.first, page.room);
     }
