@@ -1,4 +1,4 @@
-"""Plain counts, without times, of mapping caches of entries, and of the merges of BAST and FAST.
+"""Plain counts, without times, for mapping caches of single entries and for the merges of BAST and FAST.
 
 They were written from the papers' rules (docs/mapping-caches.md, docs/hybrid-ftls.md), only to be compared
 with ftlab's counters on whole traces. Requests are (first page, pages), in order.

@@ -1,9 +1,9 @@
 """Checks a run's rows against the schedulers' rules, as statements about the rows alone.
 
 Nothing is simulated: `check` examines only which request was dispatched when. It applies to runs of reads and
-writes, with operations that take time, with open arrivals, without deadline and background flush, in which
-the class of a request does not depend on a cache (awareness ``none``, or ``page``, where everything is a
-hit). This checks the oracle by other means, and ftlab too.
+writes with open arrivals, whose operations take time, without a deadline or a background flush. The class of
+a request must not depend on a cache (awareness ``none``, or the FTL ``page``, where everything is a hit).
+This checks the oracle by other means, and ftlab too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """FTLs that write mappings back once enough data was written: Base-DFTL, mini-page FTL and MSFTL, on one
 chip.
 
-From Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of the map that has been
-used is in RAM; a flush gathers units of it (16 KiB, 4 KiB, or a segment). There is no garbage collection of
-user or translation blocks: the loads are too small for that. Requests are (arrival_ns, op, first page,
-pages).
+The model was written from Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of
+the map that has been used is in RAM; a flush gathers units of it (16 KiB, 4 KiB, or a segment). There is no
+garbage collection of user or translation blocks: the loads are too small for that. Requests are (arrival_ns,
+op, first page, pages).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! Which victims background collections take if most blocks have nothing to gain.
+//! Which victims background collections take if collecting most of the blocks would gain nothing.
 
 use ftlab_conformance as common;
 

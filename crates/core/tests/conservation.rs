@@ -1,6 +1,6 @@
-//! No mapping operation is charged twice or not at all: the flash operations of every request, by cause, are those that
-//! a plain recomputation demands, given what is observed (where each LPN's data is after each request, and which data
-//! pages were programmed).
+//! Every mapping operation is charged exactly once: the flash operations of each request, by cause, are those that a
+//! plain recomputation yields from what is observed (where each LPN's data is after each request, and which data pages
+//! were programmed).
 
 use ftlab_conformance as common;
 

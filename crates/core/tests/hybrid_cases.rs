@@ -1,7 +1,7 @@
 //! Exact cases of BAST, FAST and the cooperative switch merge, state by state.
 //!
-//! Sources: Shim et al., TC 2014 (Fig. 4, sections 2.2 and 5.4, Algorithms 1, 3 and 4), and the cost of a merge by
-//! definition.
+//! Sources: Shim et al., TC 2014 (Fig. 4, sections 2.2 and 5.4, Algorithms 1, 3 and 4); the cost of a merge follows
+//! from its definition.
 
 use ftlab_conformance as common;
 #[path = "common/hybrids.rs"]

@@ -1,5 +1,5 @@
-//! MSFTL, its mini-page FTL and Base-DFTL, in cases small enough to work out by hand, and the paper's cases
-//! on a scaled-down device (at full size: `ftlab-bench msftl`).
+//! MSFTL, the mini-page FTL and Base-DFTL, in cases small enough to work out by hand and in the paper's cases
+//! on a scaled-down device (`ftlab-bench msftl` runs these at full size).
 
 use ftlab_conformance as common;
 

@@ -1,4 +1,4 @@
-//! What results hold only on request (`[results]`).
+//! Parts that a result has only on request (`[results]`).
 
 use ftlab_conformance as common;
 

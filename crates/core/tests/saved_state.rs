@@ -1,4 +1,5 @@
-//! Saved states: a run from a saved state equals the run that preconditions itself, and nothing else is accepted.
+//! Saved states: a run from a saved state equals the run that preconditions itself, and a damaged or foreign state is
+//! refused.
 
 use ftlab_conformance as common;
 #[path = "common/devices.rs"]

@@ -1,4 +1,4 @@
-//! What is reported for timelines: it is complete, has no overlaps, and has no effect on the run.
+//! Events reported for timelines: they are complete, do not overlap, and have no effect on the run.
 
 use ftlab_conformance as common;
 

@@ -1,4 +1,5 @@
-//! Static wear levelling bounds the spread of erase counts, charges the data that it moves, and is off by default.
+//! Static wear levelling bounds the spread of erase counts, is charged for the data that it moves, and is off by
+//! default.
 
 use ftlab_conformance as common;
 
