@@ -462,6 +462,23 @@ class Conflicts(Section):
     """(read + write) / trace.requests."""
 
 
+class WriteBuffer(Section):
+    """What the write buffer did; pages are logical pages."""
+
+    hits: int
+    """Pages of reads that were answered from the buffer."""
+    coalesced: int
+    """Pages written that replaced a page in the buffer."""
+    destaged: int
+    """Pages handed to the FTL."""
+    stalls: int
+    """Writes that had to wait for room."""
+    wait_ns: int
+    """Time that they waited for room."""
+    high_water: int
+    """Most pages in use at one time."""
+
+
 class Commands(Section):
     """Time that reads and writes together spent outside the device's queue and flash, including waiting."""
 
@@ -487,6 +504,8 @@ class DeviceQueue(Section):
     """Mean share of the time that the cores were busy, where commands take core time."""
     commands: Commands | None
     """Where commands spent time outside queue and flash, in runs with a controller or link."""
+    buffer: WriteBuffer | None
+    """What the write buffer did, with `device.write_buffer`."""
 
 
 class Scheduler(Section):

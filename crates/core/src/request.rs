@@ -187,6 +187,8 @@ pub struct DeviceSide {
     pub steps_left: u32,
     /// Pages read from the write buffer.
     pub buffered: u32,
+    /// Whether the write buffer answered it, so that it was never in the device's queue.
+    pub answered: bool,
 }
 
 /// A request between its admission and its completion.
@@ -277,7 +279,12 @@ impl Request {
                 whole: NONE,
                 parts: 0,
             },
-            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0, buffered: 0 },
+            device: DeviceSide {
+                luns: Window { first: 0, width: 0 },
+                steps_left: 0,
+                buffered: 0,
+                answered: false,
+            },
             links: [[NONE; 2]; 2],
         }
     }

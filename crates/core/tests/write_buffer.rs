@@ -204,3 +204,16 @@ fn the_rate_of_the_flash_is_the_rate_in_the_end() {
     let without = run(&settings, trace).1.iter().map(|row| row.complete_ns).max();
     assert_eq!((with, without), (Some(92 * PROGRAM), Some(100 * PROGRAM)));
 }
+
+/// Regression: a command that the buffer answered was looked up among the requests of the device's scheduler, where it
+/// had never been.
+#[test]
+fn commands_that_the_buffer_answers_are_in_no_batch() {
+    for scheduler in ["piq", "vios"] {
+        let mut settings = device(4, 64);
+        settings.device.scheduler = scheduler.into();
+        let trace = vec![at(0, Op::Write, 0, 2), at(0, Op::Read, 0, 2), at(0, Op::Read, 8, 1)];
+        let batches: Vec<u64> = run(&settings, trace).1.iter().map(|row| row.batch).collect();
+        assert_eq!(batches, [0, 0, 1], "{scheduler}");
+    }
+}

@@ -67,6 +67,7 @@ impl Device {
             Taken::Waits => {}
             Taken::Answered | Taken::Refused => {
                 pool[id].failed |= taken == Taken::Refused;
+                pool[id].device.answered = true;
                 self.answer(id, now_ns, pool, done);
             }
         }
