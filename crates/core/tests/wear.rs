@@ -103,7 +103,8 @@ fn it_levels_translation_blocks_with_the_data() {
     }
 }
 
-/// Runs many moves in check mode, on several chips and with slots smaller than pages.
+/// Check mode finds no fault in many wear-levelling moves, with one chip or two, and with slots as large as pages or
+/// smaller.
 #[test]
 fn it_keeps_every_invariant() {
     for (kind, logical, chips) in

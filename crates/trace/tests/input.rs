@@ -106,8 +106,8 @@ fn damaged_files_are_refused() {
             *byte ^= 0x5a;
         }
         let message = failure(&data, &Options::default());
-        // The decoder notices the damage, or (except for xz) the parser does, in the damaged data before the
-        // checksum.
+        // Either the decoder reports the damage or, except for xz, the parser meets a damaged line before the decoder
+        // has reached the checksum.
         let found = message.starts_with(&format!("trace: the {name} data is damaged: "));
         assert!(found || name != "xz", "{message}");
     }

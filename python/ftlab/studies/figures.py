@@ -110,8 +110,8 @@ def _title(figure: Figure) -> alt.TitleParams:
 
 
 def _variant(figure: Figure) -> str:
-    """Returns what the title of a figure that repeats another one adds: " on recorded traces", or the rest of
-    its id.
+    """Returns the suffix of a figure's title: " on recorded traces"; for a figure that repeats another one, the part of
+    its id that follows the other's, in parentheses; else nothing.
     """
     if figure.kind == RECORDED:
         return " on recorded traces"

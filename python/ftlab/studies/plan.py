@@ -179,7 +179,7 @@ class Planner:
 
 
 def declared(figure: Figure, error: UserError) -> str:
-    """Returns the message of a configuration's error in the study's own terms."""
+    """Returns the place in the study that caused a configuration error; ``config`` if no single key did."""
     key, equals, _ = str(error).partition("=")
     if not equals or " " in key:
         return "config"

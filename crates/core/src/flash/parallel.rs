@@ -119,7 +119,7 @@ const ORDERS: [&str; 24] = [
 ];
 
 fn allocations() -> Vec<Choice> {
-    let order = |&name| Choice { name, doc: "by page number, in turn over the levels in this order" };
+    let order = |&name| Choice { name, doc: "by page number, in the order of these letters, the first varying fastest" };
     let dynamic = Choice { name: "dynamic", doc: "the next idle chip (die, plane), in the order cwdp" };
     ORDERS.iter().map(order).chain([dynamic]).collect()
 }

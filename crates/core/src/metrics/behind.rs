@@ -10,7 +10,7 @@ pub struct Behind {
     pub ns: u64,
     /// Length of the time over which the requests that waited arrived, ns.
     pub arrivals_ns: u64,
-    /// When the last of them so far arrived, and until when one waited.
+    /// The latest arrival so far of a request that waited, and the latest end of such a wait, ns.
     last_ns: u64,
     until_ns: u64,
 }

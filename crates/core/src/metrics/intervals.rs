@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::flash::{ByCause, Counts};
 
-/// The most intervals.
+/// Number of intervals at which neighbours are joined.
 const INTERVALS: usize = 256;
 /// Width of an interval at first, ns.
 const FIRST_NS: u64 = 1_000;
