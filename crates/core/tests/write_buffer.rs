@@ -217,3 +217,62 @@ fn commands_that_the_buffer_answers_are_in_no_batch() {
         assert_eq!(batches, [0, 0, 1], "{scheduler}");
     }
 }
+
+/// Makes a device of four chips, filled, that reads this many pages ahead.
+fn reading_ahead(pages: u64) -> Settings {
+    let mut settings = device(4, 0);
+    settings.device.buffer.read_ahead = pages * 4096;
+    settings.device.precondition = ftlab_core::settings::Precondition::fill();
+    settings
+}
+
+fn read_from(times: &[u64]) -> Vec<Record> {
+    times.iter().zip(0..).map(|(&time_ns, lpn)| at(time_ns, Op::Read, lpn, 1)).collect()
+}
+
+/// The second read shows that the first goes on: pages 2 and 3 are read ahead at 40 us, on chips of their own, and are
+/// there at 75 us. Page 4, wanted since 100 us, comes from chip 0 at 135 us, page 5 from chip 1 likewise.
+#[test]
+fn what_a_stream_reads_next_is_there() {
+    let times = [0, 40_000, 100_000, 100_001, 110_000];
+    let (report, rows) = run(&reading_ahead(2), read_from(&times));
+    let latencies: Vec<u64> = rows.iter().map(|row| row.complete_ns - row.arrival_ns).collect();
+    assert_eq!(latencies, [READ, READ, 0, 0, 25_000]);
+    assert_eq!(rows.iter().map(|row| row.buffered).collect::<Vec<_>>(), [0, 0, 1, 1, 1]);
+    assert_eq!(buffer(&report).hits, 3);
+}
+
+/// A read waits for a page that is on its way; it does not read the page again.
+#[test]
+fn a_read_waits_for_what_is_read_ahead() {
+    let (report, rows) = run(&reading_ahead(4), read_from(&[0, 40_000, 50_000]));
+    assert_eq!(rows[2].complete_ns, 40_000 + READ);
+    // Pages 2 to 5, and page 6 once the third read has come.
+    assert_eq!(report.flash.reads[Cause::Host], 2 + 5);
+    // Without a stream nothing is read ahead.
+    let apart = [0, 9, 3].map(|lpn| at(lpn * 50_000, Op::Read, lpn, 1)).to_vec();
+    assert_eq!(run(&reading_ahead(4), apart).0.flash.reads[Cause::Host], 3);
+}
+
+/// What is written or trimmed is no longer what was read ahead, also while it is on its way.
+#[test]
+fn a_write_drops_what_was_read_ahead() {
+    for (at_ns, op) in [(90_000, Op::Write), (90_000, Op::Trim), (50_000, Op::Write)] {
+        let mut trace = read_from(&[0, 40_000]);
+        trace.push(at(at_ns, op, 2, 1));
+        trace.push(at(900_000, Op::Read, 2, 1));
+        let rows = run(&reading_ahead(2), trace).1;
+        assert_eq!(rows[3].buffered, 0, "{op:?} at {at_ns}");
+    }
+}
+
+/// As many streams as are told apart, each of which goes on: all their reads but the first two are answered from RAM.
+#[test]
+fn sixteen_streams_are_told_apart() {
+    for (streams, hits) in [(16, 16 * 6), (17, 0)] {
+        let reads = (0..8).flat_map(|round| (0..streams).map(move |of| (round, of)));
+        let reads = reads.map(|(round, of)| (round * streams + of, of * 12 + round));
+        let trace = reads.map(|(number, lpn)| at(number * 200_000, Op::Read, lpn, 1)).collect();
+        assert_eq!(buffer(&run(&reading_ahead(2), trace).0).hits, hits, "{streams} streams");
+    }
+}

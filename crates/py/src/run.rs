@@ -100,7 +100,7 @@ pub fn run(
         };
         let csv = requests_csv
             .as_deref()
-            .map(|path| RequestsCsv::create(path, settings.device.buffer.on()))
+            .map(|path| RequestsCsv::create(path, settings.device.buffer.any()))
             .transpose()
             .map_err(no_csv)?;
         let timeline = timeline

@@ -134,7 +134,7 @@ impl Device {
             let (held, count) = buffer.run(pages, at);
             let part = pages.part(at, count);
             if held {
-                buffer.hit(request, count);
+                buffer.hit(request, part);
                 if let Some(moves) = &self.moves {
                     moves.note(Move::Issue { request: Some(request.id) });
                     commands::note_read(moves, part, Some(buffer), ftl);

@@ -39,16 +39,11 @@ impl Device {
     /// Takes a request into the write buffer, if there is one, or into the queue.
     fn enter(&mut self, id: u32, now_ns: u64, pool: &mut Pool, ftl: &impl Running, done: &mut Vec<u32>) {
         let Device { buffer: Some(buffer), tape, moves, .. } = self else { return self.join(id, pool, ftl) };
-        let (op, pages) = (pool[id].op, pool[id].pages);
         let notes = Notes { tape, moves, number: pool[id].id, now_ns };
-        if op == Op::Flush {
+        if pool[id].op == Op::Flush {
             notes.come();
         }
         let taken = buffer.take(id, &mut pool[id], now_ns, ftl, |lpn| notes.page(lpn, ftl));
-        if let (Taken::Answered, Op::Read, Some(moves)) = (taken, op, &self.moves) {
-            moves.note(Move::Issue { request: Some(pool[id].id) });
-            note_read(moves, pages, self.buffer.as_deref(), ftl);
-        }
         self.go_on(id, taken, now_ns, pool, ftl, done);
     }
 
@@ -66,6 +61,10 @@ impl Device {
             Taken::ToQueue => self.join(id, pool, ftl),
             Taken::Waits => {}
             Taken::Answered | Taken::Refused => {
+                if let (Op::Read, Some(moves)) = (pool[id].op, &self.moves) {
+                    moves.note(Move::Issue { request: Some(pool[id].id) });
+                    note_read(moves, pool[id].pages, self.buffer.as_deref(), ftl);
+                }
                 pool[id].failed |= taken == Taken::Refused;
                 pool[id].device.answered = true;
                 self.answer(id, now_ns, pool, done);
@@ -101,6 +100,7 @@ impl Device {
         if let Some(buffer) = buffer {
             let notes = |id: u32| Notes { tape, moves, number: pool[id].id, now_ns };
             buffer.admit(now_ns, ftl, |id, lpn| notes(id).page(lpn, ftl));
+            buffer.resume_reads(pool);
         }
         while let Some((id, taken)) = self.buffer.as_mut().and_then(|buffer| buffer.leave()) {
             self.go_on(id, taken, now_ns, pool, ftl, done);

@@ -28,6 +28,7 @@ use crate::flash::parallel::Place;
 use crate::ftl::{Ftl, Police, Running};
 use crate::request::{Pool, Request};
 use crate::util::Stat;
+use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
 use buffer::Buffer;
 use controller::Controller;
@@ -302,7 +303,10 @@ impl Device {
             return self.answer(id, now_ns, pool, done);
         }
         if let (Some(buffer), 1..) = (&mut self.buffer, pool[id].pages.pages) {
-            buffer.landed(pool[id].pages.first, pool[id].id);
+            match pool[id].op {
+                Op::Read => buffer.came(pool[id].pages),
+                _ => buffer.landed(pool[id].pages.first, pool[id].id),
+            }
         }
         self.own -= 1;
         self.occupied -= u32::from(self.tasks.ended(&pool[id]));

@@ -119,7 +119,10 @@ const ORDERS: [&str; 24] = [
 ];
 
 fn allocations() -> Vec<Choice> {
-    let order = |&name| Choice { name, doc: "by page number, in the order of these letters, the first varying fastest" };
+    let order = |&name| Choice {
+        name,
+        doc: "by page number, in the order of these letters, the first varying fastest",
+    };
     let dynamic = Choice { name: "dynamic", doc: "the next idle chip (die, plane), in the order cwdp" };
     ORDERS.iter().map(order).chain([dynamic]).collect()
 }

@@ -11,11 +11,11 @@ impl Buffer {
         dirty > 0 && (idle || self.destaging || !self.barriers.is_empty() || !self.waiting.is_empty())
     }
 
-    /// Returns a list, from this one on, whose next pages fill a program unit; where a flush waits, or a write
+    /// Returns a list whose next pages fill a program unit; where a flush waits, or a write
     /// although nothing is on its way to the flash, one with any pages.
-    pub fn next_list(&mut self, from: u32) -> Option<u32> {
+    pub fn next_list(&mut self) -> Option<u32> {
         let hurried = !self.barriers.is_empty() || (!self.waiting.is_empty() && self.flights == 0);
-        self.order.next_list(from, hurried, &mut self.pages)
+        self.order.next_list(hurried, &mut self.pages)
     }
 
     /// Takes the next page of a list, which goes to the FTL.

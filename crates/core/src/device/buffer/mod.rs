@@ -12,8 +12,10 @@
 //! Without `device.power_loss_protection` a flush waits until everything that the buffer held when the flush came is on
 //! flash, and a write with FUA goes past the buffer. So does a write with a command of cooperation, in either case.
 
+mod ahead;
 mod destaging;
 mod order;
+mod reads;
 pub mod settings;
 mod versions;
 
@@ -25,6 +27,7 @@ use crate::ftl::{Locate, Police};
 use crate::request::{Pages, Request};
 use crate::util::{Lru, NONE};
 use crate::workload::Op;
+use ahead::Ahead;
 use order::{Kept, Order};
 use versions::Versions;
 
@@ -108,6 +111,11 @@ pub struct Buffer {
     waiting: VecDeque<Waiting>,
     barriers: VecDeque<Barrier>,
     leaving: VecDeque<(u32, Taken)>,
+    /// What is read ahead, if anything is.
+    ahead: Option<Ahead>,
+    /// Reads that wait for pages that are read ahead, and whether such pages have come since they were looked at.
+    reads: Vec<(u32, Pages)>,
+    came: bool,
     /// In check mode, which version of each page the device has.
     versions: Option<Versions>,
     /// What it did.
@@ -121,9 +129,9 @@ impl Buffer {
         let capacity =
             (own.bytes / u64::from(settings.ftl.logical_page_bytes)).min(u64::from(NONE / 4)) as u32;
         let share = |ppm: u64| (u64::from(capacity) * ppm / 1_000_000) as u32;
-        own.on().then(|| {
+        own.any().then(|| {
             Box::new(Buffer {
-                protected: own.protected,
+                protected: own.protects(),
                 completes: settings.ftl.partial_write == PartialWrite::Rmw,
                 capacity,
                 high: share(own.high_ppm),
@@ -137,6 +145,9 @@ impl Buffer {
                 waiting: VecDeque::new(),
                 barriers: VecDeque::new(),
                 leaving: VecDeque::new(),
+                ahead: Ahead::new(settings),
+                reads: Vec::new(),
+                came: false,
                 versions: None,
                 stats: Stats::default(),
             })
@@ -156,7 +167,7 @@ impl Buffer {
             Op::Trim => Taken::ToQueue,
             Op::Flush if self.protected => Taken::Answered,
             Op::Flush => self.take_flush(id),
-            Op::Read => self.take_read(request),
+            Op::Read => self.take_read(id, request),
             Op::Write if self.goes_past(request) => Taken::ToQueue,
             Op::Write => {
                 self.waiting.push_back(Waiting { id, pages: request.pages, since_ns: now_ns });
@@ -172,7 +183,7 @@ impl Buffer {
 
     fn goes_past(&self, request: &Request) -> bool {
         let mark = request.mark;
-        mark.coop | mark.begin | mark.end | mark.pad | (mark.fua && !self.protected)
+        self.capacity == 0 || mark.coop | mark.begin | mark.end | mark.pad | (mark.fua && !self.protected)
     }
 
     fn take_flush(&mut self, id: u32) -> Taken {
@@ -181,34 +192,6 @@ impl Buffer {
         }
         self.barriers.push_back(Barrier { id, room: self.rooms, left: self.used });
         Taken::Waits
-    }
-
-    fn take_read(&mut self, request: &mut Request) -> Taken {
-        let pages = request.pages;
-        if pages.pages == 0 || self.run(pages, 0) != (true, pages.pages) {
-            return Taken::ToQueue;
-        }
-        self.hit(request, pages.pages);
-        Taken::Answered
-    }
-
-    /// Counts pages of a read that are answered from the buffer.
-    pub fn hit(&mut self, request: &mut Request, pages: u32) {
-        request.device.buffered += pages;
-        self.stats.hits += u64::from(pages);
-    }
-
-    /// Returns whether the page at this index is in the buffer as a whole, and for how many pages on that is so.
-    pub fn run(&self, pages: Pages, at: u32) -> (bool, u32) {
-        let held = |at: u32| {
-            let id = self.pages.find(pages.first + at);
-            id != NONE && {
-                let kept = self.pages.value(id);
-                !kept.dropped && !kept.partial
-            }
-        };
-        let first = held(at);
-        (first, (at + 1..pages.pages).take_while(|&at| held(at) == first).count() as u32 + 1)
     }
 
     /// Gives room to the pages of the first waiting write, as far as there is room; returns whether all have room.
@@ -230,6 +213,7 @@ impl Buffer {
         if !self.take_room(pages, ftl) {
             return false;
         }
+        self.forget_ahead(pages.part(0, 1));
         if let Some(versions) = &mut self.versions {
             versions.written(pages.first);
         }
@@ -285,7 +269,9 @@ impl Buffer {
 
     /// Whether commands can leave the buffer, or take room.
     pub fn is_due(&self) -> bool {
-        !self.leaving.is_empty() || (!self.waiting.is_empty() && self.used < self.capacity)
+        !self.leaving.is_empty()
+            || (self.came && !self.reads.is_empty())
+            || (!self.waiting.is_empty() && self.used < self.capacity)
     }
 
     /// Follows the versions of pages from now on, for [`Buffer::version`].
@@ -300,6 +286,7 @@ impl Buffer {
 
     /// Drops the pages of a trim, or of a write that goes past the buffer, which issues now.
     pub fn discard(&mut self, pages: Pages) {
+        self.forget_ahead(pages);
         for lpn in pages.first..pages.first + pages.pages {
             if let Some(versions) = &mut self.versions {
                 versions.discard(lpn);

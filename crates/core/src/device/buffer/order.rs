@@ -141,15 +141,15 @@ impl Order {
         }
     }
 
-    /// Returns the first list, from this one on, that fills a NAND page, or with `hurried` is not empty, and of which
+    /// Returns the first list that fills a NAND page, or with `hurried` is not empty, and of which
     /// no more pages are on their way than may be.
-    pub fn next_list(&mut self, from: u32, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
+    pub fn next_list(&mut self, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
         let lists = self.ready.len() as u32;
         if self.some.next_set(0, lists).is_none() {
             self.choose_block(pages);
         }
         let wanted = if hurried || self.blocks.is_some() { &self.some } else { &self.full };
-        wanted.next_clear_of(&self.taken, from, lists)
+        wanted.next_clear_of(&self.taken, 0, lists)
     }
 
     /// Moves the pages of the fullest block to the lists of their LUNs, in the order of their numbers.

@@ -27,15 +27,27 @@ section! {
         high_ppm: u64 = "device.write_buffer_high", share(0, 1_000_000), "80%";
         /// Share of the buffer in use below which that ends.
         low_ppm: u64 = "device.write_buffer_low", share(0, 1_000_000), "60%";
+        /// How far the device reads on, into RAM, where reads go on where an earlier one ended.
+        read_ahead: u64 = "device.read_ahead", bytes(0, 1 << 30), "0B";
         /// Whether a power cut leaves all that was acknowledged; flushes and writes with FUA then wait for no flash.
         protected: bool = "device.power_loss_protection", "false";
     }
 }
 
 impl Settings {
-    /// Whether there is a buffer.
+    /// Whether there is a write buffer.
     pub fn on(&self) -> bool {
         self.bytes > 0
+    }
+
+    /// Whether the device reads ahead.
+    pub fn reads_ahead(&self) -> bool {
+        self.read_ahead > 0
+    }
+
+    /// Whether commands may be answered from RAM.
+    pub fn any(&self) -> bool {
+        self.on() || self.reads_ahead()
     }
 
     /// Whether there is a buffer, and what it holds outlasts a power cut.
@@ -57,6 +69,11 @@ impl Settings {
     /// Checks that the buffer holds a page, and that its bounds are in order.
     pub(crate) fn check(&self, logical_page_bytes: u32) -> Result<(), Contradiction> {
         let wrong = |key, message| Err(Contradiction { key, message });
+        if self.reads_ahead() && self.read_ahead < u64::from(logical_page_bytes) {
+            let message =
+                format!("it is less than a logical page of {logical_page_bytes} B (ftl.logical_page)");
+            return wrong("device.read_ahead", message);
+        }
         if self.on() && self.bytes < u64::from(logical_page_bytes) {
             let message = format!(
                 "the buffer is smaller than a logical page of {logical_page_bytes} B (ftl.logical_page)"

@@ -21,24 +21,20 @@ pub type Keys = ();
 pub(super) struct Destage {
     /// Logical pages that fill a NAND page.
     unit: u32,
-    /// Whether the FTL chooses the LUN of a page.
-    dynamic: bool,
 }
 
 impl Task for Destage {
     fn new(settings: &Settings) -> Option<Destage> {
         let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
-        let dynamic = settings.allocates_dynamically();
-        settings.device.buffer.on().then_some(Destage { unit, dynamic })
+        settings.device.buffer.on().then_some(Destage { unit })
     }
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {
         // Taken out, as the device must issue meanwhile.
         let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
-        let mut from = 0;
+        // All that can begin must begin now: at how many instants this is called depends on whether activity is shown.
         while buffer.wants(!moment.device.has_requests()) && !moment.ftl.is_read_only() {
-            let Some(list) = buffer.next_list(from) else { break };
-            from = if self.dynamic { list } else { list + 1 };
+            let Some(list) = buffer.next_list() else { break };
             (0..self.unit).for_each(|_| destage(&mut buffer, list, moment));
         }
         if moment.ftl.is_read_only() {

@@ -168,6 +168,7 @@ macro_rules! registry {
 
 registry! {
     destage::Destage;
+    read_ahead::ReadAhead;
     write_back::WriteBack;
     collect::Collect;
 }

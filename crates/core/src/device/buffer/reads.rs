@@ -1,0 +1,92 @@
+//! What reads find in the buffer: pages that were written, and pages that were read ahead.
+
+use super::{Buffer, Taken};
+use crate::request::{Pages, Pool, Request};
+use crate::util::NONE;
+
+impl Buffer {
+    /// Takes a read, which may continue a stream.
+    pub(super) fn take_read(&mut self, id: u32, request: &mut Request) -> Taken {
+        let pages = request.pages;
+        if pages.pages == 0 {
+            return Taken::ToQueue;
+        }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.follow(pages);
+        }
+        let taken = self.look_for(request);
+        if taken == Taken::Waits {
+            self.reads.push((id, pages));
+        }
+        taken
+    }
+
+    /// Returns what becomes of a read: it is answered, waits for pages that are read ahead, or goes to the queue.
+    fn look_for(&mut self, request: &mut Request) -> Taken {
+        let pages = request.pages;
+        if self.run(pages, 0) == (true, pages.pages) {
+            self.hit(request, pages);
+            return Taken::Answered;
+        }
+        let Some(ahead) = &self.ahead else { return Taken::ToQueue };
+        let mut all = pages.first..pages.first + pages.pages;
+        if all.all(|lpn| self.holds(lpn) || ahead.awaits(lpn)) { Taken::Waits } else { Taken::ToQueue }
+    }
+
+    /// Looks again at the reads that wait, if pages have come.
+    pub fn resume_reads(&mut self, pool: &mut Pool) {
+        if !std::mem::take(&mut self.came) {
+            return;
+        }
+        for (id, pages) in std::mem::take(&mut self.reads) {
+            match self.look_for(&mut pool[id]) {
+                Taken::Waits => self.reads.push((id, pages)),
+                taken => self.leaving.push_back((id, taken)),
+            }
+        }
+    }
+
+    /// Returns the next pages to be read ahead, which are on their way from now on.
+    pub fn next_ahead(&mut self) -> Option<Pages> {
+        self.ahead.as_mut()?.next(|lpn| self.pages.find(lpn) != NONE)
+    }
+
+    /// Notes that pages that were read ahead have come from the flash.
+    pub fn came(&mut self, pages: Pages) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.came(pages);
+        }
+        self.came = true;
+    }
+
+    /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead.
+    pub fn hit(&mut self, request: &mut Request, pages: Pages) {
+        request.device.buffered += pages.pages;
+        self.stats.hits += u64::from(pages.pages);
+        self.forget_ahead(pages);
+    }
+
+    /// Gives up pages that were read ahead.
+    pub(super) fn forget_ahead(&mut self, pages: Pages) {
+        if let Some(ahead) = &mut self.ahead {
+            (pages.first..pages.first + pages.pages).for_each(|lpn| ahead.forget(lpn));
+        }
+    }
+
+    /// Whether the buffer has a page as a whole.
+    fn holds(&self, lpn: u32) -> bool {
+        let id = self.pages.find(lpn);
+        let written = id != NONE && {
+            let kept = self.pages.value(id);
+            !kept.dropped && !kept.partial
+        };
+        written || self.ahead.as_ref().is_some_and(|ahead| ahead.has(lpn))
+    }
+
+    /// Returns whether the page at this index is in the buffer as a whole, and for how many pages on that is so.
+    pub fn run(&self, pages: Pages, at: u32) -> (bool, u32) {
+        let held = |at: u32| self.holds(pages.first + at);
+        let first = held(at);
+        (first, (at + 1..pages.pages).take_while(|&at| held(at) == first).count() as u32 + 1)
+    }
+}
