@@ -132,5 +132,8 @@ fn so_do_merged_cut_and_padded_requests_and_small_logical_pages() {
     check(&[buffer, ("ftl.logical_page", "1KiB"), ("ftl.kind", "page"), link[0], link[1], link[2]], 29, real);
     check(&[buffer, ("ftl.kind", "fast"), ("ftl.log_blocks", "15%"), block], 30, Time::Free);
     check(&[buffer, deep, ("device.scheduler", "direct"), ("ftl.kind", "page"), protected], 31, real);
+    let ahead = ("device.read_ahead", "64KiB");
+    check(&[ahead, deep, ("ftl.kind", "dftl"), ("ftl.logical_page", "1KiB")], 32, Time::Free);
+    check(&[ahead, buffer, ("ftl.kind", "page"), ("host.merge_limit", "64KiB")], 33, real);
     check(&[("device.scheduler", "vios"), ("ftl.kind", "page"), ("device.queue_depth", "64")], 25, real);
 }

@@ -492,9 +492,12 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
         let policy = ["fifo", "lru", "block"][draw.random_range(0..3)];
         let bytes = format!("{}B", u64::from(grown.resolved.settings.ftl.logical_page_bytes) * pages);
         let protected = ["false", "true"][draw.random_range(0..2)];
+        let ahead = if draw.random_range(0..3) == 0 { "256KiB" } else { "0B" };
         let keys = [("", bytes.as_str()), ("_policy", policy), ("_low", "30%")];
         let keys = keys.map(|(key, value)| of_text(&format!("device.write_buffer{key}"), value));
-        grown.try_set([&keys[..], &[of_text("device.power_loss_protection", protected)]].concat());
+        let others = [("power_loss_protection", protected), ("read_ahead", ahead)];
+        let others = others.map(|(key, value)| of_text(&format!("device.{key}"), value));
+        grown.try_set([&keys[..], &others].concat());
     }
     let load = Load::of(&mut grown, &mut draw);
     let judged = catch_unwind(AssertUnwindSafe(|| {
