@@ -91,7 +91,7 @@ pub struct Issue {
     pub fua: bool,
 }
 
-/// The contents of owners other than logical pages, found by log, owner and sequence number.
+/// The contents of owners other than logical pages; the key is the log, the owner and the sequence number.
 type Contents = HashMap<(Kind, u32, u64), Arc<[u32]>>;
 
 /// What the FTL has decided since its decisions were last taken from the tape.
@@ -153,7 +153,7 @@ impl Tape {
         self.open().contents.get(&(kind, owner, seq)).cloned()
     }
 
-    /// Takes the content of version `seq` of an owner off the tape, to put it on flash.
+    /// Takes the content of version `seq` of an owner off the tape, so that it can be put on flash.
     pub fn give(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
         self.open().contents.remove(&(kind, owner, seq))
     }
@@ -190,8 +190,8 @@ pub enum Page {
         /// The spare areas of the page's slots.
         spares: Box<[Spare]>,
     },
-    /// A power cut interrupted a program or an erase of the page: it can be neither read nor programmed until it
-    /// is erased.
+    /// A power cut interrupted a program or an erase of the page, which can be neither read nor programmed until it is
+    /// erased.
     Torn,
 }
 

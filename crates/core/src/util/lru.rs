@@ -1,7 +1,7 @@
 //! Recency lists over a fixed number of keyed entries.
 //!
-//! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in
-//! it are chained. Therefore removing an entry, which a full cache does at every miss, is a single store.
+//! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in it are
+//! chained. Therefore removing an entry, as a full cache does at every miss, usually takes a single store.
 
 use super::NONE;
 
@@ -264,7 +264,8 @@ mod tests {
     }
 
     proptest! {
-        /// A plain deque is the model: touch moves to the front, and a full cache drops the back.
+        /// The list holds the same entries as a plain deque, in which a touched entry moves to the front and a full
+        /// cache drops the back.
         #[test]
         fn behaves_as_a_plain_list(capacity in 1u32..20, keys in proptest::collection::vec(0u32..40, 0..400)) {
             let mut lru: Lru<u32> = Lru::new(Some(capacity));

@@ -22,7 +22,7 @@ use crate::util::codec::Damage;
 /// The spare blocks of a device, and which blocks are worn out.
 #[derive(Clone, Debug)]
 pub struct Lives {
-    /// Erases after which a block is retired; `u32::MAX`: never.
+    /// Number of erases after which a block is retired; `u32::MAX`: never.
     limit: u32,
     /// The limit of each block, if error rates set the limits; otherwise empty.
     limits: Vec<u32>,

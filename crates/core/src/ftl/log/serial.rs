@@ -38,7 +38,7 @@ impl Serial {
 }
 
 impl Log {
-    /// Takes an erased block from the next LUN, in turn, that has one to give.
+    /// Takes an erased block from the next LUN that has one to give; the LUNs take turns.
     pub(super) fn take_next(&mut self, pool: &mut BlockPool) -> u32 {
         let serial = self.serial.as_mut().expect("a log of one open block");
         let luns = serial.held.len() as u32;

@@ -149,7 +149,7 @@ impl TranslationPages {
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
-    /// Notes the content of a unit on the tape, if there is one.
+    /// Notes the content of a unit on the tape, if there is a tape.
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
