@@ -7,8 +7,8 @@
 //!
 //! User data is collected when its log is within `ftl.gc_normal_blocks` blocks of its limit. Translation pages borrow
 //! erased blocks; they are collected when the LUN has fewer than `ftl.gc_normal_blocks` erased blocks and they occupy
-//! more than their share of its blocks. Together these rules keep the LUN above that threshold: if user data and
-//! translation pages both stay within their shares, there are enough erased blocks.
+//! more than their share of its blocks. Together these rules aim at `ftl.gc_normal_blocks` erased blocks on each LUN:
+//! if user data and translation pages both stay within their shares, there are enough erased blocks.
 //!
 //! A step that moves data ends by updating the mappings it changed: those that are not cached are written to
 //! flash, one read and one program for each translation page concerned. Small steps therefore write more
