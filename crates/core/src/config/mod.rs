@@ -181,7 +181,7 @@ pub type Values = BTreeMap<&'static str, Value>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Contradiction {
-    /// The key to point at.
+    /// The key at which the error points.
     pub key: &'static str,
     /// What is wrong and what to do. It mentions other keys by their full paths (`flash.page`), or all keys of a
     /// table by the table's name (`[flash]`): the configuration front end lists those that the user wrote, with their

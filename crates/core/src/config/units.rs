@@ -204,7 +204,7 @@ fn exact(whole: &str, fraction: &str, steps: u64, counted: &'static str) -> Resu
     if whole.len() > 20 {
         return Err(QuantityError::TooLarge);
     }
-    // 38 digits fit u128, and the product below then overflows only beyond 2^64 steps.
+    // Up to 38 digits fit in a u128, so the product below overflows only beyond 2^64 steps.
     if fraction.len() > 18 {
         return Err(QuantityError::NotWhole(counted));
     }

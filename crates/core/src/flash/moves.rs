@@ -1,5 +1,5 @@
-//! Where user data goes, reported as the FTL decides it, for a driver that keeps the bytes that the simulation leaves
-//! out.
+//! Where user data goes, reported as soon as the FTL decides on it, for a driver that keeps the bytes that the
+//! simulation leaves out.
 //!
 //! A read then returns the bytes of the slot to which the FTL maps the page when the read is served, so that a fault of
 //! an FTL shows as wrong bytes.

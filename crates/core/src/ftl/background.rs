@@ -28,8 +28,8 @@ pub enum Kind {
     Pages,
 }
 
-/// Returns the log whose blocks on an idle LUN are to be collected now, if the LUN has fewer than `normal`
-/// erased blocks; `pages` are the translation pages, if there are any.
+/// Returns the log that is to be collected now on an idle LUN, or `None`; `normal` is `ftl.gc_normal_blocks`, and
+/// `pages` is the log of translation pages, if there is one.
 pub(crate) fn choose(
     lun: u32,
     normal: u32,

@@ -28,7 +28,7 @@ pub enum Damage {
     /// There are bytes after the last section.
     #[error("it goes on after its end")]
     Excess,
-    /// The bytes differ from those that were written.
+    /// The bytes differ from those that were written, or state something impossible.
     #[error("{0}")]
     Corrupt(String),
 }
@@ -154,7 +154,8 @@ impl<'a> Decoder<'a> {
 
     /// Reads a section that holds one value.
     ///
-    /// # Errors [`Damage`] if the section cannot be read, or if its bytes are intact but do not represent such a value.
+    /// # Errors
+    /// [`Damage`] if the section cannot be read, or if its bytes are intact but do not represent such a value.
     pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Damage> {
         let mut texts = vec![0; TEXTS];
         let read = postcard::from_io((&mut *self, &mut texts[..])).map(|(value, _)| value);
@@ -169,7 +170,8 @@ impl<'a> Decoder<'a> {
 
     /// Reads a section of words into `words`.
     ///
-    /// # Errors [`Damage`] if the section cannot be read.
+    /// # Errors
+    /// [`Damage`] if the section cannot be read.
     pub fn words(&mut self, words: &mut [u32]) -> Result<(), Damage> {
         // The words are read in pieces that are still in the processor's cache when they are hashed.
         for part in words.chunks_mut(CHUNK) {
@@ -189,7 +191,8 @@ impl<'a> Decoder<'a> {
 
     /// Checks that no bytes follow the last section.
     ///
-    /// # Errors [`Damage::Excess`] if any do.
+    /// # Errors
+    /// [`Damage::Excess`] if any do.
     pub fn end(&mut self) -> Result<(), Damage> {
         let mut byte = [0];
         match self.read(&mut byte)? {

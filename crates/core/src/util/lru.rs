@@ -1,4 +1,4 @@
-//! Recency lists over a fixed number of keyed entries.
+//! Recency lists over keyed entries, whose number may be bounded.
 //!
 //! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in it are
 //! chained. Therefore removing an entry, as a full cache does at every miss, usually takes a single store.
@@ -50,7 +50,8 @@ pub struct Lru<T> {
 }
 
 impl<T: Copy + Default> Lru<T> {
-    /// Makes room for `capacity` entries (at least 1), allocated at once; with `None`, the room grows as needed.
+    /// Makes room for `capacity` entries (at least 1), which is allocated immediately; with `None`, the room grows as
+    /// needed.
     pub fn new(capacity: Option<u32>) -> Lru<T> {
         assert!(capacity.is_none_or(|n| n > 0 && n < NONE), "capacity {capacity:?}");
         let mut lru = Lru {
@@ -181,7 +182,7 @@ impl<T: Copy + Default> Lru<T> {
         &self.entries[id as usize].value
     }
 
-    /// Returns the value of an entry, to be changed.
+    /// Returns the value of an entry, so that it can be changed.
     #[inline]
     pub fn value_mut(&mut self, id: u32) -> &mut T {
         &mut self.entries[id as usize].value

@@ -96,7 +96,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbours of an item that is in no list, or alone in one.
+    /// The neighbours of an item that is in no list, or is the only item of its list.
     pub const NONE: Neighbours = Neighbours { before: NONE, behind: NONE };
 }
 

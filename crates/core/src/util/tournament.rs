@@ -4,7 +4,7 @@
 
 use super::NONE;
 
-/// How two items compare at a time: which of them is ahead, and until when that certainly remains so.
+/// How two items compare at a given time: which of them is ahead, and until when that certainly remains so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
     /// Whether the first of the two is ahead.

@@ -117,7 +117,8 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the erased block of a LUN that was erased first or, if blocks are taken slowest first, the slowest one.
+    /// Takes one of a LUN's erased blocks, if there are any: the one that was erased first or, if blocks are taken
+    /// slowest first, the slowest one.
     pub(crate) fn take(&mut self, lun: u32) -> Option<u32> {
         match self.classes[lun as usize] {
             0 => None,

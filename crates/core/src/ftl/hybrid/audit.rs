@@ -28,7 +28,7 @@ impl Store {
         self.slots.follow(moves, self.shape.lpns);
     }
 
-    /// From now on, records programs and erases on a tape as they are decided; works only in check mode.
+    /// From now on, records programs and erases on a tape as the FTL decides on them.
     ///
     /// # Panics
     /// If not in check mode.

@@ -27,7 +27,7 @@ pub(super) struct Placed {
     pub(super) written: Vec<u64>,
     /// Front of each block, and when the block was opened, counted in writes of the log.
     pub(super) opened: Vec<(u32, u64)>,
-    /// Copies while they are being sorted: the front, the present slot and the owner of each.
+    /// Copies while they are being sorted: the front, the current slot and the owner of each.
     copies: Vec<(u32, u32, u32)>,
     /// The sorted copies as runs, the last run first: the front of each run, and the number of its copies. The number 0
     /// stands for all copies that are left, which go wherever there is a block.

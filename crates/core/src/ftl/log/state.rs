@@ -172,7 +172,7 @@ impl Log {
         Ok(self.addresses.end(block))
     }
 
-    /// Notes that the block of this slot, if there is one, waits until its front is written.
+    /// Notes that the block of the slot `next` waits until its front is written; does nothing if `next` is [`NONE`].
     fn take_up_waiting(
         &mut self,
         group: u32,

@@ -107,8 +107,8 @@ impl Log {
         (first, first.saturating_add(self.shape.lpns_per_trim_page).min(self.pages()))
     }
 
-    /// Notes that a trim page is about to be written, possibly on another LUN; until it has been written, its present
-    /// version is needed.
+    /// Notes that a trim page is about to be written, possibly on another LUN; until it has been written, the previous
+    /// version is still needed.
     pub(crate) fn trim_page_moves(&mut self, slots: &mut Slots, owner: u32) {
         let old = slots.of(owner);
         if old != NONE {

@@ -14,9 +14,9 @@
 //! leaves; it turns selective prefetching on at -3 and off at +3, and then begins at 0 again.
 //!
 //! Where the implementations differ, or the paper says nothing:
-//! - Recency is the number of the translation that touched an entry last; entries loaded together have the
-//!   number of the translation that missed, and come in the order of their LPNs. If means are equal, the lower
-//!   translation page is the colder. (The implementation for FEMU has an LRU list of nodes instead.)
+//! - Recency is the number of the translation that touched an entry last; entries loaded together have the number of
+//!   the translation that missed, and come in the order of their LPNs. If means are equal, the node of the translation
+//!   page with the lower number is the colder. (The implementation for FEMU has an LRU list of nodes instead.)
 //! - Every miss within a request prefetches, not only its first.
 //! - Room is made before the page is read, from one node, the coldest; when that node has no entry left, only as
 //!   many entries are prefetched as fit. The coldest node may be that of the missed entry.
