@@ -18,7 +18,7 @@ pub use size_mix::{MOST_SIZES, SizeMix};
 
 use std::collections::BTreeMap;
 
-/// The largest value of a [`Kind::TimePerByte`], picoseconds: 1 us, a bus of 1 MB/s.
+/// The largest value of a [`Kind::TimePerByte`], picoseconds: 1 us per byte, which makes a bus of 1 MB/s.
 pub const MAX_TIME_PER_BYTE_PS: u64 = 1_000_000;
 
 /// One configuration key.
@@ -28,14 +28,14 @@ pub struct Key {
     pub path: &'static str,
     /// What the key holds.
     pub kind: Kind,
-    /// Default, written as in a file without quotes: `16KiB`, `128`, `none`, `7%`.
-    /// An empty text means the key has no default and may be absent.
+    /// Default, written as in a file but without quotes: `16KiB`, `128`, `none`, `7%`. An empty text means the key has
+    /// no default and may be absent.
     pub default: &'static str,
     /// Words accepted instead of a value (`unlimited`, `none`, `eviction`).
     pub words: &'static [&'static str],
     /// One sentence for help, schema and reference.
     pub doc: &'static str,
-    /// Whether the state of the flash at time 0 depends on the key; it matters only for keys of the FTL and the flash.
+    /// Whether the state of the flash at time 0 depends on the key; used only for keys of the FTL and the flash.
     pub in_state: bool,
 }
 
@@ -174,14 +174,14 @@ pub enum Value {
     Word(&'static str),
 }
 
-/// All keys that have a value, by path; complete (defaults filled in) once resolved.
+/// The values of all keys that have one, by path; in a resolved configuration, defaults are filled in.
 pub type Values = BTreeMap<&'static str, Value>;
 
 /// A value that contradicts another one; the configuration front end adds the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Contradiction {
-    /// The key to point at.
+    /// The key at which the error points.
     pub key: &'static str,
     /// What is wrong and what to do. It mentions other keys by their full paths (`flash.page`), or all keys of a
     /// table by the table's name (`[flash]`): the configuration front end lists those that the user wrote, with their

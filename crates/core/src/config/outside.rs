@@ -11,15 +11,15 @@ type Maker = Arc<dyn Any + Send + Sync>;
 
 static MAKERS: RwLock<BTreeMap<(&'static str, String), Maker>> = RwLock::new(BTreeMap::new());
 
-/// Lets these keys name this part. A part of the same name that was added before is replaced in simulations
-/// that begin later.
+/// Lets these keys name, as `name`, the part that `maker` makes. A part of the same name that was added before is
+/// replaced in simulations that begin later.
 pub fn add<M: Any + Send + Sync>(keys: &[&'static str], name: &str, maker: M) {
     let maker: Maker = Arc::new(maker);
     let mut makers = MAKERS.write().unwrap_or_else(PoisonError::into_inner);
     makers.extend(keys.iter().map(|&key| ((key, name.to_owned()), Arc::clone(&maker))));
 }
 
-/// Whether a key may name a part from outside.
+/// Whether `name` is a part from outside that the key may name.
 pub fn has(key: &'static str, name: &str) -> bool {
     MAKERS.read().unwrap_or_else(PoisonError::into_inner).contains_key(&(key, name.to_owned()))
 }

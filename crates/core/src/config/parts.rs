@@ -104,7 +104,8 @@ macro_rules! registry {
             }
         }
 
-        /// Collects the keys of the parts that are not `chosen`; `why` returns the reason for a part's name.
+        /// Collects, as ignored, the keys of the parts that are not `chosen`; `why` returns the reason, given a part's
+        /// name.
         pub(crate) fn own_ignored(chosen: &[&str], why: &dyn Fn(&str) -> String, found: &mut $crate::config::Ignored) {
             $(found.section::<$module::Keys>(chosen.contains(&$module::NAME), &[], &why($module::NAME));)*
         }

@@ -28,7 +28,7 @@ pub trait Section: Sized {
     /// Appends the section's keys, in the order of the reference.
     fn declare(keys: &mut Vec<Key>);
 
-    /// Reads the values.
+    /// Makes the section from the values.
     ///
     /// # Panics
     /// If a key with a default is missing from `values` or holds another kind's value.
@@ -42,12 +42,12 @@ impl Section for () {
     fn read(_values: &Values) {}
 }
 
-/// A section that a key switches on: `Option<Self>` is a [`Section`] too.
+/// A section that a key switches on; `Option<Self>` is then a [`Section`].
 pub trait Switched: Sized {
     /// Appends the key that switches the section on, and the section's own keys.
     fn declare_with_switch(keys: &mut Vec<Key>);
 
-    /// Reads the values, if the section is on.
+    /// Makes the section from the values; `None` if the section is off.
     ///
     /// # Panics
     /// As for [`Section::read`].
@@ -71,7 +71,7 @@ pub fn keys<T: Section>() -> Vec<Key> {
     keys
 }
 
-/// Returns the keys of a section that have a default, at that default.
+/// Returns those keys of a section that have a default, each with its default.
 pub fn defaults<T: Section>() -> Values {
     keys::<T>().iter().filter_map(|key| Some((key.path, key.default_value()?))).collect()
 }
@@ -159,7 +159,8 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Returns the field of a key; `other` is the key whose value a word stands for, if there is one.
+/// Returns the value of a key as the type of its field; `other` is the key whose value a word stands for, if there is
+/// one.
 pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
     let value = match (values.get(path), other) {
         (Some(Value::Word(_)), [other]) => values.get(other),
@@ -170,9 +171,10 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
 
 /// The longest time that a key may state: one year.
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
-/// The kind of a key that holds a time of any length.
+/// The kind of a key that holds a time of any length up to a year.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
-/// The kind of a key that holds the time of a flash operation: at most a second, so that 2^34 of them fit into 64 bits.
+/// The kind of a key that holds the time of a flash operation: at most a second, so that the sum of 2^34 such times
+/// fits into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
 
 /// Returns the kind of a key that holds a whole number.
@@ -300,7 +302,7 @@ macro_rules! switch {
     };
 }
 
-/// Makes an enum of a closed list of names.
+/// Makes an enum from a closed list of names.
 #[macro_export]
 macro_rules! named {
     (

@@ -10,7 +10,7 @@ pub struct Unit {
     pub counted: &'static str,
     /// Accepted names, each with the number of steps in one such unit, smallest first.
     pub names: &'static [(&'static str, u64)],
-    /// Ambiguous names that people write, with their two meanings.
+    /// Ambiguous names that people write, each with its two meanings.
     ambiguous: &'static [(&'static str, &'static str, &'static str)],
     /// Units that a message suggests for a number without one: "write 16B, 16kB or 16KiB".
     suggested: &'static [&'static str],
@@ -127,8 +127,8 @@ impl Unit {
         self.names.iter().find(|(known, _)| *known == name).map(|&(_, steps)| steps)
     }
 
-    /// Parses `text` as a whole number of steps. The text has digits, perhaps with `_` between them and with decimals,
-    /// perhaps spaces, and a unit.
+    /// Parses `text` as a whole number of steps. The text consists of digits (`_` between them and decimals are
+    /// allowed), perhaps spaces, and a unit.
     ///
     /// # Errors
     /// [`QuantityError`]; the number is never rounded.
@@ -204,7 +204,7 @@ fn exact(whole: &str, fraction: &str, steps: u64, counted: &'static str) -> Resu
     if whole.len() > 20 {
         return Err(QuantityError::TooLarge);
     }
-    // 38 digits fit u128, and the product below then overflows only beyond 2^64 steps.
+    // Up to 38 digits fit in a u128, so the product below overflows only beyond 2^64 steps.
     if fraction.len() > 18 {
         return Err(QuantityError::NotWhole(counted));
     }

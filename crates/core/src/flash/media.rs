@@ -1,9 +1,9 @@
 //! The contents of the flash, for simulated power cuts: what every page and its spare area hold.
 //!
-//! An FTL changes its state when a request is issued; the array runs the steps later. In crash mode the logs
-//! record every program and erase on a [`Tape`] as they decide it, in the order of emission; the harness
-//! (`crates/crash`) applies each to the [`Media`] when the array has finished it. At a power cut, operations
-//! under way are torn, those queued behind them never happen, and only the media are left.
+//! An FTL changes its state when a request is issued; the array runs the steps later. In crash mode the logs record
+//! every program and erase on a [`Tape`] as soon as they decide on it, in the order of emission; the harness
+//! (`crates/crash`) applies each to the [`Media`] when the array has finished it. At a power cut, operations under way
+//! are torn, those queued behind them never happen, and only the media are left.
 //!
 //! The media police their caller, as dhara's simulated NAND does: programming a page twice, or out of order
 //! within its block, is a fault that is recorded and reported.
@@ -65,7 +65,7 @@ pub enum Change {
 /// Number of the request in whose name the device destages a page of its write buffer ([`Issue::request`]).
 pub const DESTAGED: u64 = u64::MAX - 1;
 
-/// A write or a trim of one logical page. A tape keeps these events in the order in which the FTL decided them.
+/// A write or a trim of one logical page. A tape keeps these events in the order in which the FTL decided on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Number of the request.
@@ -91,7 +91,7 @@ pub struct Issue {
     pub fua: bool,
 }
 
-/// The contents of owners other than logical pages, found by log, owner and sequence number.
+/// The contents of owners other than logical pages; the key is the log, the owner and the sequence number.
 type Contents = HashMap<(Kind, u32, u64), Arc<[u32]>>;
 
 /// What the FTL has decided since its decisions were last taken from the tape.
@@ -153,7 +153,7 @@ impl Tape {
         self.open().contents.get(&(kind, owner, seq)).cloned()
     }
 
-    /// Takes the content of version `seq` of an owner off the tape, to put it on flash.
+    /// Takes the content of version `seq` of an owner off the tape, so that it can be put on flash.
     pub fn give(&self, kind: Kind, owner: u32, seq: u64) -> Option<Arc<[u32]>> {
         self.open().contents.remove(&(kind, owner, seq))
     }
@@ -190,8 +190,8 @@ pub enum Page {
         /// The spare areas of the page's slots.
         spares: Box<[Spare]>,
     },
-    /// A power cut interrupted a program or an erase of the page: it can be neither read nor programmed until it
-    /// is erased.
+    /// A power cut interrupted a program or an erase of the page, which can be neither read nor programmed until it is
+    /// erased.
     Torn,
 }
 

@@ -1,6 +1,6 @@
 //! Check mode: a medium that polices its caller, as dhara's simulated NAND does.
 //!
-//! It is told about every write, trim, program, copy and erase that an FTL decides, and records what the FTL itself
+//! It is told about every write, trim, program, copy and erase that an FTL decides on, and records what the FTL itself
 //! does not: a version stamp for each slot, and how far each block is programmed. The model's contract is: "Version
 //! stamp per page, no page programmed twice or out of order within its block". If power cuts are simulated, it also
 //! records every program and erase, with the spare areas, on a [`Tape`].
@@ -118,7 +118,7 @@ impl Medium {
         }
     }
 
-    /// Notes that an owner's previous data is no longer needed.
+    /// Notes that an owner's data is no longer needed.
     pub(crate) fn forget(&mut self, owner: u32) {
         if self.keeps_versions() {
             self.newest[owner as usize] += 1;
@@ -215,7 +215,7 @@ impl Medium {
         self.programmed[block as usize]
     }
 
-    /// Returns the version stamp in a slot, counted in writes and trims of its owner.
+    /// Returns the version stamp in a slot, which counts the writes and trims of the slot's owner.
     pub(crate) fn stamp(&self, slot: u32) -> u32 {
         self.stamps[slot as usize]
     }
@@ -255,8 +255,8 @@ impl Medium {
         Ok(())
     }
 
-    /// From now on, records programs and erases on a tape as they are decided. `media` already hold the data of each
-    /// owner, in the slot that `map` has for it; owners below `lpns` are logical pages.
+    /// From now on, records programs and erases on a tape as the FTL decides on them. `media` must already hold the
+    /// data of each owner, in the slot that `map` has for it; owners below `lpns` are logical pages.
     pub(crate) fn record(
         &mut self,
         tape: &Tape,

@@ -253,10 +253,10 @@ struct Chain {
 /// Which operations become part of the step before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Joining {
-    /// If this is not 0, the next step is not merged into the last one.
+    /// If this is not 0, the next step is not merged into the step before it.
     marked: u32,
-    /// If this is not 0, the next step is not merged into the last one, because another step may wait for the last one,
-    /// or because `each` is set.
+    /// If this is not 0, the next step is not merged into the step before it, because some other step may wait for that
+    /// step, or because `each` is set.
     apart: u64,
     /// Whether every flash operation is a step of its own.
     each: bool,
@@ -283,7 +283,7 @@ struct Labelled {
 /// What the device reports about the LUNs: which of them are busy, and for which of them requests wait.
 #[derive(Clone, Debug)]
 struct Waited {
-    /// For each LUN, the number of the last work whose request had other requests behind it that waited for that LUN.
+    /// For each LUN, the number of the latest work behind which other requests waited for that LUN.
     hurry: Vec<u64>,
     /// The busy LUNs, if dynamic allocation needs them.
     busy: Option<Bits>,

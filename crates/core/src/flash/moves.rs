@@ -1,5 +1,5 @@
-//! Where user data goes, reported as the FTL decides it, for a driver that keeps the bytes that the simulation leaves
-//! out.
+//! Where user data goes, reported as soon as the FTL decides on it, for a driver that keeps the bytes that the
+//! simulation leaves out.
 //!
 //! A read then returns the bytes of the slot to which the FTL maps the page when the read is served, so that a fault of
 //! an FTL shows as wrong bytes.
@@ -44,8 +44,8 @@ pub enum Move {
         /// The slot that held the previous data.
         old: u32,
     },
-    /// A page of the request comes into the write buffer. Of a page that is written in part, the rest is what the buffer
-    /// holds of it, or else what this slot holds.
+    /// A page of the request comes into the write buffer. If only a part of the page is written, the rest is what the
+    /// buffer holds of the page or, failing that, what this slot holds.
     Keep {
         /// The logical page.
         lpn: u32,
@@ -57,13 +57,14 @@ pub enum Move {
         /// The logical page.
         lpn: u32,
     },
-    /// What the write buffer holds of a page, if anything, goes with the `Write` and the `Program` of the page that
-    /// follow: the buffer hands the page to the FTL, or a request writes past the buffer, perhaps to a part of the page.
+    /// Whatever the write buffer holds of a page becomes part of the data of the `Write` and the `Program` that follow
+    /// for this page: either the buffer hands the page to the FTL, or a request writes past the buffer, perhaps only to
+    /// a part of the page.
     Destage {
         /// The logical page.
         lpn: u32,
     },
-    /// What the write buffer holds of a page, if anything, is dropped.
+    /// Whatever the write buffer holds of a page is dropped.
     Drop {
         /// The logical page.
         lpn: u32,

@@ -33,7 +33,7 @@ pub enum Level {
 /// Where the next page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// To the LUN that follows from the page's number, counted through the levels in this order; the first level
+    /// To the LUN that the page's number determines: pages go round the levels in this order, and the first level
     /// varies fastest.
     Static([Level; 4]),
     /// To the next idle LUN.

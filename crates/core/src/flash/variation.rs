@@ -1,4 +1,4 @@
-//! Process variation: blocks wear at different rates, and program as fast as their errors allow.
+//! Process variation: blocks wear at different rates, and are programmed as fast as their errors allow.
 //!
 //! Source: Cui et al., NPC 2016, sections 2.2 and 4. Each block draws a growth rate `g` of its bit error rate
 //! from a bounded Gaussian. A page is programmed in voltage steps (ISPP): the larger the step, the faster and
@@ -176,7 +176,7 @@ impl Speeds {
         Some(speeds)
     }
 
-    /// Sets a block's erase count and finds its step: the present step, or a smaller one.
+    /// Sets a block's erase count and finds its step, which stays the same or becomes smaller.
     #[inline]
     pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.erases[block as usize] = erases;

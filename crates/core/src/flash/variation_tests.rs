@@ -122,7 +122,7 @@ fn seeds_decide() {
     let drawn = |seed| Speeds::new(&flash(PAPER), seed, 0).expect("blocks differ").growth;
     assert_eq!(drawn(1), drawn(1));
     assert_ne!(drawn(1), drawn(2));
-    // A change here changes every published run.
+    // If this value changes, so does every published run.
     assert_eq!(drawn(1)[0], 4.514_973e-4);
 }
 

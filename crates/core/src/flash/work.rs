@@ -127,7 +127,7 @@ impl Work {
         }
     }
 
-    /// Names NAND pages that the next [`Work::copy`] reads, in this order.
+    /// Names NAND pages that the next [`Work::copy`] reads, in the order of the reads.
     #[inline]
     pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
         self.copied.pages[0] += pages.len() as u32;

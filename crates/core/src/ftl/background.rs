@@ -7,8 +7,8 @@
 //!
 //! User data is collected when its log is within `ftl.gc_normal_blocks` blocks of its limit. Translation pages borrow
 //! erased blocks; they are collected when the LUN has fewer than `ftl.gc_normal_blocks` erased blocks and they occupy
-//! more than their share of its blocks. Together these rules keep the LUN above that threshold: if user data and
-//! translation pages both stay within their shares, there are enough erased blocks.
+//! more than their share of its blocks. Together these rules aim at `ftl.gc_normal_blocks` erased blocks on each LUN:
+//! if user data and translation pages both stay within their shares, there are enough erased blocks.
 //!
 //! A step that moves data ends by updating the mappings it changed: those that are not cached are written to
 //! flash, one read and one program for each translation page concerned. Small steps therefore write more
@@ -28,8 +28,8 @@ pub enum Kind {
     Pages,
 }
 
-/// Returns the log whose blocks on an idle LUN are to be collected now, if the LUN has fewer than `normal`
-/// erased blocks; `pages` are the translation pages, if there are any.
+/// Returns the log that is to be collected now on an idle LUN, or `None`; `normal` is `ftl.gc_normal_blocks`, and
+/// `pages` is the log of translation pages, if there is one.
 pub(crate) fn choose(
     lun: u32,
     normal: u32,

@@ -1,7 +1,7 @@
 //! What other parts ask of an FTL: one small trait for each part that asks.
 //!
-//! Every FTL implements these traits, and so does [`Ftl`], which passes each call on to the FTL that it holds;
-//! so nobody outside needs to know which FTLs there are.
+//! Every FTL implements these traits, and so does [`Ftl`], which passes each call on to the FTL that it holds; so no
+//! other code needs to know which FTLs there are.
 
 use std::io;
 
@@ -66,7 +66,7 @@ macro_rules! faces {
 
 faces! {
     /// The operations, for the device. Each changes the FTL's state at once and emits its steps into a [`Work`]; the
-    /// device decides when the steps run, but keeps this order on each LUN.
+    /// device decides when the steps run, but runs those of a LUN in the order in which they were emitted.
     trait Serve {
         /// Reads the pages of a request; returns the number of mapping-cache misses.
         fn read(self: &mut Self, request: Pages, work: &mut Work) -> u32 = {
@@ -92,7 +92,7 @@ faces! {
         fn prefetch(self: &mut Self, page: u32, needs: &mut dyn Iterator<Item = Pages>, work: &mut Work) = {};
         /// Whether the device has turned read-only: it still reads, but refuses writes, trims and flushes.
         fn is_read_only(self: &Self) -> bool = { false };
-        /// Returns how many writes, trims and flushes were refused so far; some of their pages may have been
+        /// Returns how many writes, trims and flushes have been refused so far; some of their pages may have been
         /// served.
         fn refused(self: &Self) -> u64 = { 0 };
     }
@@ -112,8 +112,8 @@ faces! {
         fn read_lun(self: &Self, lpn: u32) -> u32 = { self.home_lun(lpn) };
         /// Returns the LUN to which the `page`-th page of a write goes, if the write begins at LPN `first`.
         fn write_lun(self: &Self, first: u32, page: u32) -> u32 = { self.home_lun(first + page) };
-        /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into a
-        /// page buffer that is already begun.
+        /// Under dynamic allocation, whether the next page written would go to a LUN that is not busy, or into a page
+        /// buffer that already holds data.
         fn finds_room(self: &Self, busy: &Bits) -> bool = { true };
         /// Returns the LUN where static allocation puts an LPN.
         fn home_lun(self: &Self, lpn: u32) -> u32;
@@ -181,8 +181,8 @@ faces! {
 
     /// Prepares the device: sets up its state at time 0, and switches on what only a run uses.
     trait Prepare {
-        /// Puts data in place before time 0: these LPNs are written in this order, and their mapping is on
-        /// flash and not cached. An FTL that maps blocks keeps each page at its offset.
+        /// Puts data in place before time 0: writes these LPNs in the order given; their mapping is then on flash and
+        /// not cached. An FTL that maps blocks keeps each page at its offset.
         fn prefill(self: &mut Self, lpns: &[u32], work: &mut Work);
         /// If `ftl.free_blocks` says so, treats blocks of user data that were never written as closed and empty
         /// from now on.
@@ -204,7 +204,7 @@ faces! {
 
     /// Reports where user data goes, for whoever keeps its bytes.
     trait Follow {
-        /// From now on, reports what happens to user data; the flash is then policed as in check mode.
+        /// From now on, reports to `moves` what happens to user data; the flash is then policed as in check mode.
         fn follow(self: &mut Self, moves: &Moves) = {
             panic!("this FTL does not say where data lies, so none can be kept with it")
         };
@@ -215,8 +215,8 @@ faces! {
         /// Writes to empty media what the FTL has programmed so far; returns the highest sequence number. Needs check
         /// mode, and no page buffer may be part-full.
         fn write_media(self: &Self, media: &mut Media) -> u64;
-        /// Notes every program and erase on the tape, in the order in which the FTL emits their steps, and the
-        /// content of everything that is not user data. The media must hold what the FTL has programmed so far.
+        /// From now on, notes on the tape every program and erase, in the order in which the FTL emits their steps, and
+        /// the content of everything that is not user data. The media must hold what the FTL has programmed so far.
         /// [`Ftl::recover`] must be able to rebuild the FTL from the media at any moment.
         fn record(self: &mut Self, tape: &Tape, media: &Media);
         /// Returns the sequence number of the version to which an LPN resolves on the media.
@@ -228,7 +228,7 @@ faces! {
 
     /// Versions and invariants, for check mode.
     trait Police {
-        /// Returns the stamp of the version to which an LPN resolves, counted in writes and trims.
+        /// Returns the stamp of the version to which an LPN resolves; the stamp counts the LPN's writes and trims.
         fn version(self: &Self, lpn: u32) -> Option<u32>;
         /// Verifies the invariants that involve the pages of a request.
         ///

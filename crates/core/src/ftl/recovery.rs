@@ -1,4 +1,4 @@
-//! Recovery after a power cut: what is found on flash, which of it counts, and the cost of finding it.
+//! Recovery after a power cut: what is found on flash, which part of it counts, and the cost of finding it.
 //!
 //! Nothing of the FTL's RAM is left, so every page's spare area is read. For each owner the version with the
 //! highest sequence number counts; among versions with the same number (a copy and its original), the one

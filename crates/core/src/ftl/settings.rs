@@ -1,4 +1,4 @@
-//! `[ftl]`: what FTLs share (a policy's own keys are in its file), and everything that an FTL reads.
+//! `[ftl]`: the keys that FTLs share (a policy's own keys are in its file), and all the settings that an FTL reads.
 
 use crate::config::section::{bytes, count, one_of, share};
 use crate::config::{choice, section, switch};

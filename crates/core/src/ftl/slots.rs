@@ -45,7 +45,7 @@ impl Slots {
         Slots { map, spare: vec![0; slots as usize], valid: Bits::new(slots as usize), medium: None }
     }
 
-    /// Prepares the map's memory for most owners to have data.
+    /// Prepares the map's memory for a device on which most owners have data.
     pub(crate) fn expect_data(&mut self) {
         memory::prepare(&mut self.map, true);
     }
@@ -78,7 +78,7 @@ impl Slots {
         out.words(self.map.iter().map(|kept| !kept))
     }
 
-    /// Reads a map that has the same number of owners.
+    /// Reads a map that has the same number of owners as this one.
     pub(crate) fn load(&mut self, from: &mut Decoder) -> Result<(), Damage> {
         self.expect_data();
         from.words(&mut self.map)?;
@@ -154,7 +154,7 @@ impl Slots {
     }
 }
 
-/// Check mode, and what power cuts need from it.
+/// What check mode and simulated power cuts need.
 impl Slots {
     /// Keeps a medium from now on, with blocks of this shape; `programmed` says how many slots of each block are
     /// programmed. With `gaps`, slots may be skipped. With `versions`, which check mode needs but followers do not, the
@@ -206,8 +206,8 @@ impl Slots {
         }
     }
 
-    /// Returns the version stamp in an owner's slot, counted in writes and trims; `None` for an owner without
-    /// data, and outside check mode.
+    /// Returns the version stamp in an owner's slot, which counts the owner's writes and trims; `None` for an owner
+    /// without data, and outside check mode.
     pub(crate) fn version(&self, owner: u32) -> Option<u32> {
         let slot = self.of(owner);
         (slot != NONE).then_some(())?;

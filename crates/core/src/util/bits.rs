@@ -20,7 +20,7 @@ impl Bits {
         self.words[index as usize / 64] >> (index % 64) & 1 != 0
     }
 
-    /// Begins to load the word of `index`, if there is one.
+    /// Begins to load the word of `index`, if there is one, into the CPU cache.
     #[inline]
     pub fn fetch(&self, index: u32) {
         memory::fetch(&self.words, index as usize / 64);

@@ -28,12 +28,12 @@ pub enum Damage {
     /// There are bytes after the last section.
     #[error("it goes on after its end")]
     Excess,
-    /// The bytes differ from those that were written.
+    /// The bytes differ from those that were written, or state something impossible.
     #[error("{0}")]
     Corrupt(String),
 }
 
-/// The largest value of a saved counter, so that a run can continue to count.
+/// The largest value that a saved counter may have; it leaves a run room to go on counting.
 pub const MOST_COUNTED: u64 = 1 << 62;
 
 impl Damage {
@@ -155,7 +155,7 @@ impl<'a> Decoder<'a> {
     /// Reads a section that holds one value.
     ///
     /// # Errors
-    /// [`Damage`], even if the bytes are intact but do not represent such a value.
+    /// [`Damage`] if the section cannot be read, or if its bytes are intact but do not represent such a value.
     pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Damage> {
         let mut texts = vec![0; TEXTS];
         let read = postcard::from_io((&mut *self, &mut texts[..])).map(|(value, _)| value);
@@ -171,7 +171,7 @@ impl<'a> Decoder<'a> {
     /// Reads a section of words into `words`.
     ///
     /// # Errors
-    /// [`Damage`].
+    /// [`Damage`] if the section cannot be read.
     pub fn words(&mut self, words: &mut [u32]) -> Result<(), Damage> {
         // The words are read in pieces that are still in the processor's cache when they are hashed.
         for part in words.chunks_mut(CHUNK) {
@@ -189,10 +189,10 @@ impl<'a> Decoder<'a> {
         self.seal()
     }
 
-    /// Checks that nothing follows.
+    /// Checks that no bytes follow the last section.
     ///
     /// # Errors
-    /// [`Damage::Excess`] if something does.
+    /// [`Damage::Excess`] if any do.
     pub fn end(&mut self) -> Result<(), Damage> {
         let mut byte = [0];
         match self.read(&mut byte)? {
@@ -294,7 +294,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_written_is_read(
-            // Bytes handed out must be in the hash before the buffer is filled again.
+            // The longer lists can exceed the buffer; bytes handed out must be hashed before the buffer is filled
+            // again.
             numbers in (any::<u32>(), prop_oneof![0u32..300, 10_000u32..60_000])
                 .prop_map(|(first, count)| (0..count).map(|at| first.wrapping_mul(at)).collect::<Vec<u32>>()),
             count in prop_oneof![0usize..50, 60_000usize..140_000],

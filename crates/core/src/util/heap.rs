@@ -73,7 +73,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Compares a heap with a set: push, remove from the middle, pop the greatest. No entry is pushed twice.
+        /// A heap yields what a set would, while entries are pushed, removed from the middle, and popped, the greatest
+        /// first. No entry is pushed twice.
         #[test]
         fn behaves_as_a_set(steps in proptest::collection::vec((0u8..3, 0usize..50), 0..600)) {
             let mut heap: LazyHeap<(usize, usize)> = LazyHeap::default();

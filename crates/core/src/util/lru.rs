@@ -1,7 +1,7 @@
-//! Recency lists over a fixed number of keyed entries.
+//! Recency lists over keyed entries, whose number may be bounded.
 //!
-//! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in
-//! it are chained. Therefore removing an entry, which a full cache does at every miss, is a single store.
+//! Entries live in one arena and are found through a table of 32-bit ids; entries whose keys share a place in it are
+//! chained. Therefore removing an entry, as a full cache does at every miss, usually takes a single store.
 
 use super::NONE;
 
@@ -50,7 +50,8 @@ pub struct Lru<T> {
 }
 
 impl<T: Copy + Default> Lru<T> {
-    /// Makes room for `capacity` entries (at least 1), allocated at once; with `None`, the room grows as needed.
+    /// Makes room for `capacity` entries (at least 1), which is allocated immediately; with `None`, the room grows as
+    /// needed.
     pub fn new(capacity: Option<u32>) -> Lru<T> {
         assert!(capacity.is_none_or(|n| n > 0 && n < NONE), "capacity {capacity:?}");
         let mut lru = Lru {
@@ -181,7 +182,7 @@ impl<T: Copy + Default> Lru<T> {
         &self.entries[id as usize].value
     }
 
-    /// Returns the value of an entry, to be changed.
+    /// Returns the value of an entry, so that it can be changed.
     #[inline]
     pub fn value_mut(&mut self, id: u32) -> &mut T {
         &mut self.entries[id as usize].value
@@ -264,7 +265,8 @@ mod tests {
     }
 
     proptest! {
-        /// A plain deque is the model: touch moves to the front, and a full cache drops the back.
+        /// The list holds the same entries as a plain deque, in which a touched entry moves to the front and a full
+        /// cache drops the back.
         #[test]
         fn behaves_as_a_plain_list(capacity in 1u32..20, keys in proptest::collection::vec(0u32..40, 0..400)) {
             let mut lru: Lru<u32> = Lru::new(Some(capacity));

@@ -3,8 +3,8 @@
 //! The maps of a device are far larger than the processor's caches and are read at random, so most of a
 //! request's time is spent waiting for memory. Nothing here changes a value.
 
-/// Arrays of at least this size get huge pages; for smaller ones, rounding up memory that is never written
-/// would show in the peak.
+/// Arrays of at least this size get huge pages; for smaller ones, rounding up memory that is never written would show
+/// in the peak memory use.
 const HUGE_BYTES: usize = 64 << 20;
 
 /// Begins to load an element, if there is one, so that reading it a little later need not wait.

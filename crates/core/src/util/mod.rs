@@ -24,5 +24,5 @@ pub use stack_distance::{Curve, StackDistances};
 pub use stat::Stat;
 pub use tournament::{Race, Tournament};
 
-/// The absent id in every `u32` link.
+/// The value that means "no id" in every `u32` link.
 pub const NONE: u32 = u32::MAX;

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub struct Ring {
     times: Vec<u64>,
-    /// Number of times put in so far, and number of times taken out.
+    /// How many entries have been put in so far, and how many have been taken out.
     pushed: usize,
     popped: usize,
 }

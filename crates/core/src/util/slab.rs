@@ -53,7 +53,7 @@ impl<T> Slab<T> {
         self.slots.get(id as usize)
     }
 
-    /// Returns all items by id, released ones too.
+    /// Returns all items by id, including released ones.
     #[inline]
     pub fn all(&mut self) -> &mut [T] {
         &mut self.slots
@@ -96,7 +96,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbours of an item that is in no list, or alone in one.
+    /// The neighbours of an item that is in no list, or is the only item of its list.
     pub const NONE: Neighbours = Neighbours { before: NONE, behind: NONE };
 }
 
@@ -181,7 +181,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares a chain with a vector of ids: items are inserted and removed anywhere, and ids are reused.
+        /// A chain holds the same ids in the same order as a vector, while items are inserted and removed anywhere and
+        /// ids are reused.
         #[test]
         fn a_chain_is_a_list(steps in proptest::collection::vec((0u8..3, any::<usize>()), 1..200)) {
             let (mut items, mut chain, mut model) = (Slab::default(), Chain::<0>::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! The miss ratios of LRU caches of all sizes at once.
+//! The miss ratios of LRU caches of all sizes, found in one pass over the references.
 //!
 //! Source: Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems
 //! Journal 9(2), 1970: a reference hits in an LRU cache of `C` items if its stack distance (the number of items
@@ -195,7 +195,7 @@ impl StackDistances {
         }
     }
 
-    /// Returns the curve so far.
+    /// Returns the curve for the references so far.
     pub fn curve(&self) -> Curve {
         let (mut capacity, mut miss_ratio) = (Vec::new(), Vec::new());
         let weighted = self.first + self.counts.iter().sum::<u64>();
@@ -249,7 +249,8 @@ mod tests {
     }
 
     proptest! {
-        /// The ratios agree at every capacity of the curve, while slots are renumbered again and again.
+        /// At every capacity of the curve, the miss ratio is that of a simulated cache, although slots are renumbered
+        /// again and again.
         #[test]
         fn agrees_with_lru_caches(
             items in 1u32..60,

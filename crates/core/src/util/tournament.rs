@@ -4,12 +4,13 @@
 
 use super::NONE;
 
-/// How two items compare at a time: which of them is ahead, and until when that certainly remains so.
+/// How two items compare at a given time: which of them is ahead, and until when that certainly remains so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Race {
     /// Whether the first of the two is ahead.
     pub first: bool,
-    /// A time, later than that of the race, until which this certainly remains so; `u64::MAX` if it always will.
+    /// A time, later than that of the race, until which the same item certainly stays ahead; `u64::MAX` if it always
+    /// will.
     pub until: u64,
 }
 
@@ -28,7 +29,7 @@ const EMPTY: Node = Node { winner: NONE, until: u64::MAX };
 /// result may have changed. Time never goes back.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// Node 1 is the root; the nodes below node `n` are `2n` and `2n + 1`; the second half of the list are the items.
+    /// Node 1 is the root; the nodes below node `n` are `2n` and `2n + 1`; the second half of the list holds the items.
     nodes: Vec<Node>,
 }
 
@@ -130,7 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares a tournament with a search of all items, which are added, changed and removed while time goes on.
+        /// The leader is the item that a search of all items finds, while items are added, changed and removed and time
+        /// goes on.
         #[test]
         fn the_leader_is_the_greatest(
             steps in proptest::collection::vec((0u8..4, 0u32..300, 0i64..1000, 0i64..50, 0u64..5), 1..300),

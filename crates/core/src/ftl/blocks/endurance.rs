@@ -1,15 +1,15 @@
 //! Wear-out: blocks past their limit are retired, and spare blocks replace them.
 //!
-//! As in drives (NVMe's available spare, the reserved blocks of eMMC and UFS), each LUN withholds
-//! `ftl.spare_blocks`. A block's limit is a number of erasures or, with `ecc`, the error rate that the ECC
-//! corrects: the block has reached it once even the smallest ISPP step exceeds that rate
-//! ([`crate::flash::variation`]). The limit is checked whenever a block has been erased, so a retired block
-//! holds no data. It is never programmed again, and a spare block takes its place, whichever log had it.
+//! As in drives (NVMe's available spare, the reserved blocks of eMMC and UFS), `ftl.spare_blocks` blocks of each LUN
+//! are withheld. A block's limit is a number of erasures or, with `ecc`, the error rate that the ECC corrects: the
+//! block has reached it once even the smallest ISPP step exceeds that rate ([`crate::flash::variation`]). The limit is
+//! checked whenever a block has been erased, so a retired block holds no data. It is never programmed again, and a
+//! spare block takes its place, whichever log had it.
 //!
-//! Without a spare the device turns read-only: it could go on with less over-provisioning, but it has to keep
-//! its capacity, and drives have spare blocks for that; users who want more of them configure more. The block
-//! that could not be replaced serves until the current work ends (the present page, a background step, and
-//! the mappings that are then written back), so that every promise is kept and nothing stops half-way.
+//! Without a spare the device turns read-only: it could go on with less over-provisioning, but it has to keep its
+//! capacity, and drives have spare blocks for that; users who want more of them configure more. The block that could
+//! not be replaced serves until the current work ends (the current page, or a background step, and the mappings that
+//! are then written back), so that every promise is kept and nothing stops half-way.
 
 use super::pool::BlockPool;
 use crate::config::Contradiction;
@@ -22,7 +22,7 @@ use crate::util::codec::Damage;
 /// The spare blocks of a device, and which blocks are worn out.
 #[derive(Clone, Debug)]
 pub struct Lives {
-    /// Erases after which a block is retired; `u32::MAX`: never.
+    /// Number of erases after which a block is retired; `u32::MAX`: never.
     limit: u32,
     /// The limit of each block, if error rates set the limits; otherwise empty.
     limits: Vec<u32>,

@@ -74,8 +74,8 @@ impl BlockPool {
         pool
     }
 
-    /// Turns this into the pool of a flash that was saved, or found after a power cut, with these erase counts
-    /// and these erased blocks in this order.
+    /// Turns this into the pool of a flash that was saved, or found after a power cut, with these erase counts and
+    /// these erased blocks, which enter the pool in the order given.
     pub(crate) fn find(&mut self, erases: impl Fn(u32) -> u32, erased: &[u32]) {
         for (block, state) in (0..).zip(&mut self.blocks) {
             *state = PoolBlock { next: NONE, erases: erases(block), free: false };
@@ -101,7 +101,7 @@ impl BlockPool {
         self.blocks_per_lun
     }
 
-    /// Returns the number of all blocks.
+    /// Returns the number of blocks on all LUNs.
     pub(crate) fn count(&self) -> u32 {
         self.blocks.len() as u32
     }
@@ -117,7 +117,8 @@ impl BlockPool {
         self.blocks[block as usize].free
     }
 
-    /// Takes the erased block of a LUN that was erased first or, if blocks are taken slowest first, the slowest one.
+    /// Takes one of a LUN's erased blocks, if there are any: the one that was erased first or, if blocks are taken
+    /// slowest first, the slowest one.
     pub(crate) fn take(&mut self, lun: u32) -> Option<u32> {
         match self.classes[lun as usize] {
             0 => None,
@@ -152,7 +153,7 @@ impl BlockPool {
         cells.speeds().filter(|_| self.speeds > 1).map_or(0, |speeds| speeds.class(block))
     }
 
-    /// Counts an erasure of a block, and notes it if the LUN's erase counts now differ too much.
+    /// Counts an erasure of a block, and notes the LUN if its erase counts now differ too much.
     #[inline]
     pub(crate) fn erased(&mut self, lun: u32, block: u32) {
         let erases = &mut self.blocks[block as usize].erases;

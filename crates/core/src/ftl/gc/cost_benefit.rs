@@ -3,10 +3,10 @@
 //! Source: Kawaguchi, Nishioka, Motoda, "A Flash-Memory Based File System", USENIX 1995, after
 //! Rosenblum and Ousterhout's log-structured file system (SOSP 1991), which divides by 1 + u.
 //!
-//! Interpretation: age is the time since the block was last modified, that is, since the latest of its slots
-//! became invalid or, if none has, since it was closed. Time is counted in writes to the log (without
-//! copies), so that the choice does not depend on how fast requests arrive. A block without valid slots is
-//! taken before all others; one whose collection gains no page is never taken.
+//! Interpretation: age is the time since the block was last modified, that is, since one of its slots last became
+//! invalid or, if none has, since it was closed. Time is counted in writes to the log (without copies), so that the
+//! choice does not depend on how fast requests arrive. A block without valid slots is taken before all others; one
+//! whose collection gains no page is never taken.
 //!
 //! The search is exact. Among blocks of one size it looks at one for each number of valid slots: the oldest, which
 //! has the greatest value and, since every modification moves a block to the end of another list, is at the head of

@@ -3,7 +3,7 @@
 //! A [`crate::ftl::log::Log`] tells its policy about every block that closes, loses a valid slot or leaves, and asks it
 //! for a victim. To add a policy, add a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Victims`],
 //! and one line to the registry below. A saved device state holds the closed blocks in the order of [`Victims::each`],
-//! and they are closed in that order when it is loaded.
+//! and when the state is loaded, they are closed again in that order.
 //!
 //! **No policy deadlocks.** A victim whose valid slots fill as many pages as the block has gains nothing when it
 //! is collected; any other block is called *gainful*. When a LUN is collected, at least one of its `C` closed
@@ -53,7 +53,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Returns the number of all blocks.
+    /// Returns the number of blocks on all LUNs.
     fn blocks(&self) -> u32 {
         self.luns * self.blocks_per_lun
     }

@@ -10,7 +10,7 @@ use crate::flash::moves::Moves;
 use crate::util::NONE;
 
 impl Store {
-    /// Turns check mode on; the present state is taken as what was written so far.
+    /// Turns check mode on; whatever the FTL holds now counts as correctly written.
     pub(super) fn police(&mut self) {
         self.keep_medium(true);
     }
@@ -28,7 +28,7 @@ impl Store {
         self.slots.follow(moves, self.shape.lpns);
     }
 
-    /// From now on, records programs and erases on a tape as they are decided; works only in check mode.
+    /// From now on, records programs and erases on a tape as the FTL decides on them.
     ///
     /// # Panics
     /// If not in check mode.
@@ -54,9 +54,9 @@ impl Store {
         }
     }
 
-    /// Writes to the media what was programmed; returns the largest sequence number. Pages that are not valid are
-    /// written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery relies on the
-    /// order of programs.
+    /// Writes to the media what the FTL has programmed so far; returns the largest sequence number. Pages that are not
+    /// valid are written as padding. Log blocks come last, in the order in which `logs` visits them, since recovery
+    /// relies on the order of programs.
     ///
     /// # Panics
     /// If not in check mode.

@@ -27,7 +27,7 @@ use crate::util::{List, Lru, NONE};
 pub const NAME: &str = "bast";
 /// Description in one line, for `ftlab components`.
 pub const DOC: &str = "hybrid: each log block serves one data block (Kim et al., TCE 2002)";
-/// Keys that bast has in addition to those of all hybrid FTLs.
+/// The keys that bast has in addition to those of all hybrid FTLs: none.
 pub type Keys = ();
 
 /// The FTL `bast`.

@@ -38,7 +38,7 @@ pub const NAME: &str = "fast";
 /// Description in one line, for `ftlab components`.
 pub const DOC: &str =
     "hybrid: log blocks shared by all data blocks, one for sequential writes (Lee et al., TECS 2007)";
-/// Keys that fast has in addition to those of all hybrid FTLs.
+/// The keys that fast has in addition to those of all hybrid FTLs: none.
 pub type Keys = ();
 
 /// The FTL `fast`.

@@ -11,18 +11,17 @@
 //! the data block. Requests are cut at the ends of logical blocks, and each part counts as a write request of
 //! its own.
 //!
-//! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log;
-//! writes of FBN go there at their offsets, and pages that they skip are copied on the way; COOP_Complete(FBN) copies
-//! the rest and makes CSM_Log the data block. The old data block is erased, and so are log blocks that no longer hold
-//! anything valid. Interpretation: there is one CSM_Log, so the issue of another block completes the present one; a
-//! write to an offset already passed ends the issue early (completes it) and goes the ordinary way, as do those after
-//! it; if an ordinary write needs a merge of FBN meanwhile, this also ends the issue, whose completion then serves as
-//! that merge. A COOP_Complete of any block but the present one does nothing. Offsets without data are skipped. If
-//! neither the host nor an older block has any data for CSM_Log, the block returns to the pool.
+//! **Cooperative switch merge** (Algorithm 1, word for word): COOP_Issue(FBN) takes an erased block, CSM_Log; writes of
+//! FBN go there at their offsets, and pages that they skip are copied on the way; COOP_Complete(FBN) copies the rest
+//! and makes CSM_Log the data block. The old data block is erased, and so are log blocks that no longer hold anything
+//! valid. Interpretation: there is one CSM_Log, so the issue of another block completes the one in progress; a write to
+//! an offset already passed ends the issue early (completes it) and goes the ordinary way, as do those after it; if an
+//! ordinary write needs a merge of FBN meanwhile, this also ends the issue, whose completion then serves as that merge.
+//! A COOP_Complete of any other block does nothing. Offsets without data are skipped. If neither the host nor an older
+//! block has any data for CSM_Log, the block returns to the pool.
 //!
-//! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been
-//! erased. Without a spare block the device turns read-only once the present page, with the merges it needs,
-//! is done.
+//! **Wear-out** ([`crate::ftl::blocks::endurance`]): a block past its limit is replaced when it has been erased.
+//! Without a spare block the device turns read-only once the current page, with the merges it needs, is done.
 
 use std::io;
 
@@ -42,7 +41,7 @@ use crate::request::{Mark, Pages};
 use crate::util::codec::{Damage, Decoder, Encoder};
 use crate::util::{Divider, NONE};
 
-/// Completes the present cooperative switch merge.
+/// Completes the cooperative switch merge in progress.
 pub(crate) fn complete<L: Logs>(logs: &mut L, store: &mut Store, work: &mut Work) {
     let block = std::mem::replace(&mut store.cooperative, NONE);
     let logical = store.block(block).owner;

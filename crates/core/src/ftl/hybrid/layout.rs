@@ -61,7 +61,7 @@ impl Shape {
         self.lpns + if self.power_safe { self.logical_blocks() } else { 0 }
     }
 
-    /// Returns the number of all erase blocks.
+    /// Returns the number of erase blocks on all LUNs.
     pub(crate) fn blocks(&self) -> u32 {
         self.luns * self.blocks_per_lun
     }

@@ -1,4 +1,4 @@
-//! Log blocks, in whose use hybrid FTLs differ.
+//! The use of log blocks, in which hybrid FTLs differ.
 
 use super::layout::Shape;
 use super::store::Store;
@@ -25,7 +25,7 @@ pub trait Logs: Sized + Clone {
 
     /// Makes the lists of log blocks; no log block is in use yet.
     fn new(shape: &Shape) -> Self;
-    /// Whether a part is written as sequential; asked before its first page is written.
+    /// Whether a part counts as sequential; asked before its first page is written.
     fn sequential(&mut self, part: BlockWrite, store: &mut Store, work: &mut Work) -> bool;
     /// Writes a page of a part to a log block, as [`Logs::sequential`] has decided for the part, with the
     /// merges that are needed before and after it.
@@ -45,8 +45,8 @@ pub trait Logs: Sized + Clone {
     fn found(logs: &[FoundLog], store: &Store) -> Result<Self, String>;
     /// After a cooperative switch merge of a logical block, erases the log blocks that no longer hold anything valid.
     fn release(&mut self, logical: u32, store: &mut Store, work: &mut Work);
-    /// COOP_Query (Algorithms 3 and 4): stores in `set`, which must be empty, the logical blocks, in ascending
-    /// order, whose full or partial merge a block issue would cause.
+    /// COOP_Query (Algorithms 3 and 4): fills `set`, which must be empty, with the logical blocks whose full or partial
+    /// merge a block issue would cause, in ascending order.
     fn query(&self, first: u32, pages: u32, store: &Store, set: &mut Vec<u32>);
     /// Returns the log blocks' own figures; called when a report is drawn up.
     fn stats(&self) -> Vec<Stat> {

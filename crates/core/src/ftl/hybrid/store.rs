@@ -73,7 +73,7 @@ pub struct Store {
     pub(super) data: Vec<u32>,
     pub(super) blocks: Vec<Block>,
     pub(super) pool: BlockPool,
-    /// Block of the present cooperative switch merge, or [`NONE`].
+    /// Block of the cooperative switch merge in progress, or [`NONE`].
     pub(super) cooperative: u32,
     /// Counts of the merges so far.
     pub merges: MergeStats,
@@ -166,7 +166,7 @@ impl Store {
         block
     }
 
-    /// Gives a block in which nothing was programmed back to the pool.
+    /// Gives back to the pool a block in which nothing was programmed.
     pub(crate) fn give_back(&mut self, block: u32) {
         self.slots.tell(|medium| medium.rewind(block, 0));
         self.blocks[block as usize] = Block::FREE;
@@ -308,7 +308,7 @@ impl Store {
         (first..first + next.min(self.shape.lpns - first)).all(|lpn| elsewhere(self.page(lpn)))
     }
 
-    /// Stores in `set`, in ascending order, the logical blocks that have valid pages in a block.
+    /// Adds to `set` the logical blocks that have valid pages in a block, and puts `set` in ascending order.
     pub(crate) fn associated(&self, block: u32, set: &mut Vec<u32>) {
         let first = block * self.shape.pages_per_block;
         let valid = self.slots.valid.members(first, first + self.shape.pages_per_block);

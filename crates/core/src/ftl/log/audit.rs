@@ -10,7 +10,7 @@ use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
 impl Log {
-    /// Turns check mode on; the log's present state is taken as what was written so far.
+    /// Turns check mode on; whatever the log holds now counts as correctly written.
     pub(super) fn police(&mut self, slots: &mut Slots) {
         self.keep_medium(slots, true);
     }

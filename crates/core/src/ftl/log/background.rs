@@ -1,9 +1,9 @@
 //! Garbage collection in the background, in steps that requests can overtake.
 //!
-//! This is what firmware calls background or idle collection: while a LUN has nothing to do, one of its victims
-//! is copied a few pages at a time, and erased in a step of its own, as long as the LUN has fewer erased blocks
-//! than a normal threshold. A LUN that runs out of blocks nevertheless collects at once, in the foreground; the
-//! reserve is the urgent threshold.
+//! This is what firmware calls background or idle collection: while a LUN has nothing to do, one of its victims is
+//! copied a few pages at a time, and erased in a step of its own, as long as the LUN has fewer erased blocks than a
+//! normal threshold. A LUN that nevertheless runs out of blocks collects immediately, in the foreground; the reserve is
+//! the urgent threshold.
 //!
 //! The victim, chosen by the policy of the foreground, leaves the policy when its collection begins. Until it is
 //! erased its slots stay readable, and the host may invalidate them; slots that it does invalidate are not copied.

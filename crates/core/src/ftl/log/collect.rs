@@ -19,7 +19,7 @@ impl Log {
             } else if at.is_full() {
                 self.resume(lun);
             } else {
-                // Two open blocks are one too many: collecting the closed blocks alone may gain nothing.
+                // Two open blocks are one too many: collecting only closed blocks may then gain nothing.
                 let block = self.addresses.block(at.next);
                 at.next = at.end;
                 self.empty(under, lun, block, self.shape.gc, &mut |_| ());

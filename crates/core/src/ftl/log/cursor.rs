@@ -13,7 +13,7 @@ impl Log {
     }
 
     /// Returns the LUN of the next write of this owner; under dynamic allocation, [`Log::choose_lun`] must have been
-    /// called for it. If slots are smaller than pages, pages go to the LUNs in turn as they fill.
+    /// called for it. If slots are smaller than pages, pages are filled one after another, and the LUNs take turns.
     #[inline]
     pub(crate) fn write_lun(&self, owner: u32) -> u32 {
         if self.cursor.leads { self.cursor.lun } else { self.addresses.home(owner) }

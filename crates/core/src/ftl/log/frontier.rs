@@ -1,4 +1,4 @@
-//! The frontier: which LUN and which block take the next slot, and the erased blocks of the reserve.
+//! The frontier of each LUN, which is the block whose next slot is written, and the erased blocks of the reserve.
 
 use super::{Block, Log, Lun, Shape, State, Under};
 use crate::flash::{Cause, Work};
@@ -32,7 +32,7 @@ impl Log {
         u32::from(!at.is_full()) + self.fronts.waiting(lun).count_ones()
     }
 
-    /// Skips the rest of the frontier's part-full page; returns whether there was one.
+    /// Skips the rest of the frontier's current page if that page is part-full; returns whether it was.
     pub(super) fn pad(&mut self, slots: &mut Slots, lun: u32) -> bool {
         let kind = self.kind();
         let at = &mut self.luns[lun as usize];
@@ -175,8 +175,8 @@ impl Log {
         }
     }
 
-    /// Turns an open block that waits, and that any data may fill, into the frontier; returns whether there was
-    /// one.
+    /// Turns an open block that waits, and that any data may fill, into the frontier; returns whether there was such a
+    /// block.
     pub(super) fn resume(&mut self, lun: u32) -> bool {
         let Some(front) = self.fronts.anyones(lun) else { return false };
         self.go_on(lun, front);

@@ -6,20 +6,20 @@
 //! NAND page, or a logical page where that is smaller.
 //!
 //! **Garbage collection never deadlocks.** On each LUN a log has up to `n` open blocks, one for each front
-//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at
-//! least one). The front that is being written is the frontier. When its block is full, it takes another from
-//! the pool; if the log already has as many blocks as its `limit`, or the pool is empty, it collects garbage:
-//! the live slots of a victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts.
-//! Those that find no room there go together into one block of the reserve, which has room for them, as they
-//! fill at most one block; the erased victim refills the reserve or goes to the pool. All blocks but the open
-//! ones and the reserve are closed and full. When a log collects, the block of the frontier is full, so at most
-//! `n - 1` blocks are open, and there are more closed blocks than the live slots need ([`blocks_at_least`]): in
-//! one of them the live slots fill fewer pages than the block has, and collecting that block gains a page. Every
-//! policy takes such a victim after finitely many others, and collecting the others loses nothing: a victim's
-//! live slots never fill more pages than the victim had. Collecting one log never writes into another, so
-//! collections do not nest. Check mode verifies the premise before every collection, and after every request
-//! that no LUN has more open blocks than fronts. If fronts are speeds, whatever block is open is filled before
-//! anything is collected, so that all open blocks are full by then, as with one front.
+//! ([`super::placement`]), which take new versions and copies alike, and `reserve` erased blocks of its own (at least
+//! one). The front that is being written is the frontier. When its block is full, it takes another from the pool; if
+//! the log already has as many blocks as its `limit`, or the pool is empty, it collects garbage: the live slots of a
+//! victim, chosen by a policy ([`super::gc`]), go into the open blocks of their fronts. Those that find no room there
+//! go together into one block of the reserve, which has room for them, as they fill at most one block; the erased
+//! victim refills the reserve or goes to the pool. All blocks but the open ones and the reserve are closed and full.
+//! When a log collects, the block of the frontier is full, so at most `n - 1` blocks are open, and there are more
+//! closed blocks than the live slots need ([`blocks_at_least`]): in one of them the live slots fill fewer pages than
+//! the block has, and collecting that block gains a page. Every policy takes such a victim after finitely many others,
+//! and collecting the others loses nothing: a victim's live slots never fill more pages than the victim had. Collecting
+//! one log never writes into another, so collections do not nest. Check mode verifies before every collection that
+//! there are more closed blocks than the live slots need, and after every request that no LUN has more open blocks than
+//! fronts. If fronts are speeds, whatever block is open is filled before anything is collected, so that all open blocks
+//! are full by then, as with one front.
 //!
 //! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
 //! translation pages need, and the blocks that translation pages have borrowed can be regained for the data by
@@ -32,11 +32,11 @@
 //! **Blocks that were never written** may count as closed and empty ([`Log::close_unwritten`]), and so as
 //! gainful.
 //!
-//! **Wear levelling keeps this true.** [`Log::relocate`] moves a closed block's live slots into one erased block
-//! of the reserve, and in exchange gives the reserve the block that it has erased. What is left of the
-//! destination is set aside, at most one block on each LUN, and is written before anything is collected for a
-//! frontier; before anything is reclaimed for another log, the frontier's live slots are moved there. So a log
-//! that collects has nothing set aside.
+//! **Wear levelling does not invalidate the argument.** [`Log::relocate`] moves a closed block's live slots into one
+//! erased block of the reserve, and in exchange gives the reserve the block that it has erased. What is left of the
+//! destination is set aside, at most one block on each LUN, and is written before anything is collected for a frontier;
+//! before anything is reclaimed for another log, the frontier's live slots are moved there. So a log that collects has
+//! nothing set aside.
 
 mod addresses;
 mod audit;
@@ -125,7 +125,7 @@ impl Lun {
 /// Where the cursor is, and what waits for the page that is filled there.
 #[derive(Clone, Debug)]
 struct Cursor {
-    /// Whether writes go to the cursor's LUN, instead of the owner's home.
+    /// Whether writes go to the cursor's LUN rather than to the owner's home LUN.
     leads: bool,
     /// LUN whose page buffer is filled next, or where dynamic allocation looks first.
     lun: u32,

@@ -27,7 +27,7 @@ pub(super) struct Placed {
     pub(super) written: Vec<u64>,
     /// Front of each block, and when the block was opened, counted in writes of the log.
     pub(super) opened: Vec<(u32, u64)>,
-    /// Copies while they are being sorted: the front, the present slot and the owner of each.
+    /// Copies while they are being sorted: the front, the current slot and the owner of each.
     copies: Vec<(u32, u32, u32)>,
     /// The sorted copies as runs, the last run first: the front of each run, and the number of its copies. The number 0
     /// stands for all copies that are left, which go wherever there is a block.
@@ -173,8 +173,8 @@ impl Log {
         }
     }
 
-    /// Turns to the front of a copy that is made on its own. Once copies of a victim go into a block of the reserve,
-    /// all its later copies follow them.
+    /// Turns a LUN to the front of a copy that is made on its own. Once copies of a victim go into a block of the
+    /// reserve, all later copies of that victim follow them.
     pub(super) fn face_copy(&mut self, slots: &Slots, lun: u32, owner: u32) {
         if self.placed.is_some() && !self.is_by_speed() && !self.is_short(lun) {
             let front = self.front_of(slots, lun, owner, self.shape.gc, false);
@@ -231,7 +231,7 @@ impl Log {
         placed.copies = copies;
     }
 
-    /// Turns to the front of the next run of sorted copies; returns the number of its copies, or `None` for all
+    /// Turns a LUN to the front of the next run of sorted copies; returns the number of its copies, or `None` for all
     /// that are left.
     pub(super) fn next_run(&mut self, lun: u32, here: &mut u32, work: &mut Work) -> Option<u32> {
         let (front, count) = self.placed.as_mut()?.runs.pop()?;

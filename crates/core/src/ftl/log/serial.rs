@@ -4,7 +4,7 @@
 //! when the log has no other block left, the translation block with the fewest up-to-date units, on any LUN, is
 //! collected, and its live units are gathered into full pages.
 //!
-//! Interpretation: the blocks go to the LUNs in turn, so that updates of the mapping do not always go to the
+//! Interpretation: the blocks are taken from the LUNs in turn, so that updates of the mapping do not always go to the
 //! same LUN. `limit` and `reserve` of the [`super::Shape`] are those of the whole log; each LUN contributes up to its
 //! equal part of the limit, which the FTL keeps free for it, so a block can always be taken below the limit. Within the
 //! log all blocks count as blocks of one LUN, so the argument of [`super`] against deadlock holds unchanged.
@@ -38,7 +38,7 @@ impl Serial {
 }
 
 impl Log {
-    /// Takes an erased block from the next LUN, in turn, that has one to give.
+    /// Takes an erased block from the next LUN that has one to give; the LUNs take turns.
     pub(super) fn take_next(&mut self, pool: &mut BlockPool) -> u32 {
         let serial = self.serial.as_mut().expect("a log of one open block");
         let luns = serial.held.len() as u32;

@@ -13,7 +13,7 @@ use crate::ftl::slots::Slots;
 pub struct Shape {
     /// Number of LUNs that the log spans ([`crate::flash::parallel`]).
     pub luns: u32,
-    /// Whether pages go to the next idle LUN, instead of the LUN that follows from their number.
+    /// Whether pages go to the next idle LUN rather than to the LUN that their number determines.
     pub dynamic: bool,
     /// The largest number of blocks that the log may have on each LUN, including the reserve.
     pub limit: u32,
@@ -56,8 +56,8 @@ impl Shape {
     }
 }
 
-/// Returns the placement that is in use even before the run, if there is one: placements by speed begin with
-/// the run.
+/// Returns the placement that is in use even before the run, if there is one; a placement by speed is used only from
+/// the start of the run on.
 pub(super) fn placement(settings: &Settings) -> Option<&str> {
     settings.ftl.placement.as_deref().filter(|name| *name != ONE && !needs(name).speeds)
 }
@@ -82,7 +82,7 @@ pub(crate) fn live_most(settings: &Settings) -> u64 {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
         // One page more, so that there is always a LUN with room for the next page, see `Log::turn`.
         Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
-        // Pages go to the LUNs in turn as they fill.
+        // NAND pages are filled one after another, and the LUNs take turns.
         _ => user.div_ceil(luns),
     }
 }

@@ -1,8 +1,8 @@
 //! A log's saved state: its blocks, in the order in which the log will go on to use them, and the map.
 //!
-//! Everything else follows from these and is recomputed, so that a saved state cannot contradict itself there;
-//! what could still be wrong in the blocks and the map is checked here. Which slots are valid, and which owners
-//! they have, follows from the map. Stale owners of invalid slots are not kept: nothing reads them.
+//! Everything else follows from these and is recomputed, so that a saved state cannot contradict itself in those
+//! respects; what could still be wrong in the blocks and the map is checked here. Which slots are valid, and which
+//! owners they have, follows from the map. Stale owners of invalid slots are not kept: nothing reads them.
 
 use std::io;
 
@@ -172,7 +172,7 @@ impl Log {
         Ok(self.addresses.end(block))
     }
 
-    /// Notes that the block of this slot, if there is one, waits until its front is written.
+    /// Notes that the block of the slot `next` waits until its front is written; does nothing if `next` is [`NONE`].
     fn take_up_waiting(
         &mut self,
         group: u32,

@@ -55,7 +55,7 @@ impl Log {
         self.trim_page_needed(self.pages() + owner / self.shape.lpns_per_trim_page, slot).lpns.set(owner);
     }
 
-    /// Notes that a trim page is due before the block of a slot may be erased.
+    /// Notes that a trim page must be written before the block of a slot may be erased.
     fn trim_page_needed(&mut self, owner: u32, slot: u32) -> &mut Trims {
         let (pages, blocks, trim_pages) = (self.pages(), self.blocks.len(), self.shape.trim_pages);
         let block = self.addresses.block(slot);
@@ -90,7 +90,7 @@ impl Log {
         self.trims.as_ref()?.due.get(at).copied()
     }
 
-    /// Notes the content of a trim page's newest version on the tape, if there is one.
+    /// Notes the content of a trim page's newest version on the tape, if there is a tape.
     pub(crate) fn hold_trim_page(&self, slots: &Slots, owner: u32) {
         let Some(tape) = slots.tape() else { return };
         let (first, end) = self.lpns_of(owner);
@@ -107,8 +107,8 @@ impl Log {
         (first, first.saturating_add(self.shape.lpns_per_trim_page).min(self.pages()))
     }
 
-    /// Notes that a trim page is about to be written, possibly on another LUN; until it has been written, its present
-    /// version is needed.
+    /// Notes that a trim page is about to be written, possibly on another LUN; until it has been written, the previous
+    /// version is still needed.
     pub(crate) fn trim_page_moves(&mut self, slots: &mut Slots, owner: u32) {
         let old = slots.of(owner);
         if old != NONE {

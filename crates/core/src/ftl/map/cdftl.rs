@@ -11,8 +11,8 @@
 //! other entries, the page of the least recent of them is loaded. A dirty CTP victim is programmed without a
 //! read, since the CTP holds the whole page.
 //!
-//! What the paper leaves open: half of the capacity, rounded down to whole pages but at least one, is the CTP,
-//! and the rest is the CMT; a CMT hit does not touch the CTP; when a CTP victim is programmed, the CMT's dirty
+//! Where the paper leaves the details open: half of the capacity, rounded down to whole pages but at least one, is the
+//! CTP, and the rest is the CMT; a CMT hit does not touch the CTP; when a CTP victim is programmed, the CMT's dirty
 //! entries of that page stay dirty; a page that garbage collection updates does not enter the CTP.
 
 use std::io;

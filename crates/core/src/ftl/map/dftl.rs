@@ -17,7 +17,7 @@
 //! translation page that the rest of the request needs and the cache lacks, as the read of a batch does for the batch
 //! (section V-B). The missed entry counts as a miss; the others hit. The entries come in from the last one to the
 //! missed one, each evicting an entry as a miss does, so that the next entries stay even if the request is larger than
-//! the cache; the first one that has already left misses again and loads the rest.
+//! the cache; the first entry of the request that is no longer cached misses again and loads the rest.
 
 use std::fmt::Debug;
 
@@ -144,7 +144,7 @@ impl Policy for Segmented {
     /// Whether the entry is in the protected segment.
     type Note = bool;
 
-    /// This is then the Base-DFTL of Kim and Lee (ICSOFT 2020), whose unit is the NAND page.
+    /// With an amount in `ftl.flush`, dftl is the Base-DFTL of Kim and Lee (ICSOFT 2020), whose unit is the NAND page.
     const BY_AMOUNT: Option<&'static str> = Some(super::units::GATHERED);
 
     fn new(settings: &Settings, _pages: u32) -> Segmented {

@@ -3,8 +3,8 @@
 //! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash Storage",
 //! ICSOFT 2020, sections 2, 3.2 and 4.1. The mappings of data that the host or garbage collection writes are updated in
 //! the mapping cache; each time a fixed amount of data has been programmed, a mapping flush writes all updated
-//! mappings. With the NAND page as its unit this is the paper's Base-DFTL (`ftl.kind = "dftl"` with an amount in
-//! `ftl.flush`), with 4 KiB its mini-page FTL; [`super::units`] describes how units get to flash.
+//! mappings. With the NAND page as its unit this FTL is the paper's Base-DFTL (`ftl.kind = "dftl"` with an amount in
+//! `ftl.flush`), with 4 KiB the paper's mini-page FTL; [`super::units`] describes how units get to flash.
 //!
 //! Interpretation:
 //! - The cache holds entries, as DFTL's does, and starts empty. A write does not fetch its old entry, so it
@@ -90,8 +90,8 @@ impl Updated {
         range.unwrap_or(0)
     }
 
-    /// Writes at most `most` updated units starting at `first`, wrapping round. `clean` makes a unit's entries
-    /// clean and counts them.
+    /// Writes at most `most` updated units starting at `first`, wrapping round. `clean` makes a unit's entries clean
+    /// and returns how many were dirty.
     fn write(
         &mut self,
         first: u32,
@@ -155,8 +155,8 @@ impl<const UNIT: u32> Flushed<UNIT> {
         });
     }
 
-    /// Evicts an entry if the cache is full; if the entry is dirty, writes its unit in a page that other updated
-    /// units fill up.
+    /// Evicts an entry if the cache is full; if the entry is dirty, first writes its unit, in a page filled up with
+    /// other updated units.
     fn make_room(&mut self, context: &mut Context) {
         let Flushed { held: Held::Bounded(Cached { entries, policy, .. }), updated, .. } = self else {
             return;
@@ -291,7 +291,7 @@ impl<const UNIT: u32> Translation for Flushed<UNIT> {
         self.moved.push(lpn);
     }
 
-    /// Checks, after each page written, whether a flush is due; until there is one, moved mappings cost nothing.
+    /// Called after each page written: puts the mappings of moved data into the cache, and flushes if a flush is due.
     #[inline]
     fn settle(&mut self, context: &mut Context) {
         let mut moved = std::mem::take(&mut self.moved);

@@ -143,13 +143,13 @@ impl TranslationPages {
         by_lun
     }
 
-    /// Records programs and erases on a tape as they are decided, with the contents of the units.
+    /// From now on, records programs and erases on a tape as they are decided on, with the contents of the units.
     pub(crate) fn record(&mut self, tape: &Tape, media: &Media) {
         self.slots.record(tape, 0, media);
         (0..self.units).filter(|&unit| self.is_written(unit)).for_each(|unit| self.hold(unit));
     }
 
-    /// Notes the content of a unit on the tape, if there is one.
+    /// Notes the content of a unit on the tape, if there is a tape.
     #[cold]
     pub(super) fn hold(&self, unit: u32) {
         let (first, end) = self.range(unit);
@@ -220,7 +220,7 @@ impl TranslationPages {
         (&mut self.log, Under { slots: &mut self.slots, pool, work })
     }
 
-    /// Returns the log, for moving its blocks.
+    /// Returns the log, so that its blocks can be moved.
     pub(crate) fn log_mut(&mut self) -> &mut Log {
         &mut self.log
     }

@@ -86,8 +86,8 @@ pub trait Policy: Sized + Clone + Debug {
         context.load(page)
     }
 
-    /// Serves an LPN that has no entry; returns the entry that the LPN gets, and whether its mapping was cached
-    /// anyway.
+    /// Serves an LPN that has no entry; returns the entry that the LPN gets, and whether its mapping was cached all the
+    /// same.
     #[inline]
     fn fetch(&mut self, entries: &mut Entries<Self::Note>, lpn: u32, context: &mut Context) -> (u32, bool) {
         entries.make_room(self, context);

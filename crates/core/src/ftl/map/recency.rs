@@ -182,7 +182,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The model is a plain list of pairs (entry, marked); 200 entries need more than one level of marks.
+        /// The order and the marks are those of a plain list of pairs (entry, marked); 200 entries need more than one
+        /// level of marks.
         #[test]
         fn behaves_as_a_plain_list(
             bound in any::<bool>(),

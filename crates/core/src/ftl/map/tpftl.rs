@@ -1,7 +1,7 @@
 //! TPFTL: cached entries kept in nodes, one for each translation page, and two kinds of prefetching.
 //!
 //! Source: Zhou, Wu, Huang, He, Xie, Zhang, "An Efficient Page-level FTL to Optimize Address Translation in Flash
-//! Memory", EuroSys 2015 (TPFTL), as two public implementations do it (WiscSee's and one for FEMU).
+//! Memory", EuroSys 2015 (TPFTL), and two public implementations of it (WiscSee's and one for FEMU).
 //!
 //! Interpretation: an entry takes 6 B of the cache, and a node (the cached entries of one translation page) 8 B
 //! ([`ENTRY_BYTES`], [`NODE_BYTES`]). Nodes are ordered by the mean recency of their entries, and the entries of
@@ -14,9 +14,9 @@
 //! leaves; it turns selective prefetching on at -3 and off at +3, and then begins at 0 again.
 //!
 //! Where the implementations differ, or the paper says nothing:
-//! - Recency is the number of the translation that touched an entry last; entries loaded together have the
-//!   number of the translation that missed, and come in the order of their LPNs. If means are equal, the lower
-//!   translation page is the colder. (The implementation for FEMU has an LRU list of nodes instead.)
+//! - Recency is the number of the translation that touched an entry last; entries loaded together have the number of
+//!   the translation that missed, and come in the order of their LPNs. If means are equal, the node of the translation
+//!   page with the lower number is the colder. (The implementation for FEMU has an LRU list of nodes instead.)
 //! - Every miss within a request prefetches, not only its first.
 //! - Room is made before the page is read, from one node, the coldest; when that node has no entry left, only as
 //!   many entries are prefetched as fit. The coldest node may be that of the missed entry.
@@ -62,7 +62,7 @@ struct Node {
     dirty: u32,
     /// The node's index in the heap.
     place: u32,
-    /// Sum of the times at which its entries were last touched.
+    /// Sum, over the node's entries, of the number of the translation that last touched the entry.
     touched: u64,
 }
 
@@ -155,7 +155,7 @@ impl Nodes {
         self.count_node(-1);
     }
 
-    /// Returns how many more entries of a page would fit.
+    /// Returns how many more entries of a page would fit in the cache.
     fn room(&self, entries: &Entries<u64>, page: u32) -> u32 {
         let Some(bytes) = self.bytes else { return u32::MAX };
         let node = u64::from(self.nodes.find(page) == NONE);

@@ -19,7 +19,7 @@ pub trait Translation: Sized {
     /// The key that sets the size of a translation unit.
     const UNIT_KEY: &'static str = "flash.page";
 
-    /// Whether the cache settles after each page written, even if nothing has moved.
+    /// Whether [`Translation::settle`] is called after each page written, even if no mapping has moved.
     const SETTLES_ALWAYS: bool = false;
 
     /// Returns the size of a translation unit in bytes.
@@ -27,8 +27,8 @@ pub trait Translation: Sized {
         settings.flash.page_bytes
     }
 
-    /// Whether translation units are gathered into NAND pages ([`super::units`]); otherwise each unit is a
-    /// page and is written back alone.
+    /// Whether translation units are gathered into NAND pages ([`super::units`]); otherwise each unit is a page and is
+    /// written back by itself.
     fn gathers(_settings: &Settings) -> bool {
         false
     }
@@ -89,7 +89,8 @@ pub trait Translation: Sized {
         Vec::new()
     }
 
-    /// Counts the data programmed from now on, starting from these numbers ([`crate::flash::Counts::programs`]).
+    /// Counts only the data programmed from now on; `programs` has the number of all programs so far
+    /// ([`crate::flash::Counts::programs`]).
     fn count_from(&mut self, _programs: &ByCause<u64>) {}
 
     /// Writes the contents of the cache as they are before a run.

@@ -1,4 +1,4 @@
-//! Translation units: how they are gathered into NAND pages, their directory, and their garbage collection.
+//! Translation units: their gathering into NAND pages, their directory and their garbage collection.
 //!
 //! Source: Kim and Lee, "Exploiting Exclusive Higher Resolution to Enhance Response Time of Embedded Flash
 //! Storage" (MSFTL), ICSOFT 2020, sections 3.2 to 3.4. A mapping flush writes every unit that has an update: the
@@ -11,7 +11,8 @@
 //! - A NAND page is read once per flush for all of its units that have an update; they wait in RAM until they
 //!   are gathered. Only the wanted units of the page cross the bus, since the error correction covers each unit
 //!   separately.
-//! - A unit that was never written has no source; a page left part-full at the end of a flush is programmed.
+//! - A unit that was never written has no source; a page that is part-full at the end of a flush is programmed all the
+//!   same.
 //! - Units are gathered in ascending order, so that neighbours stay neighbours.
 //! - A page's reads and its program are one chain; pages of one flush overlap as far as LUNs allow.
 //! - The directory is written, with the cause `dir`, when the log takes its last block, if units were programmed
@@ -37,7 +38,7 @@ pub const GATHERED: &str = "msftl";
 pub struct UnitSpace {
     /// Size of a unit in bytes.
     pub unit_bytes: u64,
-    /// Whether units are gathered into NAND pages; otherwise each unit is a page and is written back alone.
+    /// Whether units are gathered into NAND pages; otherwise each unit is a page and is written back by itself.
     pub gathered: bool,
     /// Number of units in a NAND page.
     pub per_page: u32,
@@ -131,18 +132,18 @@ impl Due {
         Ok(())
     }
 
-    /// Counts the data programmed from now on, starting from these numbers.
+    /// Counts only the data programmed from now on; `programs` has the number of all programs so far.
     pub(crate) fn count_from(&mut self, programs: &ByCause<u64>) {
         self.seen = self.total(programs);
     }
 }
 
-/// The state of the present flush, and of the directory.
+/// The state of the flush in progress, and of the directory.
 #[derive(Clone, Debug)]
 pub struct Gathering {
     /// Units still to be gathered whose source was read together with that of another unit.
     read: Bits,
-    /// Whether units were programmed since the directory was written.
+    /// Whether units have been programmed since the directory was last written.
     pub(super) stale: bool,
 }
 

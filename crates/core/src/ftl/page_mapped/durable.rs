@@ -26,7 +26,7 @@ impl<T: Translation> PageMapped<T> {
     }
 
     /// Programs what a write with FUA has left in a page buffer; the spare area names the data's owner, so that
-    /// the mapping is found again.
+    /// recovery finds the mapping again.
     #[cold]
     pub(super) fn program_begun(&mut self, work: &mut Work) {
         if self.read_only || self.flaw == Flaw::PlainFua {

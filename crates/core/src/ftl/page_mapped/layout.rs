@@ -50,7 +50,7 @@ impl Layout {
         if needed > blocks {
             return Err((needed, blocks));
         }
-        // Trims take no room until there are some; then all trim pages may end up on one LUN.
+        // As long as nothing is trimmed, trim pages take no room; later, all trim pages may end up on one LUN.
         let limit = blocks - own.map_or(map_least, |own| own.max(map_least));
         let room = settings.ftl.power_safe && least(live + 2 * trim_pages(settings)) <= limit;
         let trim_pages = if room { trim_pages(settings) } else { 0 };

@@ -132,7 +132,7 @@ impl<T: Translation> PageMapped<T> {
         }
         let lun = data.write_lun(owner);
         if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
-            // The translation pages have borrowed the block.
+            // The translation pages have borrowed the block that the data may still take.
             pages.reclaim(lun, under.pool, under.work);
         }
         data.append(&mut under, lun, owner, cause, &mut |lpn| moved(lpn, pages));
@@ -176,7 +176,7 @@ impl<T: Translation> PageMapped<T> {
         }
     }
 
-    /// Refuses a request, or the rest of one, on a read-only device.
+    /// Counts a request that a read-only device refuses, in whole or in part.
     #[cold]
     fn refuse(&mut self) {
         self.refused += 1;

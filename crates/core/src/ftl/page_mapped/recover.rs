@@ -1,10 +1,9 @@
 //! Page-mapped FTLs and power cuts: what they keep on flash, and how they are rebuilt from it.
 //!
-//! The order is: scan all spare areas ([`crate::ftl::recovery`]); of each LPN the newest version counts, unless
-//! a trim page says that nothing written before the trim page counts ([`crate::ftl::log`]); erase torn blocks
-//! and restore the reserves; read the translation pages, and rewrite those that disagree with what was found, so
-//! that the mapping cache begins empty. Every step can itself be cut; the next recovery treats what the cut
-//! leaves like any other state.
+//! The steps are: scan all spare areas ([`crate::ftl::recovery`]); of each LPN, let the newest version count, unless a
+//! trim page says that nothing written before the trim page counts ([`crate::ftl::log`]); erase torn blocks and restore
+//! the reserves; read the translation pages, and rewrite those that disagree with what was found, so that the mapping
+//! cache begins empty. Every step can itself be cut; the next recovery treats what the cut leaves like any other state.
 
 use super::PageMapped;
 use super::room::{Room, Scan};

@@ -24,18 +24,18 @@ use crate::flash::media::{Kind, Media, Tape};
 use crate::ftl::log::{FoundBlock, Shape};
 use crate::ftl::recovery::{Flaw, Found, Seen, Version};
 
-/// The blocks that an FTL needs, at least, to go on after a power cut.
+/// How many blocks of each kind there may or must be, so that an FTL can go on after a power cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Number of erased blocks that each LUN must have, including spare and retired ones.
     reserve: u32,
     /// The largest number of blocks that may hold data on each LUN.
     data_limit: u32,
-    /// The blocks that a log of translation units needs, if it spans the LUNs.
+    /// The bounds for the log of translation units, if that log spans the LUNs.
     map: Option<MapRoom>,
 }
 
-/// The blocks that a log which fills one block at a time needs, at least.
+/// The bounds for a log that fills one block at a time.
 #[derive(Clone, Copy, Debug)]
 struct MapRoom {
     /// Number of erased blocks that all LUNs together must have.
@@ -47,8 +47,8 @@ struct MapRoom {
 }
 
 impl Room {
-    /// Returns what logs of these shapes (user data, translation pages) need if this many blocks of each LUN
-    /// are spare or retired.
+    /// Returns the bounds for logs of these shapes (user data, translation pages) if this many blocks of each LUN are
+    /// spare or retired.
     pub(super) fn new(data: &Shape, map: &Shape, withheld: u32) -> Room {
         let whole = map.serial.then(|| MapRoom {
             reserve: map.reserve,
@@ -229,7 +229,7 @@ impl<'a> Scan<'a> {
 
     /// Chooses a block to erase from a range (with `kind`, a block of that log): one with nothing that counts, or the
     /// destination of a collection that is undone. Only in the `last` pass may the block hold trim pages that do not
-    /// count.
+    /// count. `None` if there is no such block.
     fn make_one(&mut self, among: Range<u32>, kind: Option<Kind>, last: bool) -> Option<()> {
         let live = self.live();
         let mut empty = self.held(among.clone(), kind);
@@ -268,15 +268,15 @@ impl<'a> Scan<'a> {
         self.erase.push(block);
     }
 
-    /// Undoes a collection that was cut, so that the originals count again: the block programmed last, among
-    /// those concerned, holds nothing but copies and trim pages written for the collection. In a log of
-    /// translation units that spans the LUNs, other blocks may have been programmed meanwhile.
+    /// Undoes a collection that was cut, so that the originals count again, and returns the block of its copies: the
+    /// block programmed last among those concerned, which holds nothing but copies and trim pages written for the
+    /// collection. In a log of translation units that spans the LUNs, other blocks may have been programmed meanwhile.
     fn undo(&mut self, among: Range<u32>, wanted: Option<Kind>) -> Option<u32> {
         let seen = |block: &u32| self.found.blocks[*block as usize];
         let mut held = self.held(among, wanted);
         held.sort_by_key(|block| Reverse(seen(block).last));
         if wanted != Some(Kind::Map) {
-            // Each log has its own last block: while one collects in the background, the other is written.
+            // Each log has its own last block: while one log collects in the background, the other may be written.
             let last = [Kind::Data, Kind::Map]
                 .map(|log| held.iter().copied().find(|block| seen(block).kind == Some(log)));
             held.retain(|&block| last.contains(&Some(block)));

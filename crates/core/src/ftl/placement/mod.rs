@@ -56,7 +56,8 @@ pub struct Page {
     /// age is counted in writes to the log; `u64::MAX` if there is no such version, or ages are not kept
     /// ([`Needs::ages`]).
     pub age: u64,
-    /// For a copy, or a write that replaces a version: the front of the block in which the present version lies.
+    /// For a copy, or a write that replaces a version: the front of the block that holds the version to be copied or
+    /// replaced.
     pub from: Option<u32>,
     /// Whether requests behind the current one wait for the LUN.
     pub hurried: bool,
