@@ -30,7 +30,7 @@ impl Window {
         (0..self.width).map(move |at| self.member(at, chips))
     }
 
-    /// Visits the LUNs. Most windows have one LUN, for which a loop costs more than the visit.
+    /// Calls `visit` for each LUN. Most windows have one LUN, for which a loop would cost more than the call.
     #[inline(always)]
     pub fn each(self, chips: u32, mut visit: impl FnMut(u32)) {
         match self.width {
@@ -39,7 +39,7 @@ impl Window {
         }
     }
 
-    /// Returns the LUN at this index.
+    /// Returns the LUN at this index of the window, for a device of `chips` LUNs in all.
     #[inline]
     pub fn member(self, at: u32, chips: u32) -> u32 {
         let chip = self.first + at;
@@ -64,7 +64,7 @@ impl Pages {
     /// No pages.
     pub const NONE: Pages = Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
 
-    /// Returns `count` of the pages, starting at this index.
+    /// Returns the `count` pages that start at index `at`.
     pub fn part(self, at: u32, count: u32) -> Pages {
         Pages {
             first: self.first + at,
@@ -103,8 +103,8 @@ impl Mark {
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     logical_page: u64,
-    /// The exponent of the page size if that is a power of two, else [`NONE`]. With it no division is needed, which
-    /// would take longer than everything else on arrival.
+    /// Base-2 logarithm of the page size if that is a power of two, else [`NONE`]. It saves a division, which would
+    /// take longer than all other work for an arrival.
     shift: u32,
 }
 
@@ -135,7 +135,7 @@ impl Paging {
             return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
         }
         let (head_partial, tail_partial) = (before > 0, behind > 0);
-        // A trim takes the pages that it covers completely, everything else takes each page that it touches.
+        // A trim takes the pages that it covers completely; every other operation takes each page that it touches.
         let (first, pages_end) = if op == Op::Trim {
             (head + u64::from(head_partial), tail)
         } else {
@@ -151,8 +151,8 @@ impl Paging {
     }
 }
 
-/// What only the host, with its scheduler and its block layer, keeps about a request; the device reads only what a
-/// prefetch needs.
+/// The part of a request that belongs to the host's scheduler and block layer; the device reads only the fields that it
+/// needs for a prefetch.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSide {
     /// Translation page of the first LPN.
@@ -187,7 +187,7 @@ pub struct DeviceSide {
     pub steps_left: u32,
     /// Pages read from the write buffer.
     pub buffered: u32,
-    /// Whether the write buffer answered it, so that it was never in the device's queue.
+    /// Whether the write buffer answered the request, so that it was never in the device's queue.
     pub answered: bool,
 }
 
@@ -198,7 +198,7 @@ pub struct Request {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Time at which it was handed to the device, ns.
+    /// Time at which the request was handed to the device, ns.
     pub dispatch_ns: u64,
     /// First byte.
     pub offset: u64,
@@ -352,7 +352,7 @@ impl<const KIND: usize> Links<KIND> {
         self.len += 1;
     }
 
-    /// Removes and returns the first request. The link to the one behind stays readable ([`Pool::behind`]).
+    /// Removes and returns the first request. Its link to the request behind it stays readable ([`Pool::behind`]).
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let id = self.head;

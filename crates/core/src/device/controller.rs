@@ -13,8 +13,8 @@
 //! Link and cores serve first come, first served. Each direction of the link is a server of its own, unless
 //! `device.link_duplex` is "half". A command keeps its place in `device.queue_depth` until it is answered.
 //!
-//! Events due at the same nanosecond are handled in this order: first the flash, chip by chip; then the link and the
-//! cores, in the order in which the commands came to them; last, requests arrive.
+//! Events due at the same nanosecond are handled in this order: first those of the flash, chip by chip; then those of
+//! the link and the cores, in the order in which the commands came to them; last, arrivals of requests.
 //!
 //! Source: the stages are those of the transports of NVMe and UFS. The read curve of a measured drive shows a delay, a
 //! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5.
@@ -150,8 +150,8 @@ impl Server {
         self.free_ns
     }
 
-    /// Returns how long the server was busy up to a moment. Waiting commands are served one after another, without a
-    /// pause.
+    /// Returns how long the server was busy up to a moment: its total service time less what comes after that moment,
+    /// since it serves the waiting commands without a pause.
     fn busy_up_to(&self, now_ns: u64) -> u64 {
         self.busy_ns - self.free_ns.saturating_sub(now_ns)
     }
@@ -264,7 +264,7 @@ impl Controller {
         self.link[..self.settings.directions()].iter().map(move |server| server.busy_up_to(now_ns))
     }
 
-    /// Returns how long each core was busy up to a moment; nothing if commands take the cores no time.
+    /// Returns how long each core was busy up to a moment; nothing if no command takes a core any time.
     pub fn cores_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
         cores.iter().map(move |server| server.busy_up_to(now_ns))

@@ -51,7 +51,7 @@ pub struct Device {
     pub own: u32,
     /// The controller that commands go through before the queue and after the flash, if that takes time.
     controller: Option<Box<Controller>>,
-    /// What holds written pages until they are on flash, if there is a write buffer.
+    /// The write buffer, if there is one: it holds written pages until they are on flash.
     buffer: Option<Box<Buffer>>,
     /// Whether requests handed over do not simply join the queue: there is a controller or a write buffer, or the device
     /// is read-only.
@@ -123,7 +123,7 @@ impl Device {
         self.held > 0
     }
 
-    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time that has passed: now.
+    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time in the past stands for now.
     pub fn next_ns(&self) -> u64 {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
             return 0;
@@ -144,8 +144,8 @@ impl Device {
         &self.array
     }
 
-    /// Stores in `used` how long each part worked up to a moment; nothing may have begun since, or still be due before
-    /// it.
+    /// Stores in `used` how long each part worked up to a moment; no work may have begun after that moment or still be
+    /// due before it.
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         self.array.used(now_ns, used);
         if let Some(controller) = &self.controller {
@@ -195,12 +195,12 @@ impl Device {
         self.buffer.as_ref().map_or_else(|| ftl.version(lpn), |buffer| buffer.version(lpn, ftl))
     }
 
-    /// Returns the pages that are in the write buffer alone, in ascending order.
+    /// Returns the pages that are only in the write buffer, in ascending order.
     pub fn dirty(&self) -> Vec<u32> {
         self.buffer.as_ref().map_or_else(Vec::new, |buffer| buffer.dirty())
     }
 
-    /// Records every request that issues on a tape.
+    /// From now on, records on a tape every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
         self.attended = true;
@@ -250,7 +250,7 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-    /// Returns what the write buffer did, if there is one.
+    /// Returns the counters of the write buffer, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
         self.buffer.as_ref().map(|buffer| buffer.stats)
     }

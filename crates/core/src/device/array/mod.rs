@@ -223,8 +223,8 @@ impl Array {
         awaited.is_some()
     }
 
-    /// Returns an unfinished step of another LUN whose number is at most `number`. LUNs run their steps in the order of
-    /// their numbers.
+    /// Returns an unfinished step of another LUN whose number is at most `number`. Only the heads of the queues are
+    /// examined, since each LUN runs its steps in the order of their numbers.
     #[cold]
     fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
         let heads = self.luns.iter().enumerate().filter(|(other, _)| *other != lun as usize);
@@ -349,7 +349,7 @@ impl Array {
         owner
     }
 
-    /// Begins the steps that wait for one that has just finished.
+    /// Begins the steps that wait for the step that has just finished.
     #[inline(never)] // keeps the path of all other steps short
     fn wake(&mut self, now_ns: u64) {
         for _ in 0..self.frame.stalled.len() {

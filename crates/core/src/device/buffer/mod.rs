@@ -10,7 +10,8 @@
 //! `device.write_buffer_policy` ([`order`]). A page keeps its room until the flash has it.
 //!
 //! Without `device.power_loss_protection` a flush waits until everything that the buffer held when the flush came is on
-//! flash, and a write with FUA goes past the buffer. So does a write with a command of cooperation, in either case.
+//! flash, and a write with FUA goes past the buffer. A write with a command of cooperation goes past the buffer with or
+//! without that protection.
 
 mod destaging;
 mod order;
@@ -31,13 +32,13 @@ use versions::Versions;
 /// What becomes of a command that came to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The device answers it.
+    /// The device answers the command.
     Answered,
     /// The device is read-only, and the command fails.
     Refused,
-    /// It waits in the buffer.
+    /// The command waits in the buffer.
     Waits,
-    /// It goes on to the device's queue.
+    /// The command goes on to the device's queue.
     ToQueue,
 }
 
@@ -46,7 +47,7 @@ pub enum Taken {
 pub struct Destaged {
     /// The page.
     pub pages: Pages,
-    /// Number of its room, in the order in which room was taken.
+    /// Number of the page's room; rooms are numbered in the order in which they were taken.
     pub room: u64,
 }
 
@@ -63,7 +64,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Barrier {
     id: u32,
-    /// It waits for rooms with numbers up to this one, and for how many of them.
+    /// The number of the last room that the flush waits for, and how many rooms it still waits for.
     room: u64,
     left: u32,
 }
@@ -79,9 +80,9 @@ pub struct Stats {
     pub destaged: u64,
     /// Writes that had to wait for room.
     pub stalls: u64,
-    /// Time that they waited for room, ns.
+    /// Total time that writes waited for room, ns.
     pub wait_ns: u64,
-    /// Most pages in use at one time.
+    /// Largest number of pages in use at one time.
     pub high_water: u32,
 }
 
@@ -110,12 +111,12 @@ pub struct Buffer {
     leaving: VecDeque<(u32, Taken)>,
     /// In check mode, which version of each page the device has.
     versions: Option<Versions>,
-    /// What it did.
+    /// The counters.
     pub stats: Stats,
 }
 
 impl Buffer {
-    /// Makes an empty buffer; `None` if the settings want none.
+    /// Makes an empty buffer; `None` if the settings ask for none.
     pub fn new(settings: &DeviceSettings) -> Option<Box<Buffer>> {
         let own = &settings.device.buffer;
         let capacity =
@@ -143,7 +144,8 @@ impl Buffer {
         })
     }
 
-    /// Takes a command that comes from the host or the controller; `placed` is told each page that gets room now.
+    /// Takes a command that comes from the host or the controller; `placed` is called with each page that gets room
+    /// now.
     pub fn take(
         &mut self,
         id: u32,
@@ -198,7 +200,8 @@ impl Buffer {
         self.stats.hits += u64::from(pages);
     }
 
-    /// Returns whether the page at this index is in the buffer as a whole, and for how many pages on that is so.
+    /// Returns whether the whole page at this index is in the buffer, and for how many pages, counted from it, the
+    /// answer is the same.
     pub fn run(&self, pages: Pages, at: u32) -> (bool, u32) {
         let held = |at: u32| {
             let id = self.pages.find(pages.first + at);
@@ -225,7 +228,7 @@ impl Buffer {
         true
     }
 
-    /// Gives room to the first of these pages; returns false if there is none.
+    /// Gives room to the first of these pages; returns false if there is no room.
     fn place_one(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
         if !self.take_room(pages, ftl) {
             return false;
@@ -236,7 +239,7 @@ impl Buffer {
         true
     }
 
-    /// Takes the room for the first of these pages, or that of an older version.
+    /// Finds room for the first of these pages: that of the page's older version, if it can be replaced, or free room.
     fn take_room(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
         let lpn = pages.first;
         let part = self.completes && (pages.head_partial || (pages.pages == 1 && pages.tail_partial));
@@ -256,7 +259,7 @@ impl Buffer {
         }
         self.rooms += 1;
         let kept = self.pages.value_mut(id);
-        // What is on its way to the flash is still there as a whole, unless it was dropped.
+        // A version on its way to the flash is still in the buffer as a whole, unless it was dropped.
         kept.partial = part && (kept.partial || kept.dropped);
         (kept.dirty, kept.dropped, kept.room) = (true, false, self.rooms);
         self.order.add(id, &mut self.pages, ftl);
@@ -298,7 +301,7 @@ impl Buffer {
         self.versions.as_ref().map_or_else(|| ftl.version(lpn), |versions| versions.of(lpn, ftl))
     }
 
-    /// Drops the pages of a trim, or of a write that goes past the buffer, which issues now.
+    /// Drops the pages of a trim, or of a write that goes past the buffer, as the trim or write issues.
     pub fn discard(&mut self, pages: Pages) {
         for lpn in pages.first..pages.first + pages.pages {
             if let Some(versions) = &mut self.versions {
@@ -351,7 +354,7 @@ impl Buffer {
         dirty
     }
 
-    /// Loses everything, commands too: power is cut.
+    /// Loses all pages and commands because power is cut; only the counters remain.
     pub fn lose(&mut self, settings: &DeviceSettings) {
         let stats = self.stats;
         *self = *Buffer::new(settings).expect("it is there");

@@ -15,8 +15,8 @@
 //!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So the
 //!   request at place n waits for at most n times `device.max_passed` issues, and for at most that many times
 //!   the longest work of a chip.
-//! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can be behind
-//!   it: when all chips are idle, any older write issues first.
+//! - A flush touches every chip and is due as soon as it is the oldest. No older write can be behind it: when all chips
+//!   are idle, any older write issues first.
 //!
 //! **Cost.** Neither an arrival nor a choice examines every request. Requests with the same window of chips share one
 //! queue ([`super::windows`]), in which both batch numbers and arrivals ascend. On arrival: since sets only grow, the
@@ -71,7 +71,7 @@ struct HalfQueue {
     batches: Vec<ChipBatch>,
     /// Chips of each of `batches`; all ones when the batch is gone.
     sets: Vec<u64>,
-    /// Place of `batches[0]`, and of the first live batch.
+    /// Places of `batches[0]` and of the first live batch.
     base: u64,
     first: u64,
 }
