@@ -7,7 +7,7 @@ use crate::flash::media::{DESTAGED, Event, Media};
 use crate::ftl::{Ftl, LookUp, Survive};
 
 /// What was written and trimmed, page by page. A version is named by the sequence number that the write had when the
-/// device took it; destaging gives the page another one, under which it lies on flash.
+/// device took it; destaging gives the page another number, which is the one on flash.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     /// By page, the newest version; `None` after a trim.
@@ -32,7 +32,7 @@ impl Kept {
         self.destaged.get(&seq).copied().unwrap_or(seq)
     }
 
-    /// Returns the pages whose newest version the flash lacks, in order, and whether that is a trim.
+    /// Returns the pages whose newest version is not on flash, in order, and for each whether that version is a trim.
     ///
     /// # Errors
     /// A message, if a page resolves to no version of it.

@@ -133,8 +133,7 @@ impl Overlap {
     }
 
     /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
-    /// Searches back from `last`, the block's newest program or erasure; a LUN finishes these in the order of their
-    /// numbers.
+    /// Searches back from `last`, the newest program or erasure of the block; a LUN finishes these in numerical order.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
