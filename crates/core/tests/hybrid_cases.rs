@@ -329,7 +329,7 @@ fn edges_of_a_cooperative_merge() {
     }
 }
 
-/// A log block is needed while the cooperative merge of its block is in progress.
+/// If a log block is needed while the cooperative merge of its block is in progress, that merge is completed.
 #[test]
 fn a_merge_of_the_block_under_way_is_its_completion() {
     let mut driver = laid("bast", 1);

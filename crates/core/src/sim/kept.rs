@@ -35,7 +35,7 @@ impl Kept {
     /// Returns the pages whose newest version is not on flash, in order, and for each whether that version is a trim.
     ///
     /// # Errors
-    /// A message, if a page resolves to no version of it.
+    /// A message, if an LPN resolves to a page that holds no version of it.
     pub fn lost(&self, ftl: &Ftl, media: &Media) -> Result<Vec<(u32, bool)>, String> {
         let mut lost = Vec::new();
         for lpn in 0..ftl.logical_pages() {

@@ -72,7 +72,7 @@ fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
     }
     buffer.taken(page, moment.ftl);
     if !runs {
-        // It is in a page buffer of the FTL, which the buffer's own room does not count.
+        // The page is in a page buffer of the FTL, and takes up no more room in the write buffer.
         buffer.landed(page.pages.first, page.room);
     }
 }
