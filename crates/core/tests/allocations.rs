@@ -19,8 +19,8 @@ use ftlab_generator::Generator;
 struct Counting;
 
 thread_local! {
-    /// Counted for each thread separately: the test harness allocates in a thread of its own when it reports that a
-    /// test takes long.
+    /// The number of allocations, for each thread separately: the test harness allocates in a thread of its own when it
+    /// reports that a test takes long.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
