@@ -59,9 +59,9 @@ fn chips_work_side_by_side() {
 #[test]
 fn chips_of_one_channel_share_its_bus() {
     let shared = device(1, 2, 10_000);
-    // Both chips sense at the same time, then the data leave one after the other.
+    // Both chips sense at the same time, and then the data leave one after the other.
     assert_eq!(completions(&shared, vec![read(0), read(1)]), [READ + BUS, READ + 2 * BUS]);
-    // The data go in one after the other, then both chips program.
+    // The data go in one after the other, and then both chips program.
     assert_eq!(completions(&shared, vec![write(0), write(1)]), [BUS + PROGRAM, 2 * BUS + PROGRAM]);
     let apart = device(2, 1, 10_000);
     assert_eq!(completions(&apart, vec![read(0), read(1)]), [READ + BUS, READ + BUS]);

@@ -329,14 +329,14 @@ fn a_read_interrupts_a_program_at_its_cost() {
     let interrupted = 20 * US + READ + 20 * US;
     let asks = [write(0), at(100 * US, read(1))];
     ready(&on, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
-    // The same happens under noop.
+    // Under noop, the read interrupts the program as well.
     let mut noop = on.clone();
     noop.device.scheduler = "noop".into();
     ready(&noop, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
     for suspend in [Suspend::Off, Suspend::Erase] {
         ready(&chip(1, 1, suspending(suspend)), &asks, &[PROGRAM, PROGRAM + READ]);
     }
-    // The same happens if suspending and resuming take no time.
+    // The read also interrupts the program if suspending and resuming take no time.
     let free = Parallel { suspend_ns: 0, resume_ns: 0, ..suspending(Suspend::ProgramErase) };
     ready(&chip(1, 1, free), &asks, &[PROGRAM + READ, 100 * US + READ]);
 }

@@ -127,7 +127,7 @@ fn a_trim_drops_pages() {
     assert_eq!(rows[3].complete_ns, READ + PROGRAM);
 }
 
-/// A flush waits for what was there before it; with protection it waits for nothing.
+/// A flush waits until the flash has what was in the buffer when the flush came; with protection it does not wait.
 #[test]
 fn a_flush_waits_for_the_flash_unless_power_is_protected() {
     let mut settings = device(1, 64);

@@ -86,7 +86,8 @@ impl Settings {
         ((u128::from(bytes) * 1_000_000_000 + link / 2) / link) as u64
     }
 
-    /// Returns the names of the servers that there are: the link's directions, then the cores.
+    /// Returns the names of the servers: the directions of the link if there is one, then the cores if commands take
+    /// core time.
     pub fn servers(&self) -> Vec<String> {
         let link: &[&str] = match (self.has_link(), self.duplex) {
             (false, _) => &[],
@@ -305,8 +306,8 @@ impl Controller {
         self.answer(id, request, now_ns)
     }
 
-    /// Lets the next command go on, if it is due. Returns `None` if it is not; else where the command goes, if it
-    /// leaves.
+    /// Lets the next command that is due go on. Returns `None` if none is due; otherwise where the command goes if it
+    /// leaves the controller, or `Some(None)` if it stays.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
         let Reverse((at_ns, ..)) = *self.events.peek()?;
         if at_ns > now_ns {

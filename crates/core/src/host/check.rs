@@ -1,4 +1,4 @@
-//! Checks each of which concerns several keys of workload and host.
+//! Checks of several keys of workload and host against each other.
 
 use super::sched::needs;
 use super::settings::Settings;

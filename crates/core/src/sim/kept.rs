@@ -27,7 +27,7 @@ impl Kept {
         }
     }
 
-    /// Returns the version that lies on flash under this sequence number.
+    /// Returns the version that is on flash under this sequence number.
     pub fn version(&self, seq: u64) -> u64 {
         self.destaged.get(&seq).copied().unwrap_or(seq)
     }

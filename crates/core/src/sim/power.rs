@@ -2,7 +2,8 @@
 //!
 //! Every operation that the FTL decides on goes on a tape, and the device says when each of them ran. At a cut,
 //! operations that had finished are on the media, those in service are torn (or, one time in four, just finished), and
-//! all others never happened. The FTL is then rebuilt from the media alone.
+//! all others never happened. The FTL is then rebuilt from the media and from what RAM has kept under
+//! `device.power_loss_protection`, and from nothing else.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -101,7 +101,7 @@ pub struct Buffer {
     order: Order,
     /// Pages in use.
     used: u32,
-    /// Pages among them that are on their way to the flash.
+    /// Pages in use that are on their way to the flash.
     flights: u32,
     /// Rooms taken so far.
     rooms: u64,
@@ -109,7 +109,7 @@ pub struct Buffer {
     waiting: VecDeque<Waiting>,
     barriers: VecDeque<Barrier>,
     leaving: VecDeque<(u32, Taken)>,
-    /// In check mode, which version of each page the device has.
+    /// In check mode, the version that the device has of each page.
     versions: Option<Versions>,
     /// The counters.
     pub stats: Stats,

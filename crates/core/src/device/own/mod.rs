@@ -30,7 +30,7 @@ trait Task: Debug + Send {
         false
     }
 
-    /// Begins the work that there is now; returns when to call the task again even if nothing else happens, or
+    /// Begins the work that is to be done now; returns when to call the task again even if nothing else happens, or
     /// [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
 

@@ -40,15 +40,15 @@ pub(super) const MOST_CHIPS: u32 = 1024;
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    /// Slot of the window that holds the requests with its chips.
+    /// Slot of the window of all requests with the same chips.
     window: u32,
     /// The next request with the same chips.
     behind: u32,
-    /// Number of its channel batch, from 1; 0 without channel batches.
+    /// Number of the request's channel batch, from 1; 0 without channel batches.
     channel: u32,
-    /// Number of its batch, from 1.
+    /// Number of the request's batch, from 1.
     number: u64,
-    /// Place of its batch in the half's list.
+    /// Place of the request's batch in the half's list.
     batch: u64,
     arrival: u64,
 }
@@ -59,7 +59,7 @@ struct ChipBatch {
     number: u64,
     /// Number of members that have not issued.
     waiting: u32,
-    /// First of its channel batches, or [`NONE`].
+    /// The first of the batch's channel batches, or [`NONE`].
     channels: u32,
 }
 

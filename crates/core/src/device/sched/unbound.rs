@@ -36,7 +36,7 @@ impl Linked for Page {
 #[derive(Clone, Debug)]
 pub(super) struct Unbound {
     pages: Slab<Page>,
-    /// Pages to be written that have no die.
+    /// Pages that are to be written and have no die yet.
     writes: Chain,
     /// Pages of other requests that waited for a write that has just been bound.
     released: Chain,
