@@ -53,8 +53,8 @@ pub struct Device {
     controller: Option<Box<Controller>>,
     /// The write buffer, if there is one: it holds written pages until they are on flash.
     buffer: Option<Box<Buffer>>,
-    /// Whether requests handed over do not simply join the queue: there is a controller or a write buffer, or the device
-    /// is read-only.
+    /// Whether requests that are handed over do not simply join the queue, because there is a controller or a write
+    /// buffer, or because the device is read-only.
     apart: bool,
     /// Requests that the device holds and that have not issued.
     waiting: Waiting,

@@ -1,10 +1,10 @@
 //! The write buffer: RAM of the device that holds written pages until they are on flash.
 //!
 //! It stands between controller and queue. A write is answered once all its pages are in the buffer; where there is no
-//! room, it waits in order of arrival and takes room page by page. A written page replaces the one that is in the
-//! buffer, unless that one is on its way to the flash: it then needs room of its own. A read whose pages are all in the
-//! buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues. A trim, and
-//! a write that goes past the buffer, drops its pages from the buffer when it issues.
+//! room, it waits in order of arrival and takes room page by page. A written page replaces the version that is in the
+//! buffer, unless that version is on its way to the flash: the page then needs room of its own. A read whose pages are
+//! all in the buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues.
+//! A trim, and a write that goes past the buffer, drops its pages from the buffer when it issues.
 //!
 //! Destaging (task `destage` of [`crate::device::own`]) hands pages to the FTL in the order of
 //! `device.write_buffer_policy` ([`order`]). A page keeps its room until the flash has it.
