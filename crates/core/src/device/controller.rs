@@ -368,7 +368,8 @@ impl Controller {
         false
     }
 
-    /// Brings in the data of a command that a core has worked on; returns whether it goes on to the device's queue at once.
+    /// Brings in the data of a command that a core has worked on; returns whether the command goes on to the device's
+    /// queue at once.
     fn bring_in(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if request.op != Op::Write || !self.settings.has_link() {
             return true;
