@@ -128,7 +128,7 @@ impl Device {
     }
 }
 
-/// Notes what the write buffer does for a request, on the tape and in the moves, if these are kept.
+/// The tape and the moves, if they are kept, which record what the write buffer does for a request.
 struct Notes<'a> {
     tape: &'a Option<Tape>,
     moves: &'a Option<Moves>,

@@ -151,8 +151,8 @@ impl Server {
         self.free_ns
     }
 
-    /// Returns how long the server was busy up to a moment: its total service time less what comes after that moment,
-    /// since it serves the waiting commands without a pause.
+    /// Returns how long the server was busy up to a moment: its total service time less the part after that moment,
+    /// which is a single stretch, because commands are served without a pause.
     fn busy_up_to(&self, now_ns: u64) -> u64 {
         self.busy_ns - self.free_ns.saturating_sub(now_ns)
     }
