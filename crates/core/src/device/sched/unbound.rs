@@ -136,8 +136,8 @@ impl Unbound {
         self.hand_out(request, Part::Pages { at, count: 1 })
     }
 
-    /// Divides the request further: pages that a waiting write is going to write wait for that write, and the next pages
-    /// that wait for nothing are handed out, if there are any.
+    /// Divides the request further: pages that a waiting write is going to write wait for that write, and the next
+    /// pages that wait for nothing are handed out, if there are any.
     fn divide(&mut self, pool: &Pool) -> Option<u32> {
         let (id, mut at) = self.divided?;
         let Pages { first, pages, .. } = pool[id].pages;
