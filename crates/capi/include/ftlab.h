@@ -321,7 +321,10 @@ int ftlab_advance(struct ftlab_sim *sim,
  *
  * FTLAB_POWER: the power is off.
  */
-int ftlab_drain(struct ftlab_sim *sim, struct ftlab_completion *completions, size_t capacity, size_t *count);
+int ftlab_drain(struct ftlab_sim *sim,
+                struct ftlab_completion *completions,
+                size_t capacity,
+                size_t *count);
 
 /**
  * Stores in `*json` the result of everything up to now, as `ftlab run --json` writes it. The object owns it
@@ -337,7 +340,9 @@ int ftlab_result_json(struct ftlab_sim *sim, const char **json);
  *
  * FTLAB_POWER: the device was not made for power cuts, or the power is already off.
  */
-int ftlab_cut(struct ftlab_sim *sim, uint64_t seed, struct ftlab_cut_report *report);
+int ftlab_cut(struct ftlab_sim *sim,
+              uint64_t seed,
+              struct ftlab_cut_report *report);
 
 /**
  * Brings the device up again from its flash alone. Time moves on by the duration of the recovery; the result's figures
@@ -345,7 +350,8 @@ int ftlab_cut(struct ftlab_sim *sim, uint64_t seed, struct ftlab_cut_report *rep
  *
  * FTLAB_POWER: the power is on.
  */
-int ftlab_recover(struct ftlab_sim *sim, struct ftlab_recovery *recovery);
+int ftlab_recover(struct ftlab_sim *sim,
+                  struct ftlab_recovery *recovery);
 
 /**
  * Returns what a code means, in a few words; any number is allowed. The text is static.

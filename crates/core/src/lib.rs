@@ -2,7 +2,7 @@
 //!
 //! Data flows one way: [`workload`] -> [`host`] (I/O scheduler) -> [`device`] (queue and array) -> [`ftl`] ->
 //! [`flash`]; [`sim`] is the one loop that passes requests on and owns the clock, [`metrics`] collects what
-//! it reports. [`config`] is how settings are declared, [`settings`] collects those of all parts.
+//! it reports. [`config`] is how settings are declared, and [`settings`] collects those of all parts.
 //!
 //! Units everywhere: time in integer nanoseconds (`_ns`), sizes in bytes
 //! (`_bytes`), addresses of the flash translation layer in logical pages (LPN).

@@ -1,7 +1,10 @@
 //! Requests on their way through the stack: all in one slab, and referred to by ids instead of pointers.
 
+mod paging;
+
 use crate::util::{NONE, Slab};
 use crate::workload::Op;
+pub use paging::Paging;
 
 /// Which half of a scheduler a request belongs to: reads, or everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,7 @@ impl Window {
         (0..self.width).map(move |at| self.member(at, chips))
     }
 
-    /// Visits the LUNs. Most windows have one LUN, for which a loop costs more than the visit.
+    /// Calls `visit` for each LUN. Most windows have one LUN, for which a loop would cost more than the call.
     #[inline(always)]
     pub fn each(self, chips: u32, mut visit: impl FnMut(u32)) {
         match self.width {
@@ -39,7 +42,7 @@ impl Window {
         }
     }
 
-    /// Returns the LUN at this index.
+    /// Returns the LUN at this index of the window, for a device of `chips` LUNs in all.
     #[inline]
     pub fn member(self, at: u32, chips: u32) -> u32 {
         let chip = self.first + at;
@@ -64,7 +67,7 @@ impl Pages {
     /// No pages.
     pub const NONE: Pages = Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
 
-    /// Returns `count` of the pages, starting at this index.
+    /// Returns the `count` pages that start at index `at`.
     pub fn part(self, at: u32, count: u32) -> Pages {
         Pages {
             first: self.first + at,
@@ -99,60 +102,8 @@ impl Mark {
     }
 }
 
-/// Finds the logical pages that a range of bytes touches.
-#[derive(Clone, Copy, Debug)]
-pub struct Paging {
-    logical_page: u64,
-    /// The exponent of the page size if that is a power of two, else [`NONE`]. With it no division is needed, which
-    /// would take longer than everything else on arrival.
-    shift: u32,
-}
-
-impl Paging {
-    /// Makes the paging for logical pages of this many bytes.
-    pub fn new(logical_page_bytes: u32) -> Paging {
-        let logical_page = u64::from(logical_page_bytes);
-        let shift = if logical_page.is_power_of_two() { logical_page.trailing_zeros() } else { NONE };
-        Paging { logical_page, shift }
-    }
-
-    /// Returns the logical page of a byte address, and the offset within the page.
-    #[inline]
-    fn page_of(self, at: u64) -> (u64, u64) {
-        match self.shift {
-            NONE => (at / self.logical_page, at % self.logical_page),
-            shift => (at >> shift, at & (self.logical_page - 1)),
-        }
-    }
-
-    /// Returns the pages of a request for the bytes from `offset` to `end`.
-    #[inline]
-    pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
-        let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
-        if before | behind == 0 {
-            // The request covers whole pages, as most requests do.
-            let first = if tail > head { head as u32 } else { 0 };
-            return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
-        }
-        let (head_partial, tail_partial) = (before > 0, behind > 0);
-        // A trim takes the pages that it covers completely, everything else takes each page that it touches.
-        let (first, pages_end) = if op == Op::Trim {
-            (head + u64::from(head_partial), tail)
-        } else {
-            (head, tail + u64::from(tail_partial))
-        };
-        let pages = pages_end.saturating_sub(first) as u32;
-        Pages {
-            first: if pages > 0 { first as u32 } else { 0 },
-            pages,
-            head_partial: head_partial || (pages == 1 && tail_partial),
-            tail_partial: tail_partial || (pages == 1 && head_partial),
-        }
-    }
-}
-
-/// What only the host, with its scheduler and its block layer, keeps about a request; the device reads only what a
-/// prefetch needs.
+/// The part of a request that belongs to the host's scheduler and block layer; the device reads only the fields that it
+/// needs for a prefetch.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSide {
     /// Translation page of the first LPN.
@@ -187,7 +138,7 @@ pub struct DeviceSide {
     pub steps_left: u32,
     /// Pages read from the write buffer.
     pub buffered: u32,
-    /// Whether the write buffer answered it, so that it was never in the device's queue.
+    /// Whether the write buffer answered the request, so that it was never in the device's queue.
     pub answered: bool,
 }
 
@@ -198,7 +149,7 @@ pub struct Request {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Time at which it was handed to the device, ns.
+    /// Time at which the request was handed to the device, ns.
     pub dispatch_ns: u64,
     /// First byte.
     pub offset: u64,
@@ -352,7 +303,7 @@ impl<const KIND: usize> Links<KIND> {
         self.len += 1;
     }
 
-    /// Removes and returns the first request. The link to the one behind stays readable ([`Pool::behind`]).
+    /// Removes and returns the first request. Its link to the request behind it stays readable ([`Pool::behind`]).
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<u32> {
         let id = self.head;

@@ -19,8 +19,8 @@ use ftlab_generator::Generator;
 struct Counting;
 
 thread_local! {
-    /// Counted for each thread separately: the test harness allocates in a thread of its own when it reports that a
-    /// test takes long.
+    /// The number of allocations, for each thread separately: the test harness allocates in a thread of its own when it
+    /// reports that a test takes long.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -154,7 +154,7 @@ fn allocates_nothing(settings: &Settings, what: &str) {
     assert_eq!(at_end - middle.allocations, 0, "{what}");
 }
 
-// There is only one test, since the counter belongs to the whole process.
+// One test runs all cases, one after another, and counts the allocations of its own thread.
 #[test]
 fn the_steady_state_allocates_nothing() {
     for kind in page_mapped_both_ways().into_iter().chain(hybrids()) {

@@ -274,7 +274,7 @@ proptest! {
         }
     }
 
-    /// Does the same through the whole stack; idle chips come to rest after finitely many steps.
+    /// Through the whole stack, every invariant holds, and idle chips come to rest after finitely many steps.
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(), above in 1u32..4, step in 1u32..5,

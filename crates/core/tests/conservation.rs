@@ -432,7 +432,7 @@ struct ByEviction {
 }
 
 impl ByEviction {
-    /// Writes a translation page with every mapping that is known.
+    /// Rewrites a translation page, so that its cached entries are on flash.
     fn rewrite(&mut self, page: u32, charged: &mut Charged) {
         charged.map_reads += 1;
         charged.map_programs += 1;
@@ -501,8 +501,8 @@ fn eviction_charges_what_a_plain_recomputation_demands() {
     }
 }
 
-/// The same comparison for one bounded LRU list, on a device where no data moves: otherwise the order of moves would
-/// decide what stays cached.
+/// A bounded cache with one LRU list charges what a plain recomputation demands. On this device no data moves:
+/// otherwise the order of moves would decide what stays cached.
 #[test]
 fn a_bounded_cache_charges_what_a_plain_recomputation_demands() {
     for (amount, capacity) in [(Some(6), 20), (None, 20), (Some(40), 9), (None, 60)] {

@@ -73,7 +73,8 @@ fn the_link_carries_commands_and_answers_too() {
     assert_eq!(latencies(&settings, vec![at(0, Op::Write, 0, 1)]), [alone + PROGRAM + 2 * LATENCY]);
 }
 
-/// Two reads of different chips come at once: the core works on one after the other, all else runs in parallel.
+/// Two reads of different chips come at the same time: the core works on one after the other, and all else runs in
+/// parallel.
 #[test]
 fn commands_wait_for_a_core() {
     let mut settings = device();
@@ -85,8 +86,8 @@ fn commands_wait_for_a_core() {
     assert_eq!(latencies(&settings, both), [alone, alone + PAGE]);
 }
 
-/// If cores take no time, a read of four pages leaves from 35 us to 39 us; the write's data came in from 35.5 us on,
-/// and the flash takes 350 us.
+/// Reads and writes transfer data over the link at the same time, unless it is half duplex. If cores take no time, a
+/// read of four pages leaves from 35 us to 39 us; the write's data came in from 35.5 us on, and the flash takes 350 us.
 #[test]
 fn directions_of_a_link_are_apart_unless_it_is_half_duplex() {
     let mut settings = device();

@@ -89,8 +89,8 @@ fn figure_4() -> Stack {
     stack
 }
 
-/// The cost of Fig. 4 without and with a cooperative switch merge, and when the pages of the issue are done, for writes
-/// of 240 us a page, copies of 285 us and erasures of 500 us.
+/// Fig. 4 takes the time of its writes (240 us a page), copies (285 us) and erasures (500 us), both without and with a
+/// cooperative switch merge.
 #[test]
 fn figure_4_in_time() {
     let mut without = figure_4();
@@ -165,8 +165,8 @@ fn padding_is_charged_to_its_merge() {
     }
 }
 
-/// Random marks, many requests in the device, several chips, every device scheduler, all FTLs: whatever the host
-/// announces, no page is lost.
+/// Random marks, many requests in the device, several chips, every device scheduler, every hybrid FTL: whatever the
+/// host announces, no page is lost.
 #[test]
 fn no_mark_loses_data() {
     for kind in common::hybrids() {

@@ -89,7 +89,8 @@ fn commands_on_their_way() {
     }
 }
 
-/// A small write buffer, with pages of their own or sharing NAND pages, and with or without protection.
+/// Nothing durable is lost with a small write buffer, whether or not logical pages share NAND pages, and with or
+/// without power-loss protection.
 #[test]
 fn pages_in_a_write_buffer() {
     for kind in page_mapped_both_ways() {
@@ -129,7 +130,8 @@ fn free_blocks_of_the_withheld_space_alone() {
     }
 }
 
-/// Dies and planes overlap, suspend and overtake each other, and pages go to whatever is idle.
+/// Nothing durable is lost where operations of dies and planes overlap, suspend and overtake each other, and pages go
+/// to whatever is idle.
 #[test]
 fn dies_side_by_side_and_dynamic_allocation() {
     let all = Parallel {
@@ -239,8 +241,8 @@ fn preset(kind: &str) -> Settings {
 /// Faults that earlier campaigns found, each with the seed that showed it.
 #[test]
 fn found_before() {
-    // Page: only a trim page kept trimmed pages of other chips from coming back; a collection that was undone had
-    // written it, so it had been relied on before its collection had ended.
+    // Page: a trim page was all that kept trimmed pages of other chips from coming back, but the collection that had
+    // written it was undone: it had been relied on before that collection had ended.
     cuts(&tiny("page"), 1114, 1, Flaw::None).unwrap();
     // Dftl, deep queue: a page stayed trimmed only because of an older version of a unit whose rewriting was
     // torn, and recovery freed the block of that version.

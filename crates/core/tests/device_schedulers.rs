@@ -108,7 +108,7 @@ fn figure_4_fast_blocks_for_conflicting_writes() {
         let done = checked(&settings, vec![write(0), write(1), write(2)]).1;
         assert_eq!(done.iter().map(|row| row.complete_ns).collect::<Vec<_>>(), times, "{placement}");
     }
-    // A write that waits alone takes the next block in order, or the slowest.
+    // A write behind which nothing waits takes the next block in order, or the slowest.
     for (unhurried, ns) in [(Unhurried::InOrder, 180_000), (Unhurried::Slowest, 210_000)] {
         let (_, done) = checked(&with_unhurried(figure_4("vios"), unhurried), vec![write(0)]);
         assert_eq!(done[0].complete_ns, ns, "{unhurried:?}");
@@ -120,7 +120,8 @@ fn with_unhurried(mut settings: Settings, unhurried: Unhurried) -> Settings {
     settings
 }
 
-/// Blocks have two pages; programs take 180, 210 and 150 us in blocks 1 to 3, and times in between in blocks 4 and 5.
+/// Writes that are not hurried fill a block before they take another, which is the one erased first. Blocks have two
+/// pages; programs take 180, 210 and 150 us in blocks 1 to 3, and times in between in blocks 4 and 5.
 #[test]
 fn in_order_a_block_is_filled_and_then_comes_the_one_erased_first() {
     let mut settings = with_unhurried(figure_4("vios"), Unhurried::InOrder);
@@ -372,8 +373,9 @@ fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
     checked(&settings, trace).1.iter().map(|row| row.complete_ns / 1000).collect()
 }
 
-/// Worked out by hand. Chip 0 is busy until 200 us. The second write waits for chips 0 and 1, the fourth for chip 0;
-/// the third and the fifth find their chips idle.
+/// Each of three schedulers lets other requests pass the oldest one, at times worked out by hand. Chip 0 is busy until
+/// 200 us. The second write waits for chips 0 and 1, the fourth for chip 0; the third and the fifth find their chips
+/// idle.
 #[test]
 fn three_schedulers_differ_on_what_may_pass_the_oldest() {
     let write = |us, first, count| (us, Op::Write, first, count);
@@ -401,7 +403,7 @@ fn under_noop_busy_what_arrives_passes_no_flush_nor_the_oldest_that_may_issue() 
     assert_eq!(completions("noop-busy", &flush), [200, 400, 400, 600, 610]);
 }
 
-/// A stream of reads keeps one chip busy: the write behind them issues after at most `max_passed` reads.
+/// While a stream of reads keeps the only chip busy, the oldest write issues after at most `max_passed` reads.
 #[test]
 fn writes_starve_no_longer_than_the_bound() {
     let mut settings = device("piq", 1, 1);

@@ -59,9 +59,9 @@ fn chips_work_side_by_side() {
 #[test]
 fn chips_of_one_channel_share_its_bus() {
     let shared = device(1, 2, 10_000);
-    // Both chips sense at once, then the data leave one after the other.
+    // Both chips sense at the same time, and then the data leave one after the other.
     assert_eq!(completions(&shared, vec![read(0), read(1)]), [READ + BUS, READ + 2 * BUS]);
-    // The data go in one after the other, then both chips program.
+    // The data go in one after the other, and then both chips program.
     assert_eq!(completions(&shared, vec![write(0), write(1)]), [BUS + PROGRAM, 2 * BUS + PROGRAM]);
     let apart = device(2, 1, 10_000);
     assert_eq!(completions(&apart, vec![read(0), read(1)]), [READ + BUS, READ + BUS]);
@@ -75,14 +75,15 @@ fn a_gap_on_the_bus_is_used_by_whoever_asks_first() {
     assert_eq!(done, [2 * BUS, BUS + PROGRAM]);
 }
 
-/// Two chips are served under `direct` and dynamic allocation.
+/// The pages of a request are bound to dies one by one, here to those of two chips under `direct` with dynamic
+/// allocation.
 #[test]
 fn pages_of_a_request_are_bound_one_by_one() {
     let mut two = device(2, 1, 0);
     two.device.scheduler = "direct".into();
     two.ftl.allocation = Allocation::Dynamic;
-    // LPN 0 and 1 take the chips until 350 us, LPN 2 waits. Two pages of the read are on those chips and are read at
-    // 350 us; the read then waits for LPN 2, which is bound at 385 us, and reads it after its program.
+    // LPN 0 and 1 take the chips until 350 us, and LPN 2 waits. Two pages of the read are on those chips and are read
+    // at 350 us; the read then waits for LPN 2, which is bound at 385 us, and reads it after its program.
     let trace = vec![pages(0, Op::Write, 4096, 0, 3), pages(100_000, Op::Read, 4096, 0, 3)];
     let bound = PROGRAM + READ;
     assert_eq!(completions(&two, trace), [bound + PROGRAM, bound + PROGRAM + READ]);
@@ -155,8 +156,8 @@ fn small_logical_pages_gather_in_the_page_buffer() {
     assert_eq!(report.waf.total, Some(8.0 / 5.0));
 }
 
-/// A write with FUA completes when its page is programmed, padded if necessary. A write that fills the page waits for
-/// nothing more, and if logical pages are as large as NAND pages, a write with FUA is like any other.
+/// A write with FUA completes when its page is programmed, padded if necessary. A write that fills the page does not
+/// wait for anything else, and if logical pages are as large as NAND pages, a write with FUA is like any other.
 #[test]
 fn fua_does_not_wait_in_the_page_buffer() {
     let fua = |lpn| Record { flags: Record::FUA, ..write(lpn) };

@@ -84,7 +84,8 @@ proptest! {
         patient.flash.parallel.suspend = Suspend::Erase;
         patient.flash.parallel.suspend_ns = u64::MAX;
         let (mut expected, rows) = checked(&one, trace(&one, &steps));
-        // Under noop and noop-busy a request goes ahead to a chip whose operation it could interrupt.
+        // Under noop and noop-busy a request issues even to a busy chip whose operation it could interrupt, so the
+        // second device is left out.
         let count = if one.device.scheduler.starts_with("noop") { 1 } else { 2 };
         for settings in [other, patient].iter().take(count) {
             let (report, other_rows) = checked(settings, trace(settings, &steps));
@@ -152,7 +153,7 @@ proptest! {
         for busy_ns in used.chip_busy_ns.iter().chain(&used.die_busy_ns).chain(&used.channel_busy_ns) {
             prop_assert!(*busy_ns <= report.elapsed_ns);
         }
-        // Each flash operation takes its time somewhere: no die is busy for less than its share of that time.
+        // If nothing overlaps within a die, dies are busy for exactly as long as flash operations and suspensions take.
         if options.multi_plane == MultiPlane::Off && !options.cache_read && !options.cache_program {
             let busy: u64 = if options.interleave { &used.die_busy_ns } else { &used.chip_busy_ns }.iter().sum();
             let suspended = (report.parallel.suspensions.program + report.parallel.suspensions.erase)

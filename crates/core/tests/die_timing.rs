@@ -146,7 +146,7 @@ fn two_dies_serve_one_operation_at_a_time_unless_interleaved() {
     let both = chip(2, 1, interleaved());
     ready(&both, &[read(0), read(1), read(2)], &[READ, READ, 2 * READ]);
     ready(&both, &[write(0), write(1), read(3)], &[PROGRAM, PROGRAM, PROGRAM + READ]);
-    // With one die, the device behaves as before.
+    // With one die, interleaving changes nothing.
     ready(&chip(1, 1, interleaved()), &[read(0), read(1)], &[READ, 2 * READ]);
 }
 
@@ -329,14 +329,14 @@ fn a_read_interrupts_a_program_at_its_cost() {
     let interrupted = 20 * US + READ + 20 * US;
     let asks = [write(0), at(100 * US, read(1))];
     ready(&on, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
-    // The same happens under noop.
+    // Under noop, the read interrupts the program as well.
     let mut noop = on.clone();
     noop.device.scheduler = "noop".into();
     ready(&noop, &asks, &[PROGRAM + interrupted, 100 * US + 20 * US + READ]);
     for suspend in [Suspend::Off, Suspend::Erase] {
         ready(&chip(1, 1, suspending(suspend)), &asks, &[PROGRAM, PROGRAM + READ]);
     }
-    // The same happens if suspending and resuming take no time.
+    // The read also interrupts the program if suspending and resuming take no time.
     let free = Parallel { suspend_ns: 0, resume_ns: 0, ..suspending(Suspend::ProgramErase) };
     ready(&chip(1, 1, free), &asks, &[PROGRAM + READ, 100 * US + READ]);
 }
@@ -444,8 +444,8 @@ fn commands_have_their_own_times() {
     ready_after(&one, &[write(0)], &[COLLECTION + 5 * US]);
 }
 
-/// Of three chips on a channel, the first sends its data out and the second waits to send; then the third gets a
-/// request.
+/// The command of a read goes before waiting data transfers if `flash.bus` says so. Of three chips on a channel, the
+/// first sends its data out and the second waits to send; then the third gets a request.
 #[test]
 fn commands_of_reads_go_before_transfers_where_asked() {
     for options in [PLAIN(), Parallel { cache_read: true, ..PLAIN() }] {
@@ -504,7 +504,7 @@ fn dynamic_allocation_takes_the_next_idle_chip() {
         ready(&two, &asks, &[PROGRAM, PROGRAM, PROGRAM + READ, PROGRAM + READ]);
         // Chip 0 serves a read (of LPN 4, which was never written): the write goes to chip 1, and the next write waits.
         let asks = [read(4), write(0), write(2)];
-        // Whether chip 0 becomes idle first or is next in turn, it writes once it has read.
+        // Whether chip 0 becomes idle first or is next in turn, it does the write after its read.
         ready(&two, &asks, &[READ, PROGRAM, READ + PROGRAM]);
     }
 }

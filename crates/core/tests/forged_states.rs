@@ -38,7 +38,8 @@ const HEAD: usize = 12;
 /// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Returns a small device with the next FTL and policy, random in everything else, and its saved state.
+/// Returns a small device, whose FTL and policy follow from the number and which is otherwise random, and its saved
+/// state.
 fn prepared(number: u64) -> (Settings, Vec<u8>) {
     let mut draw = Draw::seed_from_u64(number);
     let pick = |names: &[Choice], at: u64| names[at as usize % names.len()].name.to_owned();

@@ -329,7 +329,7 @@ fn edges_of_a_cooperative_merge() {
     }
 }
 
-/// A log block is needed while the cooperative merge of its block is in progress.
+/// If a log block is needed while the cooperative merge of its block is in progress, that merge is completed.
 #[test]
 fn a_merge_of_the_block_under_way_is_its_completion() {
     let mut driver = laid("bast", 1);
@@ -349,7 +349,7 @@ fn a_merge_of_the_block_under_way_is_its_completion() {
     driver.write_coop(0, 1);
     driver.write_coop(5, 1);
     assert_eq!(driver.merges(), [NONE, NONE, NONE, NONE, (1, 3)]);
-    // The same holds for the SW log block.
+    // Reclaiming the SW log block completes the merge of its block, too.
     let mut driver = laid("fast", 2);
     driver.write(0, 2);
     driver.issue(0);

@@ -29,7 +29,7 @@ fn cuts_within_an_instant() {
     common::hybrids().into_iter().for_each(losses::operations_without_time);
 }
 
-/// Planes and dies overlap, suspend and overtake each other.
+/// Nothing durable is lost where operations of planes and dies overlap, suspend and overtake each other.
 #[test]
 fn dies_side_by_side() {
     for kind in common::hybrids() {
@@ -53,7 +53,8 @@ fn dies_side_by_side() {
     }
 }
 
-/// Cooperative switch merges, padding and whole-block issues are under way when power is cut.
+/// Nothing durable is lost if cooperative switch merges, padding and whole-block issues are under way when power is
+/// cut.
 #[test]
 fn every_scheduler_by_flash_blocks() {
     for (seed, scheduler) in common::schedulers(true).into_iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Random workloads on random small hybrid FTLs: every invariant holds after every operation, compared with a plain
-//! map; merges, copies and erases are compared with a second model (`common/reference.rs`); saved states and the whole
-//! stack are tested too.
+//! Random workloads on random small hybrid FTLs: after every operation, every invariant holds and the data are those of
+//! a plain map; merges, copies and erases are those of a second model (`common/reference.rs`). Saved states and the
+//! whole stack are tested, too.
 
 use ftlab_conformance as common;
 #[path = "common/hybrid_devices.rs"]

@@ -93,8 +93,8 @@ fn throughput_stays_below_the_bottleneck() {
     }
 }
 
-/// Regression: a flush alone in a batch has no translation page; rb once asked the device to
-/// prefetch page `u32::MAX` for it and overflowed.
+/// Regression: a flush that is a batch of its own has no translation page; rb once asked the device to prefetch page
+/// `u32::MAX` for it and overflowed.
 #[test]
 fn a_flush_in_a_batch_prefetches_nothing() {
     for scheduler in common::by_translation_page() {

@@ -26,7 +26,7 @@ fn order(done: &[Completion]) -> Vec<u64> {
     by_dispatch.into_iter().map(|(_, _, id)| id).collect()
 }
 
-/// Fig. 7 and Table II: five reads arrive at time 0, and requests 1 and 3 share a translation page.
+/// Runs Fig. 7 and Table II: five reads arrive at time 0, and requests 1 and 3 share a translation page.
 fn figure_7(scheduler: &str) -> Vec<Completion> {
     let settings = with_scheduler(settings(), scheduler);
     let read = |lpn, count| pages(0, Op::Read, 4096, lpn, count);
@@ -50,8 +50,8 @@ fn figure_7_map_plus_takes_the_denser_batch_first() {
     assert_eq!(latencies(&done).iter().sum::<u64>(), 28 * unit);
 }
 
-/// Fig. 5 and Table I: a translation page has 100 entries, and six mappings are cached at the start by six reads long
-/// before. Returns ids 1 to 12 in order of dispatch, and how many of those twelve were prioritized.
+/// Runs Fig. 5 and Table I: a translation page has 100 entries, and six mappings are cached at the start by six reads
+/// long before. Returns ids 1 to 12 in order of dispatch, and how many of those twelve were prioritized.
 fn figure_5(scheduler: &str) -> (Vec<u64>, usize) {
     let mut settings = with_scheduler(settings(), scheduler);
     settings.flash.page_bytes = 800;
@@ -78,7 +78,8 @@ fn table_1_orders_and_prioritized_requests() {
     assert_eq!(figure_5("map"), (vec![5, 8, 9, 10, 11, 12, 1, 4, 2, 3, 6, 7], 9));
 }
 
-/// Fig. 6: reads take 10 us; a first miss, at time 0, is on request 2's page; requests 1 and 2 both arrive at 10 us.
+/// Runs Fig. 6: reads take 10 us; a first miss, at time 0, is on request 2's page; requests 1 and 2 both arrive at 10
+/// us. Returns how long these two wait.
 fn figure_6(scheduler: &str) -> Vec<u64> {
     let mut settings = with_scheduler(settings(), scheduler);
     settings.flash.read_ns = 10_000;
@@ -113,7 +114,8 @@ fn a_miss_costs_what_equation_2_says() {
     assert_eq!(done.iter().map(|c| c.mapping_misses).sum::<u32>(), 3);
 }
 
-/// Reads 2 and 4 share a translation page, and read 2 is late when the device has room after read 1.
+/// Runs four reads under rb: reads 2 and 4 share a translation page, and read 2 is late when the device has room after
+/// read 1.
 fn late(late: Late) -> Vec<Completion> {
     let mut settings = with_scheduler(settings(), "rb");
     (settings.host.deadline_ns, settings.host.late) = (Some(70_000), late);
@@ -149,7 +151,8 @@ fn mapping((report, _): &(Report, Vec<Completion>)) -> (u64, u64, u64, Option<f6
     (mapping.translation_reads, mapping.misses, mapping.prefetches, mapping.hit_ratio)
 }
 
-/// Reads four pages across the border of two translation pages (512 entries), then three of them and one more.
+/// With `ftl.load` at "request", a miss loads all mappings of its translation page that the request needs. Four pages
+/// are read across the border of two translation pages (512 entries), then three of them and one more.
 #[test]
 fn a_request_loads_its_own_mappings_of_a_translation_page_with_one_read() {
     let trace = [pages(0, Op::Read, 4096, 510, 4), pages(10_000_000, Op::Read, 4096, 511, 4)];

@@ -106,7 +106,7 @@ proptest! {
         }
     }
 
-    /// Draws any load, under every scheduler, on a device in check mode: what schedulers count stays correct.
+    /// What schedulers count stays correct under any load, with every scheduler; check mode verifies it.
     #[test]
     fn schedulers_count_what_grows(
         requests in prop::collection::vec((0u8..24, 0u64..96, 1u64..40, 0u64..400_000), 1..250),

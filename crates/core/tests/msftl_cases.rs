@@ -209,8 +209,8 @@ fn reads_fetch_units_and_writes_nothing() {
     assert_eq!(report.mapping.translation_reads, 2);
 }
 
-/// A flush by the host flushes the mappings, or only pads data; after a mapping flush, the count to the next one begins
-/// at 0.
+/// A flush by the host flushes the mappings, or only pads data; after a mapping flush, the count towards the next one
+/// begins at 0.
 #[test]
 fn a_flush_of_the_host() {
     for (mappings, flushes, after_six) in [(true, 1, 2), (false, 0, 1)] {

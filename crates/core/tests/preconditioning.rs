@@ -156,7 +156,8 @@ fn uniform(settings: &Settings, count: usize) -> Vec<Record> {
     workload(settings, &steps)
 }
 
-/// Steady means that the same writes, if continued, have the same write amplification; a filled device is far from it.
+/// On a steady device, further writes of the same kind have the same write amplification; on a filled device, they do
+/// not.
 #[test]
 fn a_steady_device_stays_as_it_is() {
     for kind in common::by_eviction() {
@@ -180,7 +181,7 @@ fn a_steady_device_stays_as_it_is() {
     }
 }
 
-/// Every block that a sequential overwrite collects is empty.
+/// Every block that a sequential overwrite collects is empty, so that write amplification is 1.
 #[test]
 fn a_sequential_pattern_amplifies_nothing() {
     let mut settings = steady("page", 1, 5);

@@ -47,7 +47,7 @@ proptest! {
         driver(&settings).overwrite(seed, skewed);
     }
 
-    /// Runs such loads through the whole stack, in check mode, with every scheduler and awareness.
+    /// Random loads keep every invariant of the whole stack, in check mode, with every scheduler and awareness.
     #[test]
     fn the_whole_stack_keeps_every_invariant(
         settings in device(),

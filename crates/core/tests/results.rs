@@ -106,7 +106,7 @@ fn measured(settings: &Settings, trace: Vec<Record>) -> Report {
     run(settings, &mut trace.into_iter(), &mut (), false).expect("the trace has no faults")
 }
 
-/// The curve of any run predicts the misses of a cache of single entries under LRU, of any size.
+/// The curve of a run predicts the misses that an LRU cache of single entries, of any size, would have.
 #[test]
 fn the_miss_curve_is_what_caches_of_those_sizes_measure() {
     let mut settings = settings();

@@ -356,7 +356,7 @@ fn a_cut_keeps_what_was_flushed() {
         assert_eq!(simulation.submit(pages(now_ns, Op::Read, 4096, 0, 200)), Ok(253), "{kind}");
         simulation.run_until_idle(&mut both).unwrap();
         assert_eq!(both.answers.len(), answered + 1, "what was outstanding never completes");
-        // Cuts and recovers once more, from the present state.
+        // Cuts and recovers once more, from the state after the recovery.
         simulation.cut(8).unwrap();
         simulation.recover().unwrap();
     }

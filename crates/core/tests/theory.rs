@@ -189,7 +189,8 @@ fn reserve_and_chips_are_accounted_for() {
     }
 }
 
-/// One request in five or ten trims a page in use, drawn uniformly; the others write.
+/// With trims, write amplification is that of the closed form. One request in ten or five trims a page in use, drawn
+/// uniformly; the others write.
 #[test]
 fn trims_make_room() {
     for q in [0.1, 0.2] {
@@ -229,7 +230,7 @@ fn trims_make_room() {
     }
 }
 
-/// A FIFO mixes hot and cold data in its blocks.
+/// A FIFO mixes hot and cold data in its blocks; its write amplification is that of the closed form for such data.
 #[test]
 fn hot_and_cold() {
     for (writes, data) in [(0.8, 0.2), (0.9, 0.1)] {

@@ -318,8 +318,8 @@ impl Model {
     }
 }
 
-/// Requests read several pages, or write one page and make garbage collection move data: mapping operations and cache
-/// contents are compared after each request.
+/// After every request, the mapping operations and the contents of the cache are those of a plain recomputation.
+/// Requests read several pages, or write one page and make garbage collection move data.
 #[test]
 fn every_request_does_what_a_plain_recomputation_demands() {
     let mut moves = 0;

@@ -81,7 +81,8 @@ fn it_bounds_the_spread_and_is_charged() {
     }
 }
 
-/// The few blocks of the translation pages are erased most often (with a small cache), or never (with a large one).
+/// Levelling includes the few blocks of the translation pages, which otherwise are erased most often (with a small
+/// cache), or never (with a large one).
 #[test]
 fn it_levels_translation_blocks_with_the_data() {
     for (cache, reserve) in [(Some(1 << 10), 1), (None, 1), (Some(1 << 10), 3)] {

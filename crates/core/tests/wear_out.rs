@@ -60,7 +60,7 @@ fn a_device_ages_to_read_only() {
         let mut spans = Vec::new();
         for spare in [0, 4] {
             let mut settings = ageing(kind, 30, spare);
-            // The user capacity is the same, and as many blocks are in service.
+            // The user capacity is the same, and so is the number of blocks in service.
             let (user, blocks_in_all) = (settings.user_pages(), u64::from(64 + spare));
             settings.flash.blocks_per_plane = 64 + spare;
             settings.ftl.over_provisioning_ppm = 1_000_000 - (user * 1_000_000).div_ceil(blocks_in_all * 16);
@@ -202,7 +202,7 @@ fn a_saved_state_knows_the_retired_blocks() {
     let mut settings = ageing("dftl", 40, 12);
     settings.device.precondition =
         Precondition { kind: PreconditionKind::Steady, rounds: 5, ..Precondition::default() };
-    // In that time some blocks wear out, but not all.
+    // While the device is preconditioned, some blocks wear out, but not all.
     settings.flash.variation = Some(common::AGEING);
     settings.flash.endurance = Endurance::Ecc;
     settings.flash.pe_cycles = 750;
@@ -267,7 +267,7 @@ fn contradictions_say_what_to_do() {
     }
 }
 
-/// Returns a device whose blocks last a few erases.
+/// Draws a device whose blocks last only a few erases.
 fn mortal() -> impl Strategy<Value = Settings> {
     let parts = (device(), 1u32..12, 0u32..4, any::<bool>(), 0u32..4);
     parts.prop_filter_map("needs more blocks", |(mut settings, cycles, spare, ecc, above)| {

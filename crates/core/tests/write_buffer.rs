@@ -1,4 +1,4 @@
-//! The write buffer: its way in numbers worked out by hand, and the laws of what it answers, holds and hands on.
+//! The write buffer in cases worked out by hand: what it answers, what it holds, and what it hands on to the flash.
 //!
 //! Reads take 35 us, programs 350 us, pages are 4 KiB; a link of 4.096 GB/s carries a page in 1 us.
 
@@ -55,7 +55,8 @@ fn a_write_that_finds_room_takes_no_flash_time() {
     assert_eq!(latencies(&settings, vec![at(0, Op::Write, 0, 8)]), [3_000 + 8 * 200 + 8 * PAGE + 7_000]);
 }
 
-/// Two pages have room at once. The other writes wait for a program each: pages go out as soon as a write waits.
+/// A write without room waits until a page is on flash; pages go out as soon as a write waits. Two of the four pages
+/// have room when they come, and each of the others waits for another program.
 #[test]
 fn a_write_without_room_waits_for_the_flash() {
     let settings = device(1, 2);
@@ -76,7 +77,8 @@ fn a_write_larger_than_the_buffer_passes_page_by_page() {
     assert_eq!(latencies(&device(4, 4), vec![at(0, Op::Write, 0, 12)]), [2 * PROGRAM]);
 }
 
-/// The device is never idle at time 0, so that the page that is written four times goes nowhere meanwhile.
+/// A page that is written four times goes to the flash once, since each version replaces the one in the buffer. The
+/// device is never idle at time 0, so that no version leaves the buffer before the next comes.
 #[test]
 fn a_page_written_again_replaces_the_one_in_the_buffer() {
     let settings = device(1, 8);
@@ -98,7 +100,8 @@ fn a_page_on_its_way_to_the_flash_is_not_replaced() {
     assert_eq!(rows[2].complete_ns, 2 * PROGRAM);
 }
 
-/// Of a read of four pages two are in the buffer; the others are on two chips.
+/// A read takes from the buffer what is there, and the rest from the flash. Of the read of four pages, two pages are in
+/// the buffer; the others are on two chips.
 #[test]
 fn reads_are_answered_from_the_buffer_as_far_as_it_goes() {
     let mut settings = device(4, 64);
@@ -124,7 +127,7 @@ fn a_trim_drops_pages() {
     assert_eq!(rows[3].complete_ns, READ + PROGRAM);
 }
 
-/// A flush waits for what was there before it; with protection it waits for nothing.
+/// A flush waits until the flash has what was in the buffer when the flush came; with protection it does not wait.
 #[test]
 fn a_flush_waits_for_the_flash_unless_power_is_protected() {
     let mut settings = device(1, 64);
@@ -144,7 +147,7 @@ fn a_flush_waits_for_the_flash_unless_power_is_protected() {
     assert_eq!(latencies(&settings, trace), [0, 0, 0, 0]);
 }
 
-/// A write with FUA is answered when the flash has it, and what the buffer holds of its page is gone.
+/// A write with FUA is answered when the flash has it, and the older version of its page in the buffer is dropped.
 #[test]
 fn a_write_with_fua_goes_past_the_buffer() {
     let mut settings = device(1, 64);
@@ -158,12 +161,13 @@ fn a_write_with_fua_goes_past_the_buffer() {
     assert_eq!(latencies(&settings, trace), [0, 0, 0]);
 }
 
-/// Ten pages of room, destaging from nine on down to six: with three chips idle only between requests.
+/// With room for ten pages, destaging begins when nine are in use, and ends when fewer than six are; meanwhile the
+/// device is never idle.
 #[test]
 fn destaging_begins_above_high_and_ends_below_low() {
     let mut settings = device(1, 10);
     (settings.device.buffer.high_ppm, settings.device.buffer.low_ppm) = (800_000, 600_000);
-    // A read every 10 us keeps the device from being idle.
+    // A read every 30 us keeps the device from being idle.
     settings.device.precondition = ftlab_core::settings::Precondition::fill();
     let trace = (0..9).map(|lpn| at(0, Op::Write, lpn, 1)).collect();
     let (report, _) = run(&settings, busy(trace, 400));
@@ -171,13 +175,13 @@ fn destaging_begins_above_high_and_ends_below_low() {
     assert_eq!(buffer(&report).destaged, 4);
 }
 
-/// Adds reads of the last page that overlap each other, so that the device always holds one.
+/// Adds reads of page 200 that overlap each other, so that the device always holds one.
 fn busy(mut trace: Vec<Record>, reads: u64) -> Vec<Record> {
     trace.extend((0..reads).map(|at_read| at(at_read * 30_000, Op::Read, 200, 1)));
     trace
 }
 
-/// Which page goes first: the oldest, the least recently written, or the fullest block's.
+/// The policy decides which page goes first: the oldest, the least recently written, or one of the fullest block.
 #[test]
 fn policies() {
     for (policy, last) in [(Policy::Fifo, [1, 2]), (Policy::Lru, [2, 1])] {
@@ -194,7 +198,8 @@ fn policies() {
     }
 }
 
-/// With nothing written twice, a long load of writes is as fast with a buffer as without one.
+/// If nothing is written twice, a buffer saves a long load of writes only the programs of the pages that it holds at
+/// the end.
 #[test]
 fn the_rate_of_the_flash_is_the_rate_in_the_end() {
     let mut settings = device(4, 32);

@@ -27,7 +27,7 @@ impl Device {
         }
     }
 
-    /// Runs a request that issues through the FTL, and starts its steps.
+    /// Issues a request: runs it through the FTL, and starts its steps.
     #[inline(always)] // called in one place, for every request
     pub(super) fn begin(
         &mut self,
@@ -73,7 +73,7 @@ impl Device {
         }
     }
 
-    /// Whether a request is a read of which pages are in the write buffer.
+    /// Whether a request is a read some of whose pages are in the write buffer.
     #[cold]
     fn reads_buffer(&self, op: Op, pages: Pages) -> bool {
         let Some(buffer) = self.buffer.as_ref().filter(|_| op == Op::Read && pages.pages > 0) else {
@@ -82,8 +82,8 @@ impl Device {
         buffer.run(pages, 0) != (false, pages.pages)
     }
 
-    /// Drops from the write buffer what a request trims, or writes past the buffer, as it issues. Of a page that is
-    /// written in part, what the buffer holds of the rest goes with the write.
+    /// Drops from the write buffer, as a request issues, the pages that it trims or writes past the buffer. If a page
+    /// is written in part, what the buffer holds of the rest goes with the write.
     #[cold]
     fn discard(&mut self, op: Op, pages: Pages) {
         let Some(buffer) = self.buffer.as_mut().filter(|_| matches!(op, Op::Write | Op::Trim)) else {
@@ -97,7 +97,7 @@ impl Device {
         buffer.discard(pages);
     }
 
-    /// Begins a read of which pages are in the write buffer.
+    /// Begins a read some of whose pages are in the write buffer.
     #[cold]
     fn begin_rest(
         &mut self,

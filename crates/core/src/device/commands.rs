@@ -128,7 +128,7 @@ impl Device {
     }
 }
 
-/// Where is noted what the write buffer does for a request: the tape and the moves, if they are kept.
+/// The tape and the moves, if they are kept, which record what the write buffer does for a request.
 struct Notes<'a> {
     tape: &'a Option<Tape>,
     moves: &'a Option<Moves>,
@@ -161,7 +161,7 @@ impl Notes<'_> {
 /// Notes where a read finds its pages.
 pub(super) fn note_read(moves: &Moves, pages: Pages, buffer: Option<&Buffer>, ftl: &impl Locate) {
     for lpn in pages.first..pages.first + pages.pages {
-        // What is on its way to the flash has its slot already.
+        // A version on its way to the flash already has its slot there.
         moves.note(match buffer.is_some_and(|buffer| buffer.is_dirty(lpn)) {
             true => Move::Kept { lpn },
             false => Move::Read { lpn, slot: ftl.slot(lpn) },

@@ -13,8 +13,8 @@
 //! Link and cores serve first come, first served. Each direction of the link is a server of its own, unless
 //! `device.link_duplex` is "half". A command keeps its place in `device.queue_depth` until it is answered.
 //!
-//! Events due at the same nanosecond are handled in this order: first the flash, chip by chip; then the link and the
-//! cores, in the order in which the commands came to them; last, requests arrive.
+//! Events due at the same nanosecond are handled in this order: first those of the flash, chip by chip; then those of
+//! the link and the cores, in the order in which the commands came to them; last, arrivals of requests.
 //!
 //! Source: the stages are those of the transports of NVMe and UFS. The read curve of a measured drive shows a delay, a
 //! number of servers, and a rate; here these are stage 7, the flash, and stages 2 and 5.
@@ -86,7 +86,8 @@ impl Settings {
         ((u128::from(bytes) * 1_000_000_000 + link / 2) / link) as u64
     }
 
-    /// Returns the names of the servers that there are: the link's directions, then the cores.
+    /// Returns the names of the servers: the directions of the link if there is one, then the cores if commands take
+    /// core time.
     pub fn servers(&self) -> Vec<String> {
         let link: &[&str] = match (self.has_link(), self.duplex) {
             (false, _) => &[],
@@ -150,8 +151,8 @@ impl Server {
         self.free_ns
     }
 
-    /// Returns how long the server was busy up to a moment. Waiting commands are served one after another, without a
-    /// pause.
+    /// Returns how long the server was busy up to a moment: its total service time less the part after that moment,
+    /// which is a single stretch, because commands are served without a pause.
     fn busy_up_to(&self, now_ns: u64) -> u64 {
         self.busy_ns - self.free_ns.saturating_sub(now_ns)
     }
@@ -264,7 +265,7 @@ impl Controller {
         self.link[..self.settings.directions()].iter().map(move |server| server.busy_up_to(now_ns))
     }
 
-    /// Returns how long each core was busy up to a moment; nothing if commands take the cores no time.
+    /// Returns how long each core was busy up to a moment; nothing if no command takes a core any time.
     pub fn cores_busy(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let cores = if self.settings.has_cores() { &self.cores[..] } else { &[] };
         cores.iter().map(move |server| server.busy_up_to(now_ns))
@@ -305,8 +306,8 @@ impl Controller {
         self.answer(id, request, now_ns)
     }
 
-    /// Lets the next command go on, if it is due. Returns `None` if it is not; else where the command goes, if it
-    /// leaves.
+    /// Lets the next command that is due go on. Returns `None` if none is due; otherwise where the command goes if it
+    /// leaves the controller, or `Some(None)` if it stays.
     pub fn advance(&mut self, now_ns: u64, pool: &Pool) -> Option<Option<Leaves>> {
         let Reverse((at_ns, ..)) = *self.events.peek()?;
         if at_ns > now_ns {
@@ -367,7 +368,8 @@ impl Controller {
         false
     }
 
-    /// Brings in the data of a command that a core has worked on; returns whether it goes on to the device's queue at once.
+    /// Brings in the data of a command that a core has worked on; returns whether the command goes on to the device's
+    /// queue at once.
     fn bring_in(&mut self, id: u32, request: &Request, now_ns: u64) -> bool {
         if request.op != Op::Write || !self.settings.has_link() {
             return true;

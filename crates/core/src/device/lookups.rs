@@ -17,7 +17,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Makes empty lookups; `None` if the whole map is in RAM.
+    /// Makes a record without lookups; `None` if the whole map is in RAM.
     pub fn new(ftl: &Ftl) -> Option<Lookups> {
         let (lpns, on_flash) = (ftl.logical_pages(), ftl.units().unit_bytes > 0);
         let units = || ftl.translation_page(lpns - 1) + 1;

@@ -52,10 +52,10 @@ pub struct Device {
     pub own: u32,
     /// The controller that commands go through before the queue and after the flash, if that takes time.
     controller: Option<Box<Controller>>,
-    /// What holds written pages until they are on flash, if there is a write buffer.
+    /// The write buffer, if there is one: it holds written pages until they are on flash.
     buffer: Option<Box<Buffer>>,
-    /// Whether requests handed over do not simply join the queue: there is a controller or a write buffer, or the device
-    /// is read-only.
+    /// Whether requests that are handed over do not simply join the queue, because there is a controller or a write
+    /// buffer, or because the device is read-only.
     apart: bool,
     /// Requests that the device holds and that have not issued.
     waiting: Waiting,
@@ -124,7 +124,7 @@ impl Device {
         self.held > 0
     }
 
-    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time that has passed: now.
+    /// Returns when the next resource or command is due, or [`crate::clock::NEVER`]; a time in the past stands for now.
     pub fn next_ns(&self) -> u64 {
         if self.buffer.as_ref().is_some_and(|buffer| buffer.is_due()) {
             return 0;
@@ -145,8 +145,8 @@ impl Device {
         &self.array
     }
 
-    /// Stores in `used` how long each part worked up to a moment; nothing may have begun since, or still be due before
-    /// it.
+    /// Stores in `used` how long each part worked up to a moment; no work may have begun after that moment or still be
+    /// due before it.
     pub fn used(&self, now_ns: u64, used: &mut Used) {
         self.array.used(now_ns, used);
         if let Some(controller) = &self.controller {
@@ -184,9 +184,9 @@ impl Device {
         }
     }
 
-    /// Follows the versions of pages in the write buffer from now on.
-    pub fn keep_versions(&mut self) {
-        if let Some(buffer) = &mut self.buffer {
+    /// Follows the versions of pages in the write buffer from now on, if `follow`.
+    pub fn keep_versions(&mut self, follow: bool) {
+        if let (Some(buffer), true) = (&mut self.buffer, follow) {
             buffer.keep_versions();
         }
     }
@@ -196,12 +196,12 @@ impl Device {
         self.buffer.as_ref().map_or_else(|| ftl.version(lpn), |buffer| buffer.version(lpn, ftl))
     }
 
-    /// Returns the pages that are in the write buffer alone, in ascending order.
+    /// Returns the pages that are only in the write buffer, in ascending order.
     pub fn dirty(&self) -> Vec<u32> {
         self.buffer.as_ref().map_or_else(Vec::new, |buffer| buffer.dirty())
     }
 
-    /// Records every request that issues on a tape.
+    /// From now on, records on a tape every request that issues.
     pub fn keep_tape(&mut self, tape: Tape) {
         self.tape = Some(tape);
         self.attended = true;
@@ -251,7 +251,7 @@ impl Device {
         self.waiting.accept(id, pool, &self.array, ftl);
     }
 
-    /// Returns what the write buffer did, if there is one.
+    /// Returns the counters of the write buffer, if there is one.
     pub fn buffered(&self) -> Option<buffer::Stats> {
         self.buffer.as_ref().map(|buffer| buffer.stats)
     }

@@ -33,7 +33,8 @@ impl Settings {
         self.flash.variation.is_some() && placement::needs(self.placement()).speeds
     }
 
-    /// Whether writes go where there is room. FTLs that map blocks do not do that: they take LUNs in turn in any case.
+    /// Whether writes go where there is room. An FTL that maps blocks never does that: it takes the LUNs one after
+    /// another.
     pub(super) fn allocates_dynamically(&self) -> bool {
         self.ftl.allocation.is_dynamic() && !crate::ftl::maps_blocks(self)
     }

@@ -62,8 +62,7 @@ pub trait Above: Arrivals + Account {
 
 /// The counts of a feed above the block layer, and the promises that it has made.
 pub trait Account {
-    /// Whether a measured window has begun or ended, so that [`Account::measure`] is due: asked after every
-    /// tick.
+    /// Whether a measured window has begun or ended, so that [`Account::measure`] is due; asked after every tick.
     fn wants_measure(&self) -> bool {
         false
     }
@@ -71,7 +70,7 @@ pub trait Account {
     /// Records what the device has done so far.
     fn measure(&mut self, _done: Done) {}
 
-    /// Adds the feed's counts to a result; `done` is what the device did, `merged` the number of requests that became
+    /// Fills in the feed's part of a report; `done` is what the device did, `merged` the number of requests that became
     /// part of a pending one.
     fn add_to(&self, _report: &mut Report, _done: &Done, _merged: u64) {}
 

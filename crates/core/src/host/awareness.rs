@@ -55,7 +55,7 @@ pub enum Awareness {
 }
 
 impl Awareness {
-    /// Makes an awareness of this kind.
+    /// Makes a classification of this kind, which has seen no request yet.
     pub fn new(kind: AwarenessKind, device: &impl DeviceView) -> Awareness {
         match kind {
             AwarenessKind::Full => Awareness::Full,

@@ -142,7 +142,7 @@ impl Blocks {
     }
 }
 
-/// The surroundings that a scheduler that works on whole flash blocks can reach while it chooses.
+/// What a scheduler that works on whole flash blocks can reach while it chooses.
 pub struct Surroundings<'a, A, D> {
     /// The state that the host keeps for the scheduler.
     pub blocks: &'a mut Blocks,
@@ -154,7 +154,7 @@ pub struct Surroundings<'a, A, D> {
     pub ages: &'a mut Ages,
     /// Number of pending requests.
     pub pending: &'a mut u32,
-    /// The present time, ns.
+    /// The simulated time, ns.
     pub now_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Checks that concern several keys of workload and host at once.
+//! Checks of several keys of workload and host against each other.
 
 use super::sched::needs;
 use super::settings::Settings;
@@ -56,7 +56,7 @@ fn replay(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Refuses a scheduler that saves copies in merges if the FTL below has no merges: the scheduler would only write
+/// Refuses a scheduler that avoids copies in merges if the FTL below has no merges: the scheduler would only write
 /// more.
 fn merges(settings: &Settings) -> Result<(), Contradiction> {
     let name = &settings.host.scheduler;

@@ -78,8 +78,8 @@ impl Merging {
             && (op == Op::Read || self.block.is_none_or(within))
     }
 
-    /// Makes `request` part of a pending request, if there is one that it can join; returns the slot of that request
-    /// and the number of pages it had.
+    /// Makes `request` part of a pending request, if there is one that it can join; returns the slot of the pending
+    /// request and the number of pages that it had before.
     pub fn join(&mut self, request: &Request, pool: &mut Pool) -> Option<(u32, u32)> {
         if !merges(request) {
             return None;

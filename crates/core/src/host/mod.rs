@@ -102,13 +102,12 @@ impl Host {
         self.pending + self.chosen.len()
     }
 
-    /// Returns the number of requests, including the device's own but not padding, that have arrived and not
-    /// completed.
+    /// Returns the number of requests, including the device's own but not padding, that have arrived but not completed.
     pub fn under_way(&self) -> usize {
         self.pool.count() - self.blocks.pads as usize
     }
 
-    /// Whether requests of the host's own may outlast the workload's.
+    /// Whether requests of the host's own may outlast the requests of the workload.
     pub fn pads(&self) -> bool {
         self.needs.blocks
     }
@@ -117,8 +116,8 @@ impl Host {
     ///
     /// The order is the paper's (Ji et al., TCAD 2018, section V-D.4): after each dispatched request or batch, the
     /// requests that have reached their deadline are collected and dispatched; then the next choice is made. Where a
-    /// late request takes its batch along, one such batch goes at a time, that of the oldest request, and the deadlines
-    /// are checked again after it.
+    /// late request takes its batch along, only one such batch is dispatched, that of the oldest request, before the
+    /// deadlines are checked again.
     ///
     /// # Errors
     /// The workload's error.
@@ -233,8 +232,8 @@ impl Host {
         request.host.hit = cached && request.pages.pages > 0;
     }
 
-    /// Admits the parts of a write that covers several flash blocks; returns whether it was such a write. The
-    /// parts do not merge.
+    /// Cuts a write that covers several flash blocks, and admits its parts, which do not merge; returns whether the
+    /// request was such a write.
     fn cut(&mut self, id: u32) -> bool {
         let Host { sched, ages, pending, .. } = self;
         self.blocks.cut(id, &mut self.pool, |part, pool| {
@@ -244,7 +243,8 @@ impl Host {
         })
     }
 
-    /// Chooses every pending request that has waited for the deadline or longer, oldest first; returns the first one.
+    /// Chooses every pending request that has waited for `host.deadline` or longer, oldest first; returns the first
+    /// one.
     fn collect_expired(&mut self, now_ns: u64) -> Option<u32> {
         let deadline_ns = self.deadline_ns?;
         if self.whole_batches {
@@ -260,8 +260,8 @@ impl Host {
         self.chosen.pop(&mut self.pool)
     }
 
-    /// Chooses the oldest pending request, if it has waited for the deadline or longer, and the batch that it belongs
-    /// to; returns the first request.
+    /// Chooses the oldest pending request, if it has waited for `host.deadline` or longer, and the batch that it
+    /// belongs to; returns the first request.
     #[inline(never)] // as in `choose`, most decisions find nobody late
     fn expire_batch(&mut self, now_ns: u64, deadline_ns: u64) -> Option<u32> {
         let oldest = self.ages.head();

@@ -27,7 +27,7 @@ impl Behind {
     #[cold]
     fn add(&mut self, arrival_ns: u64, dispatch_ns: u64) {
         self.ns += dispatch_ns.saturating_sub(self.until_ns.max(arrival_ns));
-        // If none was waiting, this one begins another backlog.
+        // If no request was waiting, this one begins another backlog.
         if arrival_ns < self.until_ns {
             self.arrivals_ns += arrival_ns.saturating_sub(self.last_ns);
         }

@@ -34,7 +34,7 @@ pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Returns a number of things per second of `ns`; 0 without time.
+/// Returns a number of things per second of `ns`; 0 if `ns` is 0.
 pub(super) fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { count as f64 * 1e9 / ns as f64 }
 }

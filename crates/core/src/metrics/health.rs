@@ -5,10 +5,10 @@
 //! descriptor. Fields keep the standards' names and encodings; what a simulation does not know (temperature,
 //! power cycles, uncorrected errors) is left out.
 //!
-//! Interpretation: life used is erases over endurance, the mean over all blocks, `flash.pe_cycles` and
-//! preconditioning included. NVMe's available spare is that of the chip with the fewest spare blocks left, as
-//! those of one chip do not help another; eMMC and UFS mean the average. There is one type of memory, so type
-//! B is not defined. Counters of commands and data are those of the run.
+//! Interpretation: life used is erases / endurance, averaged over all blocks; erases include `flash.pe_cycles` and
+//! preconditioning. NVMe's available spare is that of the chip with the fewest spare blocks left, because a chip cannot
+//! use the spare blocks of another; eMMC and UFS mean the average. There is one type of memory, so type B is not
+//! defined. Counters of commands and data are those of the run.
 
 use serde::Serialize;
 
@@ -118,12 +118,12 @@ pub struct UfsHealthDescriptor {
     pub device_life_time_est_b: u8,
 }
 
-/// Returns thousands of units of 512 B, rounded up.
+/// Returns this number of bytes in units of 512,000 B (1,000 times 512 B), rounded up.
 fn data_units(bytes: u64) -> u64 {
     bytes.div_ceil(512_000)
 }
 
-/// Returns the pre-EOL information for the spare blocks that there were and those left.
+/// Returns the pre-EOL information, given the number of spare blocks at the start and the number left.
 fn pre_eol((spare, left): (u64, u64)) -> u8 {
     let used = spare - left;
     match spare {
@@ -134,7 +134,7 @@ fn pre_eol((spare, left): (u64, u64)) -> u8 {
     }
 }
 
-/// Returns the life used, in steps of a tenth.
+/// Returns the life used as eMMC encodes it: in tenths, from 1 to 11; 0 if it is not known.
 fn life_time(used: Option<f64>) -> u8 {
     match used {
         None => 0,

@@ -119,7 +119,7 @@ impl Histogram {
         held.map(|(bin, &count)| (lower_of(bin), count))
     }
 
-    /// Returns the value at or below which `percent` of the values are, within 1/128.
+    /// Returns the value, to within 1/128, at or below which `percent` percent of the values lie.
     pub fn percentile(&self, percent: f64) -> u64 {
         // In integers: 99.9 / 100 * 1000 is more than 999 in floating point.
         let ppm = (percent * 10_000.0).round() as u128;
@@ -164,7 +164,7 @@ mod tests {
                 let got = left.percentile(percent);
                 prop_assert!(got.abs_diff(exact) * 128 <= exact, "{} against {}", got, exact);
             }
-            // A bin reaches from its least value up to the width that results state.
+            // A bin begins at its least value and is as wide as results state.
             let mut at = sorted.iter().peekable();
             for (lower, count) in left.bins() {
                 let width = if lower < 128 { 1 } else { 1 << (lower.ilog2() - 6) };

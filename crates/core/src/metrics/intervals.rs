@@ -146,8 +146,8 @@ mod tests {
         Counters { host_pages, ..Counters::default() }
     }
 
-    /// A page every 7 us, with a pause: each interval has those of its time, however often intervals were
-    /// joined.
+    /// With a page written every 7 us, and one pause, each interval holds the pages written during it, however often
+    /// intervals were joined.
     #[test]
     fn intervals_hold_what_happened_in_them() {
         let time = |page: u64| 500 + page * 7_000 + if page >= 3_000 { 60_000_000 } else { 0 };

@@ -6,7 +6,7 @@ use crate::device::Lookups;
 use crate::ftl::{Ftl, Inspect};
 use crate::util::StackDistances;
 
-/// The most cells of a map, unless there are more chips.
+/// Upper bound on the number of cells of a map, unless there are more chips.
 const CELLS: u64 = 4096;
 
 /// How often blocks were erased, `flash.pe_cycles` and preconditioning included.

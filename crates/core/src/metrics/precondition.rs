@@ -31,7 +31,7 @@ pub enum Outcome {
     Capped,
 }
 
-/// Rounds whose write amplification is compared.
+/// Number of rounds whose write amplifications are compared.
 pub const WINDOW: usize = 5;
 
 impl Preconditioning {
@@ -57,8 +57,8 @@ impl Preconditioning {
         self.waf.push(waf);
     }
 
-    /// Returns greatest minus least write amplification of the last five rounds, over their mean; `None`
-    /// while there are fewer.
+    /// Returns the difference between the greatest and the least write amplification of the last five rounds, divided
+    /// by their mean; `None` while there are fewer rounds.
     pub fn spread(&self) -> Option<f64> {
         (self.waf.len() == WINDOW).then(|| {
             let (least, most) =

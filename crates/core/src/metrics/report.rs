@@ -304,7 +304,7 @@ impl Report {
         }
     }
 
-    /// Draws the report up.
+    /// Makes the report from what the parts counted.
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, settings, device, ftl, work, elapsed_ns, .. } = *sources;
         let (counts, requests): (_, u64) = (work.counts(), recorder.requests.iter().sum());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The most points of a series.
+/// Upper bound on the number of points of a series.
 const POINTS: usize = 1024;
 /// Width of a point at first, ns.
 const FIRST_NS: u64 = 1_000_000;
@@ -44,7 +44,7 @@ impl Series {
         Series { from_ns, width_ns: FIRST_NS, points: Vec::with_capacity(POINTS) }
     }
 
-    /// Adds a value `count` times at a time not before the first.
+    /// Adds a value `count` times, at a time that is not before the start of the series.
     pub fn add(&mut self, now_ns: u64, value: u64, count: u64) {
         let mut at = (now_ns - self.from_ns) / self.width_ns;
         while at >= POINTS as u64 {

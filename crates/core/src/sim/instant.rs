@@ -13,8 +13,8 @@ use crate::workload::SourceError;
 /// Number of instants and completions between two calls of [`Observer::progress`].
 const PROGRESS_INTERVAL: u64 = 4096;
 
-/// In check mode, devices up to this many logical pages are verified completely after every request; larger
-/// ones at doubling intervals and at the end, and the pages and blocks of each request always.
+/// In check mode, devices up to this many logical pages are verified completely after every request; larger devices are
+/// verified completely at doubling intervals and at the end, but the pages and blocks of each request always.
 const VERIFY_WHOLE: u32 = 2048;
 
 /// Knows when check mode next verifies the whole device.

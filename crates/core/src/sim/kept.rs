@@ -7,7 +7,7 @@ use crate::flash::media::{DESTAGED, Event, Media};
 use crate::ftl::{Ftl, LookUp, Survive};
 
 /// What was written and trimmed, page by page. A version is named by the sequence number that the write had when the
-/// device took it; destaging gives the page another one, under which it lies on flash.
+/// device took it; destaging gives the page another number, which is the one on flash.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     /// By page, the newest version; `None` after a trim.
@@ -27,15 +27,15 @@ impl Kept {
         }
     }
 
-    /// Returns the version that lies on flash under this sequence number.
+    /// Returns the version that is on flash under this sequence number.
     pub fn version(&self, seq: u64) -> u64 {
         self.destaged.get(&seq).copied().unwrap_or(seq)
     }
 
-    /// Returns the pages whose newest version the flash lacks, in order, and whether that is a trim.
+    /// Returns the pages whose newest version is not on flash, in order, and for each whether that version is a trim.
     ///
     /// # Errors
-    /// A message, if a page resolves to no version of it.
+    /// A message, if an LPN resolves to a page that holds no version of it.
     pub fn lost(&self, ftl: &Ftl, media: &Media) -> Result<Vec<(u32, bool)>, String> {
         let mut lost = Vec::new();
         for lpn in 0..ftl.logical_pages() {

@@ -148,9 +148,7 @@ impl<'a> Simulation<'a> {
         if settings.results.miss_curve {
             device.keep_lookups(&ftl);
         }
-        if check && matches!(feed, Feed::Above(_)) {
-            device.keep_versions();
-        }
+        device.keep_versions(check && matches!(feed, Feed::Above(_)));
         let first_ns = match &feed {
             Feed::Submitted(_) => None,
             Feed::Replayed(_) | Feed::Above(_) if feed.next_ns() == NEVER => Some(0),
@@ -188,7 +186,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Returns the device while nothing is in flight, for saving it; what its write buffer holds is put on flash.
+    /// Returns a copy of the device, to be saved while nothing is in flight; in the copy, what the write buffer holds
+    /// is on flash.
     pub fn prepared(&self) -> Prepared {
         let (mut ftl, done) = (self.ftl.clone(), self.precondition.clone());
         let mut work = self.settings.work();
@@ -199,7 +198,7 @@ impl<'a> Simulation<'a> {
         Prepared::with(&self.settings, ftl, done, self.check.is_some())
     }
 
-    /// Reports all activity to observers; must be called before time has moved.
+    /// From now on, reports all activity to observers; must be called before time has moved.
     pub fn report_activity(&mut self) {
         self.seen.reported_ns = Some(self.now_ns);
         self.seen.beside = true;
@@ -363,8 +362,8 @@ impl<'a> Simulation<'a> {
         Ok(whole)
     }
 
-    /// Lets the device's own work begin; returns when something happens next, that work included, ns; [`NEVER`] if
-    /// nothing will, or if `until_ns` is [`NEVER`] and no request is left.
+    /// Lets the device's own work begin. Returns the time of the next event, ns, events of that work included;
+    /// [`NEVER`] if there will be none, or if `until_ns` is [`NEVER`] and no request is left.
     #[inline(never)] // keeps the path short where nothing outlasts the requests
     fn due_with_own(&mut self, mut next_ns: u64, until_ns: u64) -> u64 {
         if self.device.tasks.any() {
@@ -378,8 +377,8 @@ impl<'a> Simulation<'a> {
                 self.begin_own();
                 next_ns = self.due_ns();
             }
-            // Tasks that begin at set times do not keep a run alive: they are due only while requests are left and
-            // something else will happen, or time is limited.
+            // Tasks that begin at set times do not keep a run alive: they are due only while requests are left, and
+            // then only if something else will happen or time is limited.
             if !over && (next_ns != NEVER || until_ns != NEVER) {
                 next_ns = next_ns.min(self.device.tasks.alarm_ns(self.now_ns));
             }

@@ -11,7 +11,7 @@ pub struct Completion {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Time at which it was handed to the device, ns.
+    /// Time at which the request was handed to the device, ns.
     pub dispatch_ns: u64,
     /// Completion time, ns; for a failed request, the time at which it was refused.
     pub complete_ns: u64,
@@ -29,12 +29,12 @@ pub struct Completion {
     pub prioritized: bool,
     /// Whether the request was dispatched because its deadline had passed.
     pub expired: bool,
-    /// Number of its batch, from 1; 0 if it has none. Batches are the device's if its scheduler makes any, else the
-    /// host's.
+    /// Number of the request's batch, from 1; 0 if it has none. Batches are the device's if its scheduler makes any,
+    /// else the host's.
     pub batch: u64,
     /// Channel batch within its chip batch, from 1; 0 if it has none.
     pub channel_batch: u64,
-    /// Number of its pages that the write buffer answered.
+    /// Number of the request's pages that the write buffer answered.
     pub buffered: u32,
 }
 

@@ -38,7 +38,7 @@ pub struct Cut {
 }
 
 impl Operations {
-    /// Adds a stretch of an operation, which is the operation's last one unless it was `suspended`.
+    /// Adds a stretch of work on an operation, which is the last one unless the operation was `suspended`.
     pub fn add(&mut self, number: u32, erase: bool, [begin_ns, end_ns]: [u64; 2], suspended: bool) {
         let at = number as usize;
         if at >= self.ran.len() {
@@ -125,7 +125,7 @@ impl Operations {
         self.ran[number as usize].as_ref().expect("compared")
     }
 
-    /// Checks that every change on the tape is an operation that ran, in the same order of decision.
+    /// Checks that the changes on the tape are the operations that ran, in the order in which they were decided.
     fn compare(&self, changes: &[Change]) -> Result<(), String> {
         if changes.len() != self.finished.len() || self.ran.iter().any(Option::is_none) {
             return Err(format!(

@@ -2,7 +2,8 @@
 //!
 //! Every operation that the FTL decides on goes on a tape, and the device says when each of them ran. At a cut,
 //! operations that had finished are on the media, those in service are torn (or, one time in four, just finished), and
-//! all others never happened. The FTL is then rebuilt from the media alone.
+//! all others never happened. The FTL is then rebuilt from the media and from what RAM has kept under
+//! `device.power_loss_protection`, and from nothing else.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -67,8 +68,8 @@ impl Power {
         Ok(Power { media, tape, operations: Operations::default(), kept: Kept::default() })
     }
 
-    /// Rebuilds the FTL from the media; returns the FTL, the cost of the recovery, and how long it took, ns.
-    /// `operations` then holds the operations of the recovery alone.
+    /// Rebuilds the FTL from the media; returns the FTL, the cost of the recovery, and how long it took, ns. Afterwards
+    /// `operations` holds only the operations of the recovery.
     ///
     /// # Errors
     /// A message, which means a bug in ftlab.
@@ -145,7 +146,7 @@ impl Prepared {
         Ok(power)
     }
 
-    /// Continues on media that hold the same data as the device.
+    /// Continues on other media, which hold the same data as the device, and records on `tape` from now on.
     pub fn resume(&mut self, tape: &Tape, media: &Media) {
         self.ftl.record(tape, media);
         self.tape = Some(tape.clone());
@@ -160,8 +161,8 @@ impl Prepared {
 }
 
 impl Simulation<'_> {
-    /// Makes the device able to lose its power; must be called before anything is submitted. The device has
-    /// to be in check mode and `ftl.power_safe`, and begins with everything on flash.
+    /// Makes the device able to lose its power; must be called before anything is submitted. The device must be in
+    /// check mode, with `ftl.power_safe` set, and begins with everything on flash.
     ///
     /// # Errors
     /// [`RunError::Power`] if the FTL cannot lose its power.
@@ -178,7 +179,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Loses power now. Requests that have not completed never will.
+    /// Cuts the power now. Requests that have not completed never will.
     ///
     /// # Errors
     /// [`RunError::Power`] if cuts were not allowed, or power is already off.
@@ -214,8 +215,8 @@ impl Simulation<'_> {
         Ok(cut)
     }
 
-    /// Brings the device up again from its flash alone. Time moves on by the duration of the recovery, and reports
-    /// start afresh from then on.
+    /// Brings the device up again from its flash and, with power-loss protection, its RAM. Time moves on by the
+    /// duration of the recovery, and reports start afresh from then on.
     ///
     /// # Errors
     /// [`RunError::Power`] if power is on.

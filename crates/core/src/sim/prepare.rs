@@ -29,7 +29,8 @@ use crate::workload::{Scatter, SourceError};
 /// Number of pages put in place between two calls of [`Observer::preconditioning`].
 const CHUNK: usize = 1 << 16;
 
-/// Number of simulated writes between two such calls; it is smaller because one write may merge hundreds of blocks.
+/// Number of simulated writes between two calls of [`Observer::preconditioning`]; it is smaller than `CHUNK` because
+/// one write may merge hundreds of blocks.
 const WRITES: usize = 1 << 10;
 
 /// A device at time 0.
@@ -40,7 +41,7 @@ pub struct Prepared {
     pub(super) done: Preconditioning,
     /// Whether the device is in check mode.
     pub check: bool,
-    /// Records what the run decides, if power cuts are simulated.
+    /// Records the operations that the FTL decides on, if power cuts are simulated.
     pub(super) tape: Option<Tape>,
 }
 

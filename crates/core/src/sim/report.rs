@@ -22,8 +22,8 @@ pub(super) struct Extent {
     pub first_ns: Option<u64>,
     /// Time of the last completion of a request of the workload.
     pub last_ns: u64,
-    /// Whether work that no request waits for may go on before the first arrival and after the last completion. If
-    /// so, how long the array has worked is noted at both times.
+    /// Whether work that no request waits for may go on before the first arrival and after the last completion. If so,
+    /// the time that the array has worked is noted at both moments.
     pub outlasts: bool,
     pub used_before: Option<Used>,
     pub used: Used,
@@ -61,7 +61,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns the number of requests of the workload that have arrived and not completed.
+    /// Returns the number of requests of the workload that have arrived but not completed.
     pub(super) fn under_way(&self) -> usize {
         self.host.under_way() - self.device.own as usize
     }
@@ -96,7 +96,7 @@ impl Simulation<'_> {
         (self.extent.first_ns.map_or(0, |first_ns| end_ns.saturating_sub(first_ns)), used)
     }
 
-    /// Returns the report on everything up to now, in the contract's form, without changing anything that follows.
+    /// Returns the report on everything up to now, in the contract's form, without any effect on what follows.
     pub fn report(&self) -> Report {
         let settings = &self.settings;
         let (elapsed_ns, used) = self.extent();
@@ -137,7 +137,7 @@ impl Simulation<'_> {
         valid
     }
 
-    /// Adds to a report everything else that `[results]` requests.
+    /// Adds to a report the parts' own figures, and the sections that `[results]` requests.
     fn add_extras(&self, report: &mut Report) {
         let settings = &self.settings;
         let (per_page, unit_bytes) = (self.ftl.slots_per_page(), self.ftl.units().unit_bytes);

@@ -1,9 +1,10 @@
 //! A saved state: a file that holds a prepared device.
 //!
 //! The layout: eight bytes of magic, the format's number (32 bits, little-endian), then sections
-//! ([`crate::util::codec`]): a [`Header`], then the essentials of each part of the FTL: sequences, from which the
-//! part's own functions rebuild it, and the maps. What is not saved cannot be wrong in a file; a part refuses saved
-//! values that are impossible. A change of what is saved requires another [`FORMAT`]; a test compares the bytes.
+//! ([`crate::util::codec`]), first a [`Header`], then the essentials of each part of the FTL: the maps, and the
+//! sequences from which the part's own functions rebuild it. What is not saved cannot be wrong in a file; a part
+//! refuses saved values that are impossible. A change of what is saved requires another [`FORMAT`]; a test compares the
+//! bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};

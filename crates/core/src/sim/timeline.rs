@@ -15,7 +15,7 @@ pub struct Dispatch {
     pub id: u64,
     /// Arrival at the host, ns.
     pub arrival_ns: u64,
-    /// Time at which it was handed to the device, ns.
+    /// Time at which the request was handed to the device, ns.
     pub dispatch_ns: u64,
     /// Operation.
     pub op: Op,
@@ -46,8 +46,8 @@ impl Dispatch {
 
 /// A stretch of time in which a LUN worked and, while its data was transferred, also its channel's bus.
 ///
-/// While a timeline is drawn every flash operation is reported separately: once for its cells, and once for
-/// each transfer of its data.
+/// While a timeline is drawn, every flash operation is reported separately: once for its cells, and once for each
+/// transfer of its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
     /// Number of the chip.
@@ -126,7 +126,7 @@ pub struct Track {
     pub channel: u32,
     /// "chip 3", "chip 3 die 1" or "chip 3 die 1 plane 0".
     pub name: String,
-    /// Its rank among the tracks of the channel.
+    /// The track's rank among the tracks of the channel.
     pub rank: u32,
 }
 

@@ -24,7 +24,7 @@ impl Scatter {
         Scatter { slots, mask, shift: bits.div_ceil(2), keys }
     }
 
-    /// Returns the place that `rank` is mapped to.
+    /// Returns the value to which `rank` is mapped.
     #[inline]
     pub fn place(&self, rank: u64) -> u64 {
         let mut at = rank;

@@ -134,7 +134,7 @@ section! {
     }
 }
 
-/// Naming the number of requests chooses the generator.
+/// Setting the number of requests chooses the generator.
 impl Switched for Synthetic {
     fn declare_with_switch(keys: &mut Vec<Key>) {
         Synthetic::declare(keys);
@@ -146,7 +146,7 @@ impl Switched for Synthetic {
 }
 
 impl Synthetic {
-    /// Makes a generator of this many requests; their number is the only key without a default.
+    /// Makes the settings of a generator of this many requests; their number is the only key without a default.
     pub fn new(requests: u64) -> Synthetic {
         let mut values = defaults::<Synthetic>();
         values.insert("workload.synthetic.requests", Value::Count(requests));

@@ -70,7 +70,7 @@ pub fn device() -> impl Strategy<Value = Settings> {
     )
 }
 
-/// Sets mappings to be flushed after a few pages of data, in units of a few entries up to a page.
+/// Configures flushes of the mappings after a few pages of data, in units of a few entries up to a page.
 fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, host_flush: bool) {
     if settings.ftl.kind == "minipage" {
         settings.flash.page_bytes = 4096 * slots.min(2);
@@ -127,7 +127,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             settings.ftl.own.dftl.batch_update = batch;
             settings.ftl.own.dftl.load = if spare % 2 == 0 { Load::Entry } else { Load::Request };
             if vary {
-                // Blocks differ at once and age quickly; under vios they are chosen by speed.
+                // Blocks differ from the start and age quickly; under vios they are chosen by speed.
                 settings.flash.pe_cycles = 500;
                 settings.flash.variation = Some(AGEING);
                 if slots == 1 && settings.spread().in_turn() && settings.ftl.allocation != Allocation::Dynamic

@@ -9,7 +9,7 @@ pub(super) struct Bus {
     /// Users that wait to send a command; they are served before those in `queue`.
     commands: VecDeque<u32>,
     queue: VecDeque<u32>,
-    /// Time for which the bus has been in use, ns; the present use counts to its end.
+    /// Time for which the bus has been in use, ns; the current use counts up to its end.
     pub busy_ns: u64,
 }
 
@@ -33,7 +33,7 @@ impl Bus {
         self.busy_ns += ns;
     }
 
-    /// Ends the present use; returns who used the bus, and whose turn is next.
+    /// Ends the current use of the bus; returns its user, and the user whose turn is next.
     #[inline]
     pub fn release(&mut self) -> (u32, Option<u32>) {
         let next = self.commands.pop_front().or_else(|| self.queue.pop_front());

@@ -1,12 +1,12 @@
 //! Which step a die takes next, and which steps of other planes go with it.
 //!
 //! In order, each LUN runs its steps as they were emitted; among the first steps of its LUNs, a die takes the oldest
-//! that waits for nothing. Reads overtake waiting programs and erasures when running out of order, to interrupt an
-//! operation, and while one is suspended: the oldest read that waits for nothing goes first. Out of order, once
-//! `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure, that program or erasure goes. A
-//! read that goes out of order waits for the program of its own page and for erasures of its block; one that interrupts
-//! an operation also waits for all programs of its block. A program or erasure waits for all steps of its LUN that were
-//! emitted before it.
+//! that waits for nothing. Reads overtake waiting programs and erasures in three cases: where they run out of order,
+//! where they interrupt an operation, and while an operation is suspended. Then the oldest read that waits for nothing
+//! goes first. Out of order, once `flash.max_passed` reads have gone ahead of the oldest waiting program or erasure,
+//! that program or erasure goes. A read that goes out of order waits for the program of its own page and for erasures
+//! of its block; one that interrupts an operation also waits for all programs of its block. A program or erasure waits
+//! for all steps of its LUN that were emitted before it.
 //!
 //! A multi-plane operation also takes, from every other plane of the same die, the step that that plane would take
 //! next, provided it is the same operation and, where `flash.multi_plane` requires it, on the same page number in its
@@ -157,7 +157,7 @@ impl Overlap {
         })
     }
 
-    /// Has the die of a LUN served again once a step that it waits for has finished.
+    /// Arranges for the die of a LUN to be served again once an awaited step has finished.
     fn stall(&mut self, frame: &mut Frame, lun: u32) {
         let die = self.luns[lun as usize].die;
         if !std::mem::replace(&mut self.dies[die as usize].stalled, true) {

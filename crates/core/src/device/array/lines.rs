@@ -27,8 +27,8 @@ impl<const KIND: usize> Linked<KIND> for Extra {
     }
 }
 
-/// Inserts a step that `waits` into a list, ordered by number; its place is near one of the ends. Removes any other
-/// step from the list.
+/// Inserts a step into a list, which is ordered by number, if the step `waits`; its place is near one of the ends.
+/// Otherwise removes the step from the list.
 fn set<const KIND: usize>(list: &mut Chain<KIND>, extras: &mut [Extra], slot: u32, waits: bool) {
     if !waits {
         return list.unlink(slot, extras);
@@ -79,7 +79,7 @@ impl Overlap {
         (page != NONE && !self.alike.is_empty()).then_some(at)
     }
 
-    /// Adds a step that begins to wait to its lists, or removes one that no longer waits from them.
+    /// Adds a step to its lists when it begins to wait, or removes it from them when it no longer waits.
     pub(super) fn list(&mut self, frame: &Frame, slot: u32, waits: bool) {
         let (line, step) = (self.line_of(frame, slot), &frame.steps[slot].step);
         let alike = self.alike_at(step.lun, step.page);

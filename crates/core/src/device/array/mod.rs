@@ -42,12 +42,12 @@ pub use used::Used;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
-    /// Waits for a step on another LUN.
+    /// The LUN waits for a step on another LUN.
     Stalled,
-    /// Waits for, or uses, the bus before its cells work.
+    /// The LUN waits for, or uses, the bus before its cells work.
     In,
     Cell,
-    /// Waits for, or uses, the bus after its cells have worked.
+    /// The LUN waits for, or uses, the bus after its cells have worked.
     Out,
 }
 
@@ -223,8 +223,8 @@ impl Array {
         awaited.is_some()
     }
 
-    /// Returns an unfinished step of another LUN whose number is at most `number`. LUNs run their steps in the order of
-    /// their numbers.
+    /// Returns an unfinished step of another LUN whose number is at most `number`. Only the heads of the queues are
+    /// examined, since each LUN runs its steps in the order of their numbers.
     #[cold]
     fn unsettled(&self, lun: u32, number: u32) -> Option<u32> {
         let heads = self.luns.iter().enumerate().filter(|(other, _)| *other != lun as usize);
@@ -266,8 +266,8 @@ impl Array {
         self.frame.clock.add(self.frame.bus(channel), now_ns + ns);
     }
 
-    /// Lets the first resource due at `now_ns` or earlier move on. Returns `None` if no resource is due, else the owner
-    /// of the step that finished, if one did.
+    /// Lets the first resource due at `now_ns` or earlier move on. Returns `None` if no resource is due; otherwise the
+    /// owner of the step that has finished, or `Some(None)` if none has.
     #[inline(always)] // called in one place, for every event
     pub fn advance(&mut self, now_ns: u64) -> Option<Option<u32>> {
         if let Some(overlap) = &mut self.overlap {
@@ -349,7 +349,7 @@ impl Array {
         owner
     }
 
-    /// Begins the steps that wait for one that has just finished.
+    /// Begins the steps that wait for the step that has just finished.
     #[inline(never)] // keeps the path of all other steps short
     fn wake(&mut self, now_ns: u64) {
         for _ in 0..self.frame.stalled.len() {

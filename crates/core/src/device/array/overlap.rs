@@ -51,7 +51,7 @@ pub(super) struct Overlap {
     emitted: u64,
     /// Dies with new steps.
     touched: Vec<u32>,
-    /// Owners of finished steps, as long as they have not been reported.
+    /// Owners of finished steps, until they are reported.
     finished: VecDeque<u32>,
     /// Whether an awaited step has finished.
     awaited: bool,
@@ -133,7 +133,7 @@ impl Overlap {
     }
 
     /// Returns the step that an out-of-order read waits for: the program of its page or an erasure of its block.
-    /// Searches back from `last`, the block's last such step; a LUN finishes these in the order of their numbers.
+    /// Searches back from `last`, the newest program or erasure of the block; a LUN finishes these in numerical order.
     fn change_read(&self, frame: &Frame, last: Reference, page: u32) -> Reference {
         let mut change = last;
         while frame.steps.unfinished(change) {
@@ -357,7 +357,7 @@ impl Overlap {
         }
     }
 
-    /// Ends a transfer; returns the die it was for.
+    /// Ends a transfer over a channel's bus; returns the die that requested it.
     fn transfer_ends(&mut self, frame: &mut Frame, channel: u32, now_ns: u64) -> u32 {
         let (who, next) = frame.channels[channel as usize].release();
         let (die, index) = (who / 2, who as usize % 2);

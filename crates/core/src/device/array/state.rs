@@ -109,7 +109,7 @@ pub(super) struct Die {
     pub number: u32,
     pub chip: u32,
     pub channel: u32,
-    /// The range of its LUNs in `Overlap::order`: the first index, and the end.
+    /// The die's LUNs, as a range in `Overlap::order`: the first index, and the end.
     pub luns: (u32, u32),
     pub groups: [Group; 2],
     /// Which of the two operations is older.

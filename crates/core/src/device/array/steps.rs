@@ -184,7 +184,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Attaches labels to the steps started last.
+    /// Attaches labels to the steps of the current `Work`.
     pub fn label(&mut self, steps: &Steps, labels: &[Label]) {
         let Some(&any) = labels.first() else { return };
         self.labels.resize(steps.steps.len(), any);

@@ -15,7 +15,7 @@ pub struct Used {
     pub channels: Vec<u64>,
     /// For each direction of the link; empty without a link.
     pub link: Vec<u64>,
-    /// For each core of the controller; empty if commands take the cores no time.
+    /// For each core of the controller; empty if no command takes a core any time.
     pub cores: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Used {
         refill(&mut self.cores, cores);
     }
 
-    /// Returns the longest time of any part.
+    /// Returns the time of the part that worked longest.
     pub fn most(&self) -> u64 {
         let Used { chips, dies, channels, link, cores } = self;
         [chips, dies, channels, link, cores].into_iter().flatten().copied().max().unwrap_or(0)
@@ -85,9 +85,9 @@ impl Array {
         self.frame.clock.due_ns(resource).map_or(0, |due_ns| due_ns - now_ns)
     }
 
-    /// Returns the time for which a bus is still needed. When a folded step uses the bus, within its time, is not
-    /// known; a report made while requests are under way assumes that it does so at the beginning. Steps that outlast
-    /// all requests are not folded.
+    /// Returns the time for which a bus is still needed. It is not known when, within its time, a folded step uses the
+    /// bus; a report made while requests are under way assumes that it does so at the beginning. Steps that outlast all
+    /// requests are not folded.
     fn bus_left_ns(&self, channel: u32, now_ns: u64) -> u64 {
         if !self.frame.channels[channel as usize].is_free() {
             let due_ns = self.frame.clock.due_ns(self.frame.bus(channel));

@@ -5,20 +5,20 @@ use crate::ftl::{Locate, Police};
 use crate::request::Pages;
 
 impl Buffer {
-    /// Whether pages are to be destaged now; `idle`: the device has nothing else to do.
+    /// Whether pages are to be destaged now; `idle` says that the device has nothing else to do.
     pub fn wants(&self, idle: bool) -> bool {
         let dirty = self.used - self.flights;
         dirty > 0 && (idle || self.destaging || !self.barriers.is_empty() || !self.waiting.is_empty())
     }
 
-    /// Returns a list whose next pages fill a program unit; where a flush waits, or a write
-    /// although nothing is on its way to the flash, one with any pages.
+    /// Returns the first list whose next pages fill a program unit. If a flush waits, or if a write waits while nothing is
+    /// on its way to the flash, the list need only hold a page.
     pub fn next_list(&mut self) -> Option<u32> {
         let hurried = !self.barriers.is_empty() || (!self.waiting.is_empty() && self.flights == 0);
         self.order.next_list(hurried, &mut self.pages)
     }
 
-    /// Takes the next page of a list, which goes to the FTL.
+    /// Takes the next page from a list, to be handed to the FTL.
     pub fn destage(&mut self, list: u32) -> Option<Destaged> {
         let id = self.order.pop(list, &mut self.pages)?;
         let lpn = self.pages.key(id);

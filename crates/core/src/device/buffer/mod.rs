@@ -1,16 +1,17 @@
 //! The write buffer: RAM of the device that holds written pages until they are on flash.
 //!
 //! It stands between controller and queue. A write is answered once all its pages are in the buffer; where there is no
-//! room, it waits in order of arrival and takes room page by page. A written page replaces the one that is in the
-//! buffer, unless that one is on its way to the flash: it then needs room of its own. A read whose pages are all in the
-//! buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues. A trim, and
-//! a write that goes past the buffer, drops its pages from the buffer when it issues.
+//! room, it waits in order of arrival and takes room page by page. A written page replaces the version that is in the
+//! buffer, unless that version is on its way to the flash: the page then needs room of its own. A read whose pages are
+//! all in the buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues.
+//! A trim, and a write that goes past the buffer, drops its pages from the buffer when it issues.
 //!
 //! Destaging (task `destage` of [`crate::device::own`]) hands pages to the FTL in the order of
 //! `device.write_buffer_policy` ([`order`]). A page keeps its room until the flash has it.
 //!
 //! Without `device.power_loss_protection` a flush waits until everything that the buffer held when the flush came is on
-//! flash, and a write with FUA goes past the buffer. So does a write with a command of cooperation, in either case.
+//! flash, and a write with FUA goes past the buffer. A write with a command of cooperation goes past the buffer with or
+//! without that protection.
 
 mod ahead;
 mod destaging;
@@ -34,13 +35,13 @@ use versions::Versions;
 /// What becomes of a command that came to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The device answers it.
+    /// The device answers the command.
     Answered,
     /// The device is read-only, and the command fails.
     Refused,
-    /// It waits in the buffer.
+    /// The command waits in the buffer.
     Waits,
-    /// It goes on to the device's queue.
+    /// The command goes on to the device's queue.
     ToQueue,
 }
 
@@ -49,7 +50,7 @@ pub enum Taken {
 pub struct Destaged {
     /// The page.
     pub pages: Pages,
-    /// Number of its room, in the order in which room was taken.
+    /// Number of the page's room; rooms are numbered in the order in which they were taken.
     pub room: u64,
 }
 
@@ -66,7 +67,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Barrier {
     id: u32,
-    /// It waits for rooms with numbers up to this one, and for how many of them.
+    /// The number of the last room that the flush waits for, and how many rooms it still waits for.
     room: u64,
     left: u32,
 }
@@ -82,9 +83,9 @@ pub struct Stats {
     pub destaged: u64,
     /// Writes that had to wait for room.
     pub stalls: u64,
-    /// Time that they waited for room, ns.
+    /// Total time that writes waited for room, ns.
     pub wait_ns: u64,
-    /// Most pages in use at one time.
+    /// Largest number of pages in use at one time.
     pub high_water: u32,
 }
 
@@ -103,7 +104,7 @@ pub struct Buffer {
     order: Order,
     /// Pages in use.
     used: u32,
-    /// Pages among them that are on their way to the flash.
+    /// Pages in use that are on their way to the flash.
     flights: u32,
     /// Rooms taken so far.
     rooms: u64,
@@ -111,19 +112,20 @@ pub struct Buffer {
     waiting: VecDeque<Waiting>,
     barriers: VecDeque<Barrier>,
     leaving: VecDeque<(u32, Taken)>,
-    /// What is read ahead, if anything is.
+    /// The pages that are read ahead, if the device reads ahead.
     ahead: Option<Ahead>,
-    /// Reads that wait for pages that are read ahead, and whether such pages have come since they were looked at.
+    /// Reads that wait for pages that are on their way from the flash.
     reads: Vec<(u32, Pages)>,
+    /// Whether such pages have come since those reads were last looked at.
     came: bool,
-    /// In check mode, which version of each page the device has.
+    /// In check mode, the version that the device has of each page.
     versions: Option<Versions>,
-    /// What it did.
+    /// The counters.
     pub stats: Stats,
 }
 
 impl Buffer {
-    /// Makes an empty buffer; `None` if the settings want none.
+    /// Makes an empty buffer; `None` if the settings ask for none.
     pub fn new(settings: &DeviceSettings) -> Option<Box<Buffer>> {
         let own = &settings.device.buffer;
         let capacity =
@@ -154,7 +156,8 @@ impl Buffer {
         })
     }
 
-    /// Takes a command that comes from the host or the controller; `placed` is told each page that gets room now.
+    /// Takes a command that comes from the host or the controller; `placed` is called with each page that gets room
+    /// now.
     pub fn take(
         &mut self,
         id: u32,
@@ -208,7 +211,7 @@ impl Buffer {
         true
     }
 
-    /// Gives room to the first of these pages; returns false if there is none.
+    /// Gives room to the first of these pages; returns false if there is no room.
     fn place_one(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
         if !self.take_room(pages, ftl) {
             return false;
@@ -220,7 +223,7 @@ impl Buffer {
         true
     }
 
-    /// Takes the room for the first of these pages, or that of an older version.
+    /// Finds room for the first of these pages: that of the page's older version, if it can be replaced, or free room.
     fn take_room(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
         let lpn = pages.first;
         let part = self.completes && (pages.head_partial || (pages.pages == 1 && pages.tail_partial));
@@ -240,7 +243,7 @@ impl Buffer {
         }
         self.rooms += 1;
         let kept = self.pages.value_mut(id);
-        // What is on its way to the flash is still there as a whole, unless it was dropped.
+        // A version on its way to the flash is still in the buffer as a whole, unless it was dropped.
         kept.partial = part && (kept.partial || kept.dropped);
         (kept.dirty, kept.dropped, kept.room) = (true, false, self.rooms);
         self.order.add(id, &mut self.pages, ftl);
@@ -284,7 +287,7 @@ impl Buffer {
         self.versions.as_ref().map_or_else(|| ftl.version(lpn), |versions| versions.of(lpn, ftl))
     }
 
-    /// Drops the pages of a trim, or of a write that goes past the buffer, which issues now.
+    /// Drops the pages of a trim, or of a write that goes past the buffer, as the trim or write issues.
     pub fn discard(&mut self, pages: Pages) {
         self.forget_ahead(pages);
         for lpn in pages.first..pages.first + pages.pages {
@@ -338,7 +341,7 @@ impl Buffer {
         dirty
     }
 
-    /// Loses everything, commands too: power is cut.
+    /// Loses all pages and commands because power is cut; only the counters remain.
     pub fn lose(&mut self, settings: &DeviceSettings) {
         let stats = self.stats;
         *self = *Buffer::new(settings).expect("it is there");

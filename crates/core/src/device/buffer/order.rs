@@ -1,10 +1,10 @@
 //! The order in which pages leave the buffer.
 //!
-//! Pages that are next lie in one list for each LUN, oldest first. Of each list the pages of one program are on their way
-//! to the flash at a time, so that no LUN's line is full of them; where the FTL chooses the LUN, there is one list, and
-//! the pages of as many programs as there are LUNs. Under policy `block` all other pages lie in a list for each logical block,
-//! and the fullest block moves to the lists of the LUNs once those are empty. Of several that are equally full the one
-//! that has been so full for longest is taken.
+//! Each LUN has a list of the pages that are to leave next, oldest first. Of each list, the pages of only one program
+//! are on their way to the flash at a time, so that they do not fill the LUN's queue; where the FTL chooses the LUN,
+//! there is a single list, and the pages of as many programs as there are LUNs may be on their way. Under policy
+//! `block`, each logical block has a list of its pages, and once the lists of the LUNs are empty, the pages of the
+//! fullest block move to them. Of several equally full blocks, the one that has been that full for longest is taken.
 
 use super::settings::Policy;
 use crate::device::settings::Settings;
@@ -24,9 +24,9 @@ pub(super) struct Kept {
     pub dropped: bool,
     /// Whether only a part of the page was written, and the rest is to be read from flash.
     pub partial: bool,
-    /// The list of its LUN.
+    /// The list of the page's LUN.
     list: u32,
-    /// Whether it lies in the list of its logical block.
+    /// Whether the page is in the list of its logical block.
     in_block: bool,
 }
 
@@ -34,15 +34,15 @@ pub(super) struct Kept {
 #[derive(Debug)]
 struct Blocks {
     pages: u32,
-    /// By number of the block, the list of its pages.
+    /// The list of each block's pages, by number of the block.
     held: Lru<List>,
-    /// By number of pages, the blocks that have so many.
+    /// The blocks that have a given number of pages, by that number.
     with: Vec<List>,
-    /// No block has more pages than this.
+    /// Upper bound on the number of pages of a block.
     most: usize,
 }
 
-/// Where the pages lie.
+/// The lists in which the pages wait.
 #[derive(Debug)]
 pub(super) struct Order {
     policy: Policy,
@@ -51,13 +51,14 @@ pub(super) struct Order {
     /// Whether the FTL chooses the LUN of a page.
     dynamic: bool,
     ready: Vec<List>,
-    /// Pages of each list that are on their way to the flash; a list with this many hands out no more.
+    /// Number of pages of each list that are on their way to the flash, and the number at which a list hands out no
+    /// more.
     out: Vec<u32>,
     bound: u32,
     taken: Bits,
     /// The lists that are not empty.
     some: Bits,
-    /// The lists that fill a NAND page.
+    /// The lists with enough pages to fill a NAND page.
     full: Bits,
     blocks: Option<Blocks>,
 }
@@ -98,7 +99,7 @@ impl Order {
         }
     }
 
-    /// Makes a page the most recently written.
+    /// Under policy `lru`, makes a page the most recently written one.
     pub fn touch(&mut self, id: u32, pages: &mut Lru<Kept>) {
         if self.policy == Policy::Lru {
             let list = pages.value(id).list;
@@ -118,7 +119,7 @@ impl Order {
         self.note(list);
     }
 
-    /// Takes the oldest page of a list, which goes to the flash.
+    /// Removes and returns the oldest page of a list, which is now on its way to the flash.
     pub fn pop(&mut self, list: u32, pages: &mut Lru<Kept>) -> Option<u32> {
         let id = self.ready[list as usize].tail;
         if id == NONE {
@@ -141,8 +142,8 @@ impl Order {
         }
     }
 
-    /// Returns the first list that fills a NAND page, or with `hurried` is not empty, and of which
-    /// no more pages are on their way than may be.
+    /// Returns the first list that may hand out a page: one with enough pages to fill a NAND page (with `hurried`, or under
+    /// policy `block`, one that is not empty) of which not too many pages are on their way.
     pub fn next_list(&mut self, hurried: bool, pages: &mut Lru<Kept>) -> Option<u32> {
         let lists = self.ready.len() as u32;
         if self.some.next_set(0, lists).is_none() {
@@ -152,7 +153,7 @@ impl Order {
         wanted.next_clear_of(&self.taken, 0, lists)
     }
 
-    /// Moves the pages of the fullest block to the lists of their LUNs, in the order of their numbers.
+    /// Moves the pages of the fullest block to the lists of their LUNs, in the order of the page numbers.
     fn choose_block(&mut self, pages: &mut Lru<Kept>) {
         let Some(list) = self.blocks.as_mut().and_then(Blocks::take) else { return };
         let mut ids = Vec::with_capacity(list.len as usize);
@@ -170,7 +171,7 @@ impl Order {
         self.note(list);
     }
 
-    /// Notes how long a list has become.
+    /// Updates `some` and `full` after a change of a list's length.
     fn note(&mut self, list: u32) {
         let len = self.ready[list as usize].len;
         let put = |set: &mut Bits, is: bool| if is { set.set(list) } else { set.clear(list) };
@@ -180,7 +181,7 @@ impl Order {
 }
 
 impl Blocks {
-    /// Changes the list of a page's block, and its place among the blocks.
+    /// Changes the list of a page's block, and moves the block to its new place among the blocks.
     fn change(&mut self, lpn: u32, change: impl FnOnce(&mut List)) {
         let block = lpn / self.pages;
         let mut at = self.held.find(block);

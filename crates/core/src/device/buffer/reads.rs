@@ -83,7 +83,8 @@ impl Buffer {
         written || self.ahead.as_ref().is_some_and(|ahead| ahead.has(lpn))
     }
 
-    /// Returns whether the page at this index is in the buffer as a whole, and for how many pages on that is so.
+    /// Returns whether the whole page at this index is in the buffer, and for how many pages, counted from it, the
+    /// answer is the same.
     pub fn run(&self, pages: Pages, at: u32) -> (bool, u32) {
         let held = |at: u32| self.holds(pages.first + at);
         let first = held(at);

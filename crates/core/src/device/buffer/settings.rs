@@ -55,7 +55,7 @@ impl Settings {
         self.on() && self.protected
     }
 
-    /// Names the keys without effect, and why.
+    /// Collects the keys without effect, with the reason.
     pub(crate) fn ignored(&self, found: &mut Ignored) {
         let keys = [
             "device.write_buffer_policy",
@@ -66,7 +66,8 @@ impl Settings {
         found.unless(self.on(), &keys, "device.write_buffer = \"0B\"");
     }
 
-    /// Checks that the buffer holds a page, and that its bounds are in order.
+    /// Checks that the buffer, if there is one, has room for a page, and that its lower bound is not above its upper
+    /// one.
     pub(crate) fn check(&self, logical_page_bytes: u32) -> Result<(), Contradiction> {
         let wrong = |key, message| Err(Contradiction { key, message });
         if self.reads_ahead() && self.read_ahead < u64::from(logical_page_bytes) {

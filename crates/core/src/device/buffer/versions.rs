@@ -13,7 +13,7 @@ const BUFFERED: u32 = 1 << 31;
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     stamps: u32,
-    /// By page, the stamp, and the FTL's version once the page was destaged.
+    /// By page, the stamp, and the version that the FTL has given the page if it has been destaged.
     newest: HashMap<u32, (u32, Option<u32>)>,
 }
 
@@ -24,7 +24,7 @@ impl Versions {
         self.newest.insert(lpn, (self.stamps, None));
     }
 
-    /// Notes that the FTL has taken a page from the buffer, as this version.
+    /// Notes that the FTL has taken a page from the buffer and given it this version.
     pub fn destaged(&mut self, lpn: u32, version: Option<u32>) {
         self.newest.entry(lpn).and_modify(|newest| newest.1 = version);
     }

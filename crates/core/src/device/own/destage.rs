@@ -1,10 +1,10 @@
 //! Destaging: pages of the write buffer go to the flash (`device.write_buffer`).
 //!
-//! It begins when more than `device.write_buffer_high` of the buffer is in use, or a write or a flush waits in the buffer,
-//! and ends when less than `device.write_buffer_low` is; and it goes on while the device has nothing else to do. The
-//! pages wait in their LUN's line behind what has issued before. Fewer pages than fill a NAND page go out only for a
-//! flush, for a write that nothing else would make room for, and as the last pages of a logical block under policy
-//! `block`.
+//! Destaging begins when more than `device.write_buffer_high` of the buffer is in use, or when a write or a flush waits
+//! in the buffer, and ends when less than `device.write_buffer_low` is in use; while the device has nothing else to do,
+//! it goes on in any case. The pages wait in the queue of their LUN behind what has issued before. Fewer pages than
+//! fill a NAND page are handed out only for a flush, for a write that would not get room otherwise, and as the last
+//! pages of a logical block under policy `block`.
 
 use super::{Moment, Task};
 use crate::clock::NEVER;
@@ -30,7 +30,7 @@ impl Task for Destage {
     }
 
     fn begin(&mut self, moment: &mut Moment) -> u64 {
-        // Taken out, as the device must issue meanwhile.
+        // The buffer is taken out of the device, which must issue meanwhile.
         let Some(mut buffer) = moment.device.buffer.take() else { return NEVER };
         // All that can begin must begin now: at how many instants this is called depends on whether activity is shown.
         while buffer.wants(!moment.device.has_requests()) && !moment.ftl.is_read_only() {
@@ -68,7 +68,7 @@ fn destage(buffer: &mut Buffer, list: u32, moment: &mut Moment) {
     }
     buffer.taken(page, moment.ftl);
     if !runs {
-        // It is in a page buffer of the FTL, which the buffer's own room does not count.
+        // The page is in a page buffer of the FTL, and takes up no more room in the write buffer.
         buffer.landed(page.pages.first, page.room);
     }
 }

@@ -30,7 +30,8 @@ trait Task: Debug + Send {
         false
     }
 
-    /// Begins the work that there is now; returns when to call again even if nothing else happens, or [`NEVER`].
+    /// Begins the work that is to be done now; returns when to call the task again even if nothing else happens, or
+    /// [`NEVER`].
     fn begin(&mut self, moment: &mut Moment) -> u64;
 
     /// Called when a request of the task has ended.
@@ -62,7 +63,8 @@ impl Moment<'_> {
         self.issue_for((0, Pages::NONE), op, emit);
     }
 
-    /// Does the same for a request with this number and these pages; returns whether steps were emitted.
+    /// Does what [`Moment::issue`] does, for a request with this number and these pages; returns whether steps were
+    /// emitted.
     fn issue_for(
         &mut self,
         (number, pages): (u64, Pages),

@@ -15,8 +15,8 @@
 //!   read or write, became the oldest, it is due: nothing else may take its chips until it issues. So the
 //!   request at place n waits for at most n times `device.max_passed` issues, and for at most that many times
 //!   the longest work of a chip.
-//! - A flush touches every chip and is due as soon as it is the oldest. No write older than it can be behind
-//!   it: when all chips are idle, any older write issues first.
+//! - A flush touches every chip and is due as soon as it is the oldest. No older write can be behind it: when all chips
+//!   are idle, any older write issues first.
 //!
 //! **Cost.** Neither an arrival nor a choice examines every request. Requests with the same window of chips share one
 //! queue ([`super::windows`]), in which both batch numbers and arrivals ascend. On arrival: since sets only grow, the
@@ -40,15 +40,15 @@ pub(super) const MOST_CHIPS: u32 = 1024;
 /// A waiting request, by its id in the pool.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    /// Slot of the window that holds the requests with its chips.
+    /// Slot of the window of all requests with the same chips.
     window: u32,
     /// The next request with the same chips.
     behind: u32,
-    /// Number of its channel batch, from 1; 0 without channel batches.
+    /// Number of the request's channel batch, from 1; 0 without channel batches.
     channel: u32,
-    /// Number of its batch, from 1.
+    /// Number of the request's batch, from 1.
     number: u64,
-    /// Place of its batch in the half's list.
+    /// Place of the request's batch in the half's list.
     batch: u64,
     arrival: u64,
 }
@@ -59,7 +59,7 @@ struct ChipBatch {
     number: u64,
     /// Number of members that have not issued.
     waiting: u32,
-    /// First of its channel batches, or [`NONE`].
+    /// The first of the batch's channel batches, or [`NONE`].
     channels: u32,
 }
 
@@ -71,7 +71,7 @@ struct HalfQueue {
     batches: Vec<ChipBatch>,
     /// Chips of each of `batches`; all ones when the batch is gone.
     sets: Vec<u64>,
-    /// Place of `batches[0]`, and of the first live batch.
+    /// Places of `batches[0]` and of the first live batch.
     base: u64,
     first: u64,
 }

@@ -4,8 +4,8 @@
 //! To add one: a file here with `NAME`, `DOC`, `Keys` and a type that implements [`Scheduler`], and one line
 //! in the registry below.
 //!
-//! Requests that wait at the same time are in no particular order, as in NVMe: a read may overtake a write of the
-//! same page. A request that must follow another is sent after its completion, or after a flush, which every
+//! Requests that wait at the same time are in no particular order, as in NVMe: a read may overtake a write of the same
+//! page. A request that must follow another is sent once the other has completed, or after a flush, which every
 //! scheduler issues only when the writes before it have completed.
 
 mod batches;

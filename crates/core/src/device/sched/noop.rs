@@ -5,9 +5,9 @@
 //! [`super::noop_busy`] is another interpretation.
 //!
 //! Interpretation: a flush touches every chip, so everything issued before has completed. With the options of
-//! [`crate::flash::parallel`] a busy chip (die, plane) may still accept the request: a read if reads are
-//! served out of order or it would interrupt the present operation, and the next operation of the same kind
-//! if cache operations let the two overlap. Under dynamic allocation a write may issue when any chip is idle.
+//! [`crate::flash::parallel`] a busy chip (die, plane) may still accept the request: a read if reads are served out of
+//! order or it would interrupt the current operation, and the next operation of the same kind if cache operations let
+//! the two overlap. Under dynamic allocation a write may issue when any chip is idle.
 
 use super::{Scheduler, Space};
 use crate::device::Array;

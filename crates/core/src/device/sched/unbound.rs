@@ -36,7 +36,7 @@ impl Linked for Page {
 #[derive(Clone, Debug)]
 pub(super) struct Unbound {
     pages: Slab<Page>,
-    /// Pages to be written that have no die.
+    /// Pages that are to be written and have no die yet.
     writes: Chain,
     /// Pages of other requests that waited for a write that has just been bound.
     released: Chain,
@@ -124,7 +124,7 @@ impl Unbound {
         self.newest[lpn as usize] = page;
     }
 
-    /// Takes the oldest page that waits for a die; pages that waited for it go next.
+    /// Hands out the oldest page that waits for a die; the pages that waited for that page go next.
     fn bind(&mut self, pool: &Pool) -> u32 {
         let page = self.writes.head;
         let Page { request, at, readers, .. } = take(&mut self.writes, &mut self.pages);
@@ -136,7 +136,8 @@ impl Unbound {
         self.hand_out(request, Part::Pages { at, count: 1 })
     }
 
-    /// Returns the next pages of the request being divided that wait for nothing, if there are any.
+    /// Divides the request further: pages that a waiting write is going to write wait for that write, and the next
+    /// pages that wait for nothing are handed out, if there are any.
     fn divide(&mut self, pool: &Pool) -> Option<u32> {
         let (id, mut at) = self.divided?;
         let Pages { first, pages, .. } = pool[id].pages;

@@ -39,7 +39,7 @@ pub(super) struct Windows {
     /// First chips at which something waits, and which of them may be ready.
     starts: Bits,
     hopeful: Bits,
-    /// The widest window so far.
+    /// Width of the widest window so far.
     widest: u32,
 }
 

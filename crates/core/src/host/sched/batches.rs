@@ -232,8 +232,8 @@ impl Batches {
     }
 }
 
-/// Marks the requests of a batch that leaves: the device loads mappings for all of them with the first, and all
-/// others count as prioritized.
+/// Marks the requests of a batch that leaves: with the first of them the device loads the mappings for all, and all but
+/// the first count as prioritized.
 pub(super) fn mark(queue: &Queue, pool: &mut Pool) {
     let mut id = pool.behind(queue.head());
     while id != NONE {

@@ -232,7 +232,8 @@ mod tests {
         pool.insert(Request::of_pages(op, first, pages))
     }
 
-    /// Writes are sorted in ascending order, but of two that overlap the younger stays behind, as its data is newer.
+    /// Writes are sorted in ascending order, except that of two overlapping writes the younger stays behind the older,
+    /// because its data are newer.
     #[test]
     fn overlapping_writes_keep_their_order() {
         let mut pool = Pool::default();

@@ -12,7 +12,7 @@ pub(super) const DOC: &str =
     "arrival order; with a write go all queued writes to its flash block (Kim et al., EMSOFT 2009)";
 pub type Keys = ();
 
-/// The scheduler `irbw`: block issues of the queued writes alone.
+/// The scheduler `irbw`: block issues of the queued writes and nothing else.
 pub(super) type Irbw = ByBlocks<Alone>;
 
 /// Adds nothing to a block's writes.

@@ -4,8 +4,8 @@
 //! waiting batch goes first, read batches before write batches.
 //!
 //! Interpretation: ties go to the older batch; a request that grows by merging changes its batch's density, and so does
-//! one that leaves alone because its deadline has passed (`host.late = "request"`); a batch with a single flush, which
-//! has no pages, has density 0.
+//! a late one that leaves without its batch (`host.late = "request"`); a batch with a single flush, which has no pages,
+//! has density 0.
 
 use std::cmp::Ordering;
 

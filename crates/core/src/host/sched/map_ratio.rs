@@ -38,7 +38,7 @@ impl Line {
         self.requests.wrapping_mul(now.wrapping_add(self.cost_ns)).wrapping_sub(self.arrivals) as i64
     }
 
-    /// Returns whether this batch is ahead of another at a time, and until when that is certain to remain so.
+    /// Returns whether this batch is ahead of another at time `now`, and until when that is certain not to change.
     #[inline]
     fn against(&self, other: &Line, now: u64) -> Race {
         if (self.requests, self.cost_ns) == (other.requests, other.cost_ns) {
@@ -105,7 +105,7 @@ impl MapRatio {
         self.play(slot, true, half);
     }
 
-    /// Removes the batch that left last from its order.
+    /// Removes from its order the batch that left last, if it is still there.
     fn settle(&mut self) {
         if let Some((half, slot)) = self.left.take() {
             self.play(slot, false, half);

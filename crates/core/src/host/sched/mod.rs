@@ -45,7 +45,7 @@ pub trait Around {
     fn join(&mut self, block: u32, pool: &mut Pool, found: &mut Vec<u32>);
     /// Returns the simulated time, ns.
     fn now_ns(&self) -> u64;
-    /// Makes a padding request to be issued with this choice: these LPNs are read, or written back.
+    /// Makes a padding request, which reads these LPNs or writes them back; it must be issued with this choice.
     fn pad(&mut self, op: Op, pages: Range<u32>, pool: &mut Pool) -> u32;
 }
 
@@ -58,12 +58,12 @@ pub struct Needs {
     pub translation_pages: bool,
     /// Whether requests that have waited as long as `host.deadline` are dispatched before any choice.
     pub deadline: bool,
-    /// Whether the scheduler makes batches of requests that leave together; `host.late` says whether late requests do,
-    /// too.
+    /// Whether the scheduler makes batches of requests that leave together; `host.late` says whether a late request
+    /// takes its batch along.
     pub batches: bool,
     /// Whether the scheduler works on whole flash blocks; if so, the host cuts writes at the ends of blocks.
     pub blocks: bool,
-    /// Whether the scheduler saves copies in a hybrid FTL's merges, and so is useless above another FTL.
+    /// Whether the scheduler avoids copies in the merges of a hybrid FTL, and so is useless above any other FTL.
     pub merges: bool,
     /// Whether the scheduler cooperates with the FTL; if so, the page cache flushes one flash block at a time.
     pub cooperation: bool,
