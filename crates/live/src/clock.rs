@@ -65,8 +65,8 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// Makes a connection keep the time until `due`, unless another one does already; with `None` it stops doing so.
-    /// `kept` is the moment for which the connection wakes.
+    /// Makes a connection keep the time until `due`, unless another connection already does; if `due` is `None`, the
+    /// connection stops keeping it. `kept` is the moment at which the connection wakes.
     pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
         let due = due.filter(|due| *due < Instant::now() + LOOK);
         let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));

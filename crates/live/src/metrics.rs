@@ -22,8 +22,8 @@ use crate::shared::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest query.
 const MOST_BYTES: u64 = 16 << 10;
-/// The upper bounds of the buckets are powers of two, in ns, like those of the histograms' bins: from 1 us to 17 s.
-/// These are the exponents.
+/// Exponents of the buckets' upper bounds, which are powers of two, in ns, like those of the histograms' bins: from 1
+/// us to 17 s.
 const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 
 /// Everything to be reported at one moment.

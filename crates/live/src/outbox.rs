@@ -1,5 +1,5 @@
-//! Replies on their way to one client. A thread that has replies sends what the socket takes at once; a
-//! thread of the connection sends the rest, so that a client that does not read delays nobody else.
+//! Replies on their way to one client. A thread that has replies immediately sends as much of them as the socket takes;
+//! a thread of the connection sends the rest, so that a client that does not read delays nobody else.
 
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::engine::Sink;
 use crate::socket::Stream;
 
-/// Bytes charged to a client above which its further requests wait.
+/// Charge of a client, in bytes, above which its further requests wait.
 const MOST_BYTES: usize = 64 << 20;
 /// Bytes of the buffer that are kept for the next replies.
 const KEPT_BYTES: usize = 256 << 10;
@@ -34,7 +34,7 @@ struct Waiting {
     sent: usize,
     /// Number of requests that have not been answered.
     open: usize,
-    /// Bytes charged for these requests, and for replies that have not been sent.
+    /// Bytes charged for unanswered requests and for replies that have not been sent.
     charged: usize,
     /// Whether the socket takes no more, and who then sends the rest.
     full: Full,
@@ -130,7 +130,7 @@ impl Outbox {
         self.kick();
     }
 
-    /// Sends what the socket does not take at once, until the connection ends.
+    /// Sends what the socket has not taken immediately, again and again until the connection ends.
     pub fn run(&self) {
         let mut waiting = self.open();
         loop {

@@ -73,7 +73,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes the device for checked settings; it has been prepared for them or was stored in a file. Time begins now.
+    /// Makes the live device for checked settings. The device was prepared for these settings or, with `stored`, was
+    /// kept in a file. Time begins now.
     pub fn new(
         settings: &Settings,
         (prepared, stored): (Prepared, Option<Stored>),
@@ -146,7 +147,7 @@ impl Engine {
                 })
             }
             Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
-            // The answer must have at least one extent.
+            // An answer must have at least one extent, and a query of no bytes would have none.
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
@@ -275,7 +276,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns when the simulation's next event is due by the wall clock, if any is.
+    /// Returns the moment, by the wall clock, at which the simulation's next event is due; `None` if there is none.
     pub fn due(&self) -> Option<Instant> {
         self.simulation.next_event_ns().and_then(|at_ns| self.pace.moment(at_ns))
     }

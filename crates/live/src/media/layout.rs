@@ -21,7 +21,7 @@ pub const BLOCK: usize = 32;
 /// Bytes of a page's record before its slots, and bytes of the record for each slot.
 const SPARE: usize = 24;
 const SLOT: usize = 16;
-/// Every part of the file begins at a multiple of this.
+/// Every part of the file begins at a multiple of this many bytes.
 const ALIGN: u64 = 4096;
 
 /// Returns the checksum used for everything in the file.
@@ -158,7 +158,7 @@ pub struct Slot {
 pub struct Page {
     /// Sequence number of the program that wrote the page.
     pub number: u64,
-    /// The use for which the page's block was taken; `None`: a power cut interrupted the program.
+    /// What the page's block is used for; `None`: a power cut interrupted the program.
     pub kind: Option<Kind>,
     /// Checksum of the payload.
     pub sum: u64,
