@@ -10,7 +10,7 @@ use crate::socket::Stream;
 
 /// Charge of a client, in bytes, above which its further requests wait.
 const MOST_BYTES: usize = 64 << 20;
-/// Bytes of the buffer that are kept for the next replies.
+/// Capacity, in bytes, up to which the buffer of replies that have been sent is kept for later replies.
 const KEPT_BYTES: usize = 256 << 10;
 /// Bytes that a request is charged in addition to its data.
 const REQUEST_BYTES: usize = 4096;

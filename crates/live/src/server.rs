@@ -173,7 +173,7 @@ impl Server {
         self.look()?;
         let mut engine = self.shared.engine.lock().map_err(|_| LiveError::Broken)?;
         engine.drain()?;
-        // A loop device may still hold the file.
+        // A loop device may still hold the file open and wait for these answers.
         let mut answered = Vec::new();
         engine.take_answered(&mut answered);
         answered.iter().for_each(|sink| sink.kick());

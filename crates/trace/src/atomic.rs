@@ -49,7 +49,7 @@ impl OutputError {
 /// (`/dev/full`, a pipe) is written in place.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// The name that the user gave.
+    /// The target's path, as the user gave it.
     path: PathBuf,
     /// The file next to the target, and the target with links resolved.
     rename: Option<(PathBuf, PathBuf)>,
@@ -65,7 +65,7 @@ impl OutputFile {
         let fail = |error| OutputError::new(path, error);
         let (file, rename) = match path.metadata() {
             Ok(meta) if meta.is_file() => {
-                // A read-only target stays read-only; a link keeps pointing to its target.
+                // A read-only target is refused rather than replaced; a link keeps pointing to its target.
                 OpenOptions::new().write(true).open(path).map_err(fail)?;
                 let target = path.canonicalize().map_err(fail)?;
                 let (file, beside) = create_beside(&target).map_err(fail)?;
@@ -95,8 +95,7 @@ impl OutputFile {
 
     /// Writes what is buffered, and moves the file to its place.
     ///
-    /// # Errors
-    /// If either fails; the target is then as it was.
+    /// # Errors If writing or moving fails; the target is then as it was.
     pub fn finish(mut self) -> Result<(), OutputError> {
         self.complete().map_err(|error| OutputError::new(&self.path, error))
     }

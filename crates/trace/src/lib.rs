@@ -66,7 +66,7 @@ use pipeline::Pipeline;
 
 /// Opens a trace file and applies all of `options`.
 ///
-/// The beginning (layout, header) is read at once, and with `compact` the whole file.
+/// The beginning of the file (layout, header) is read immediately, and with `compact` the whole file.
 ///
 /// # Errors
 /// [`SourceError::Input`] if the file cannot be read, its layout is not recognised, an option contradicts it

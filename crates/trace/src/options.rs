@@ -75,7 +75,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the options of a run.
+    /// Returns the reader's options for a run with these settings.
     pub fn from_settings(settings: &Settings) -> Options {
         let workload = &settings.workload;
         Options {

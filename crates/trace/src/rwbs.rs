@@ -25,7 +25,7 @@ impl Rwbs {
     }
 }
 
-/// How many requests had each of these flags.
+/// Number of requests that had each of these flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flagged {
     fua: u64,

@@ -22,7 +22,7 @@ pub(crate) trait Rows: Send {
     /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String>;
 
-    /// Returns how many requests were under way during the recording, where that is known.
+    /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
     }
@@ -120,7 +120,7 @@ pub(crate) trait Parser: Default + Send {
         Vec::new()
     }
 
-    /// Returns how many requests were under way during the recording, where that is known.
+    /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
     }
