@@ -16,9 +16,9 @@ pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logica
 /// Returns the value of a closed form, as a function of `a`, for one frontier that takes copies and host
 /// writes, with garbage collection when it is full, as in ftlab.
 ///
-/// Such a frontier is not half empty: the copies of a victim fill it at once up to the last `b / A` pages,
-/// and while the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be
-/// subtracted instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
+/// Such a frontier is not half empty: the copies of a victim immediately fill all but its last `b / A` pages, and while
+/// the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be subtracted instead
+/// of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
 pub fn shared_frontier(
     blocks: u32,
     reserve: u32,
@@ -107,8 +107,8 @@ pub fn in_use(q: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Values solved independently, by other means (the specification's table): b, a, greedy, FIFO, d = 2, 5,
-    /// 10.
+    /// Values that were computed independently, by other means (the specification's table): b, a, and the value for
+    /// greedy, for FIFO, and for d-choices with d = 2, 5 and 10.
     const TABLE: [(u32, f64, [f64; 5]); 6] = [
         (64, 1.07, [7.0099, 7.8172, 10.2772, 7.8746, 7.3230]),
         (64, 1.15, [3.8005, 4.0160, 5.3123, 4.1846, 3.9304]),

@@ -69,7 +69,8 @@ struct Chunks {
     chunks: u64,
     /// State of the generator (splitmix64); `None` if writes are in order.
     random: Option<u64>,
-    /// This many tenths of the writes go to the beginning of the space, which is the remaining number of tenths.
+    /// This many tenths of the writes go to the beginning of the space, and that part is the remaining number of tenths
+    /// of it.
     hot: u64,
 }
 

@@ -28,7 +28,7 @@ const _: () = {
 };
 
 thread_local! {
-    /// The message of the last open that failed.
+    /// The message of this thread's last failed call of `open`.
     static OPENING: RefCell<CString> = RefCell::default();
 }
 

@@ -320,8 +320,8 @@ fn a_later_error_is_located_like_the_front_s_own() {
     assert_eq!(error.headline(), "--trace gone.csv: workload.trace: gone.csv: no such file");
 }
 
-/// The user space is 14,352 of 15,104 blocks, with 8,073 page mapping tables of 4,096 entries each (ICSOFT 2020,
-/// section 4.1).
+/// As in the paper, the user space is 14,352 of 15,104 blocks, with 8,073 page mapping tables of 4,096 entries each
+/// (ICSOFT 2020, section 4.1).
 #[test]
 fn the_preset_msftl_has_the_user_space_of_its_paper() {
     let settings = of_options(Base::Preset("msftl"), &[]).settings;

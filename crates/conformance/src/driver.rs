@@ -79,8 +79,8 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// Fills the user capacity and overwrites it ten times: garbage collection never deadlocks. If `skewed`,
-    /// most writes go to a fifth of the pages.
+    /// Fills the user capacity and overwrites it ten times, during which garbage collection must never deadlock. If
+    /// `skewed`, most writes go to a fifth of the pages.
     pub fn overwrite(&mut self, seed: u64, skewed: bool) {
         let lpns = self.ftl.logical_pages();
         for lpn in 0..lpns {

@@ -29,7 +29,7 @@ letters in formulas are those of the [glossary](glossary.md#symbols). In Python 
 A quotient without a denominator is `null`.
 ";
 
-/// The most characters in a line of the Python file.
+/// Upper bound on the characters in a line of the Python file.
 const WIDTH: usize = 110;
 
 fn python_type(kind: &Kind, declared: &Declared) -> String {

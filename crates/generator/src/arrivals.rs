@@ -21,7 +21,7 @@ pub(super) struct ArrivalProcess {
     pause_ppm: u64,
     pause_ns: u64,
     isolated_ppm: u64,
-    /// Whether the present burst is a single request.
+    /// Whether the current burst is a single request.
     isolated: bool,
     /// A burst of this operation (0: reads, 1: all others) ends after a request if a draw of 64 bits is at
     /// most this number.

@@ -215,7 +215,7 @@ impl HotCold {
         if at < self.pieces * cold {
             at / cold * self.slots + self.hot + at % cold
         } else {
-            // A slot after the last piece.
+            // The slot is after the last whole piece.
             hot_slots + at
         }
     }
@@ -278,8 +278,8 @@ impl Places {
         offset
     }
 
-    /// Draws, with the near share, whether to stay near, and if so returns an address near a recent request; `None` if
-    /// not, or if no request can begin there.
+    /// Draws, with the probability of the near share, whether the request stays near; returns an address near a recent
+    /// request, or `None` if the request does not stay near or cannot begin there.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);
@@ -316,7 +316,7 @@ impl Places {
             Order::Sequential => 0,
             Order::Zipf { ranks, scatter } => {
                 let rank = ranks.sample(rng) as u64;
-                // Ranks run from 1 to the number of slots, but floats are not trusted at the ends.
+                // Ranks run from 1 to the number of slots; the clamp guards against rounding at both ends.
                 scatter.place(rank.clamp(1, self.slots) - 1)
             }
             Order::HotCold { parts, share_ppm } => {

@@ -130,7 +130,7 @@ impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: the addresses for NBD clients; `fuse`: a
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
-    /// requests complete at once; `preconditioning` as in `run`.
+    /// requests complete immediately; `preconditioning`: the same as for `run`.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,

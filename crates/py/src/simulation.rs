@@ -154,7 +154,7 @@ impl Simulation {
         }
     }
 
-    /// Advances time without the GIL; returns what completed.
+    /// Advances time with the GIL released; returns the requests that completed.
     fn drive(
         &self,
         py: Python<'_>,
@@ -281,7 +281,7 @@ impl Simulation {
         Ok(py.detach(work)?)
     }
 
-    /// Returns when something can happen without another submission, ns.
+    /// Returns the time of the next event that needs no further submission, ns; `None` if there is none.
     fn next_event_ns(&self) -> PyResult<Option<u64>> {
         Ok(self.open()?.object.next_event_ns())
     }

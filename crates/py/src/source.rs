@@ -214,12 +214,12 @@ pub struct Watched {
     pulse: Pulse,
     /// Number of requests handed out.
     pub requests: u64,
-    /// Arrival of the last request, ns.
+    /// Arrival of the request handed out last, ns.
     pub last_ns: u64,
 }
 
 impl Watched {
-    /// Watches `inner`; `progress` as in [`Pulse::new`].
+    /// Watches `inner`; for `progress`, see [`Pulse::new`].
     pub fn new(inner: Opened, progress: Option<Py<PyAny>>) -> Watched {
         Watched { inner, pulse: Pulse::new(progress), requests: 0, last_ns: 0 }
     }

@@ -159,8 +159,7 @@ fn blkparse_counts_inserts_before_dispatches() {
     assert_eq!(summary.notes, ["counted the rows of action D; those of action I are fewer (2)"]);
 }
 
-/// Regression: stamps that were out of order were raised to the stamp before them; in one recording this changed 38 %
-/// of the stamps, by 14 ms on average.
+/// Regression: stamps out of order were raised to the ones before: 38 % of one recording's, by 14 ms on average.
 #[test]
 fn rows_of_several_cpus_are_put_in_order() {
     let content = "  8,16 0 1 0.048 5 Q R 8 + 8 [a]\n  8,16 1 1 0.001 6 Q W 16 + 8 [b]\n\
