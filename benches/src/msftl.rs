@@ -69,8 +69,8 @@ struct Chunks {
     chunks: u64,
     /// State of the generator (splitmix64); `None` if writes are in order.
     random: Option<u64>,
-    /// This many tenths of the writes go to the beginning of the space, and that part is the remaining number of tenths
-    /// of it.
+    /// This many tenths of the writes go to the first part of the space, which has the remaining tenths of it: 9 sends
+    /// nine tenths of the writes to one tenth of the space.
     hot: u64,
 }
 

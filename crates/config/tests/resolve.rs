@@ -261,7 +261,7 @@ fn presets_are_in_order() {
         assert_eq!(resolved.preset.as_deref(), Some(preset.name));
         assert!(!resolved.values.contains_key("flash.capacity"), "{}: presets state geometry", preset.name);
         assert!(resolved.settings.workload.trace.is_none(), "{}", preset.name);
-        // The text alone gives the same configuration, since a user may copy it.
+        // The preset's text gives the same configuration when a user has copied it to a file.
         assert_eq!(of_text(preset.text).values, resolved.values);
     }
 }

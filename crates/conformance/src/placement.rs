@@ -17,8 +17,8 @@ use crate::stack::{settings, tiny};
 const SPACE: Space = Space { luns: 2, pages: 100 };
 
 /// Tests a registered placement: the fronts that it names exist, whatever it was told before; a log that uses it
-/// collects garbage for ever, at once or in the background, with wear levelling or without; every LPN resolves to its
-/// newest version; and a device that is loaded from a saved state goes on in the same way.
+/// collects garbage indefinitely, immediately or in the background, with wear levelling or without; every LPN resolves
+/// to its newest version; and a device that is loaded from a saved state goes on in the same way.
 ///
 /// ```
 /// use ftlab_core::flash::Cause;

@@ -1,4 +1,4 @@
-//! `python/ftlab/fields.py` and `docs/fields.md` are what the structs of a result declare; `make docs` writes them.
+//! `python/ftlab/fields.py` and `docs/fields.md` agree with the structs of a result; `make docs` writes both files.
 
 mod declared;
 

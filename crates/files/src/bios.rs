@@ -93,7 +93,7 @@ impl FileHost {
         self.stats.fail(self.now_ns);
     }
 
-    /// Completes the block I/Os of a request, whose first one is `first`.
+    /// Completes the block I/Os of a request; `first` is the first of them.
     pub(super) fn land_all(&mut self, first: u32) {
         let mut id = first;
         while id != NONE {

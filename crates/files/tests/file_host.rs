@@ -151,8 +151,8 @@ fn requests(settings: &Settings, script: Vec<Step>) -> Vec<(Op, u64, u64, u64)> 
     log.iter().map(|done| (done.op, done.size / PAGE, done.arrival_ns, done.complete_ns)).collect()
 }
 
-/// What an fsync after an append writes, in order: the data, merged; once that has landed the transaction
-/// (descriptor, block bitmap, group descriptor, inode); a flush; the commit block; a flush.
+/// An fsync after an append writes, in order: the data, merged; once that has landed, the transaction (descriptor,
+/// block bitmap, group descriptor, inode); a flush; the commit block; a flush.
 #[test]
 fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
     let settings = phone(256);
@@ -312,7 +312,7 @@ fn requests_merge_within_limit_and_boundary() {
     let sizes = |limit: Option<u64>, boundary: Option<u64>| -> Vec<u64> {
         let mut settings = settings();
         (settings.host.merge_limit, settings.host.merge_boundary) = (limit, boundary);
-        // The first request leaves at once if its successors cannot merge with it.
+        // The first request leaves immediately if its successors cannot merge with it.
         let records: Vec<_> = (0..8).map(|lpn| common::pages(0, Op::Write, PAGE, lpn + 2, 1)).collect();
         let (report, log) = common::checked(&settings, records);
         assert_eq!(report.trace.bytes_written, 8 * PAGE);

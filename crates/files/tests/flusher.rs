@@ -86,7 +86,7 @@ fn postmark_makes_its_files_again() {
     assert!(made >= 2 * 24 && made == deleted, "{made} made, {deleted} deleted in two runs");
 }
 
-/// Creating the pool of files writes it and reads nothing; only one transaction follows.
+/// Creating the pool of files writes it without reading it; only one transaction follows.
 #[test]
 fn postmark_writes_its_pool() {
     let mut settings = phone("page", "noop");

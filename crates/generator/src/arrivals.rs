@@ -81,7 +81,7 @@ impl ArrivalProcess {
                 }
                 match begins {
                     false => self.interarrival_ns,
-                    // Without pauses nothing is drawn for them.
+                    // Without pauses, no number is drawn.
                     true if self.pause_ppm > 0 && below(rng.next_u64(), ALL) < self.pause_ppm => {
                         self.pause_ns
                     }

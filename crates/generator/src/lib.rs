@@ -80,7 +80,7 @@ impl Generator {
     /// Draws whether the request has the same operation as the one before it in its burst.
     #[inline]
     fn keeps_operation(&mut self) -> bool {
-        // Without correlation nothing is drawn for it.
+        // Without correlation, no number is drawn.
         self.op_correlation_ppm > 0
             && below(self.rng.next_u64(), ALL) < self.op_correlation_ppm
             && self.mix.has(self.op)
@@ -89,7 +89,7 @@ impl Generator {
     #[inline]
     fn size(&mut self) -> u64 {
         let kind = usize::from(self.op != Op::Read);
-        // Without correlation nothing is drawn for it.
+        // Without correlation, no number is drawn.
         if let (Some(last), 1..) = (self.last[kind], self.size_correlation_ppm)
             && below(self.rng.next_u64(), ALL) < self.size_correlation_ppm
         {

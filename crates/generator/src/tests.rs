@@ -137,7 +137,7 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
         let found = near((share * 1e6) as u64);
         assert!((found - share).abs() < 0.01, "{share}: {found}");
     }
-    // With a near share of 100 %, nothing leaves the first range, and every slot of it is drawn.
+    // With a near share of 100 %, no request leaves the first range, and every slot in that range is drawn.
     let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
     let first = records[0].offset / range;
     assert!(records.iter().all(|record| record.offset / range == first));

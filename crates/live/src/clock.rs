@@ -14,8 +14,8 @@ use crate::engine::Engine;
 /// How long before the due time a thread stops sleeping and polls the clock instead. Even if a halted processor has to
 /// be woken, 99 % of wake-ups take no longer than this.
 pub const SPIN: Duration = Duration::from_micros(150);
-/// How long before the due time polling begins if other processors are kept awake: polling then takes no processor
-/// away from other threads.
+/// If other processors are kept awake, polling begins this long before an event is due: it then takes no processor away
+/// from other threads.
 pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
 /// The clock's thread, as a backup, wakes this much later than the connection that keeps the time.
 const RESERVE: Duration = Duration::from_millis(2);

@@ -107,7 +107,7 @@ fn planned(words: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Cuts the power in the `after`-th program or erase from now, or at once if `after` is 0.
+/// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.
 ///
 /// # Errors
 /// A message, if the power cannot be cut.

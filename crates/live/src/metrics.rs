@@ -29,14 +29,14 @@ const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 /// Everything to be reported at one moment.
 #[derive(Debug)]
 pub struct Scrape {
-    /// The result so far.
+    /// The result up to now.
     pub report: Report,
     /// The live device's own figures.
     pub live: Live,
     /// For each operation, the simulated times from arrival to completion, ns; and how late replies were sent, ns of
     /// wall time.
     pub histograms: (Vec<Histogram>, Histogram),
-    /// Number of clients connected now, and number of clients so far.
+    /// Number of clients connected now, and number of clients served so far.
     pub connections: (u64, u64),
 }
 

@@ -77,7 +77,7 @@ impl Payload {
         (content != 0).then(|| &*self.contents[content as usize])
     }
 
-    /// Returns what a slot holds, which is kept until it is released.
+    /// Returns the content of a slot, which is kept until the caller releases it.
     pub fn hold(&mut self, slot: u32) -> Content {
         let content = self.slots[slot as usize];
         self.held[content as usize] += u32::from(content != 0);

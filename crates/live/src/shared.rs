@@ -38,7 +38,7 @@ pub struct Shared {
     pub patience: Duration,
     /// See [`Shared::clients`].
     pub clients: Mutex<Vec<Arc<Stream>>>,
-    /// Number of clients so far.
+    /// Number of clients served so far.
     pub connections: AtomicU64,
 }
 

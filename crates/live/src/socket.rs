@@ -96,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Sets how long to wait for a client to send, and how long for it to read.
+    /// Sets how long to wait for a client to send, and how long to wait for it to read.
     pub fn set_timeouts(&self, receive: Duration, send: Duration) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => {

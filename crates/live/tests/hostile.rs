@@ -230,9 +230,9 @@ fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPl
 }
 
 /// Regression: the offset and length of a flush, which are reserved, were added, and a server built with overflow
-/// checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum beyond 2^64
-/// required two mutations in the two halves of one flush's offset, which happens in one of some sixty million
-/// sessions. Offsets and lengths at their limits are now drawn too.
+/// checks crashed. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum beyond 2^64
+/// required two mutations in the two halves of one flush's offset, which happens in one of some sixty million sessions.
+/// Offsets and lengths at their limits are now drawn too.
 #[test]
 fn a_flush_of_a_range_is_refused() {
     let (server, path) = serve("flush");

@@ -30,7 +30,7 @@ impl From<LiveError> for Fault {
     }
 }
 
-/// A device that NBD clients use. Its threads run on their own.
+/// A device that NBD clients use, served by threads of its own.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct LiveServer {
     config: Py<Config>,
@@ -206,7 +206,7 @@ impl LiveServer {
         &self.opened
     }
 
-    /// Cuts the power in the `after`-th program or erase from now, or at once if `after` is 0.
+    /// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.
     fn cut(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
         let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.cut(after, seed).map_err(Fault::from),

@@ -95,7 +95,8 @@ impl OutputFile {
 
     /// Writes what is buffered, and moves the file to its place.
     ///
-    /// # Errors If writing or moving fails; the target is then as it was.
+    /// # Errors
+    /// If writing or moving fails; the target is then as it was.
     pub fn finish(mut self) -> Result<(), OutputError> {
         self.complete().map_err(|error| OutputError::new(&self.path, error))
     }
@@ -136,7 +137,7 @@ impl Drop for OutputFile {
 /// Writes `bytes` as the whole content of `path`.
 ///
 /// # Errors
-/// As [`OutputFile::create`] and [`OutputFile::finish`].
+/// Those of [`OutputFile::create`] and [`OutputFile::finish`].
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     let mut file = OutputFile::create(path)?;
     file.write_all(bytes).map_err(|error| OutputError::new(path, error))?;

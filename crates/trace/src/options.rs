@@ -31,7 +31,7 @@ pub struct Options {
     pub closed: bool,
     /// Nanoseconds per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
-    /// Whether to continue reading.
+    /// The callback that decides whether reading continues.
     pub go_on: GoOn,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Pipeline {
 struct Kept {
     wanted: Wanted,
     order: Order,
-    /// The request whose preceding flush has been delivered.
+    /// The request that comes next, because the flush that it asked for has been delivered.
     flushed: Option<Record>,
 }
 

@@ -83,7 +83,7 @@ pub(crate) enum Stamps {
 /// How a layout is recognised.
 #[derive(Clone, Copy)]
 pub(crate) enum Recognised {
-    /// By its first line alone.
+    /// By its first line, whatever the other lines are.
     Header(fn(&[u8]) -> bool),
     /// By its first line, or by its lines if the first was cut off.
     HeaderOrLines(fn(&[u8]) -> bool),

@@ -115,7 +115,8 @@ impl Clock {
 
     /// Ends a pass: the next one begins one span and one mean gap after the start of this one.
     ///
-    /// # Errors A message if that time exceeds 64 bits.
+    /// # Errors
+    /// A message if that time exceeds 64 bits.
     pub(crate) fn next_pass(&mut self) -> Result<(), &'static str> {
         if let Some(pass) = self.pass.take() {
             let span_ns = pass.last_ns - pass.first_ns;

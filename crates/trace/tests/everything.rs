@@ -480,7 +480,7 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
     let mut draw = Draw::seed_from_u64(number);
     let mut grown = grown(&mut draw, keys);
     if number.is_multiple_of(5) {
-        // All keys of a controller are seldom drawn together.
+        // The keys of a controller are seldom all drawn together, so they are set together here.
         let keys =
             [("link", "30MB/s"), ("link_command", "2us"), ("command_time", "20us"), ("unit_time", "3us")];
         let rest = [("cores", "2"), ("latency_write", "90us"), ("queue_depth", "8")];
@@ -488,7 +488,7 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
         grown.try_set(keys.map(|(key, value)| of_text(&format!("device.{key}"), value)).collect());
     }
     if number % 5 < 2 {
-        // The buffer is off unless its size is drawn.
+        // The buffer is off unless its size is drawn, so it is switched on here.
         let pages = [1, 7, 40, 600][draw.random_range(0..4)];
         let policy = ["fifo", "lru", "block"][draw.random_range(0..3)];
         let bytes = format!("{}B", u64::from(grown.resolved.settings.ftl.logical_page_bytes) * pages);

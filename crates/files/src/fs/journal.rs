@@ -24,7 +24,7 @@ pub struct Buffer {
     changed: Tid,
     /// The committed transaction whose copy of the block has not been written in place; 0: none.
     pub logged: Tid,
-    /// Time at which the oldest change that has not been written in place was committed, ns.
+    /// Commit time, ns, of the oldest change that has yet to be written in place.
     pub dirtied_ns: u64,
     /// Whether the block is being written in place.
     pub writing: bool,

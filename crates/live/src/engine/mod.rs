@@ -263,7 +263,7 @@ impl Engine {
     /// Lets the requests taken so far arrive and, if time is free, complete.
     ///
     /// # Errors
-    /// As [`Engine::catch_up`].
+    /// Those of [`Engine::catch_up`].
     pub fn go(&mut self) -> Result<(), RunError> {
         if !self.is_busy() {
             return Ok(());
@@ -284,7 +284,7 @@ impl Engine {
     /// Lets all requests complete, whatever the wall clock says.
     ///
     /// # Errors
-    /// As [`Engine::catch_up`].
+    /// Those of [`Engine::catch_up`].
     pub fn drain(&mut self) -> Result<(), RunError> {
         while self.is_busy() {
             self.run(|simulation, heard| simulation.run_until_idle(heard))?;

@@ -84,7 +84,7 @@ pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u
 pub struct Understood {
     /// The answers to the handshake, greeting included.
     pub handshake: Vec<u8>,
-    /// Requests that the server may answer, by cookie, with the number of replies so far to each cookie.
+    /// Requests that the server may answer, by cookie, and the number of replies that have come for each cookie.
     requests: HashMap<u64, (Vec<Request>, usize)>,
     structured: bool,
     block_status: bool,

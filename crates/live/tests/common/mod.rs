@@ -25,7 +25,7 @@ pub fn device(keys: &[(&str, &str)]) -> (Resolved, Prepared) {
 pub struct Kept(Mutex<Vec<Vec<u8>>>);
 
 impl Kept {
-    /// Returns the replies so far.
+    /// Takes and returns the replies that have arrived.
     #[allow(dead_code)] // not every test reads them
     pub fn take(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.0.lock().unwrap())

@@ -34,8 +34,8 @@ impl Window {
         Ok(window)
     }
 
-    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch has a part within the
-    /// window if it lies there.
+    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch is returned unchanged
+    /// if it lies within the window.
     pub fn clip(&self, begin_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
         let inside = begin_ns < self.end_ns && (end_ns > self.start_ns || begin_ns >= self.start_ns);
         inside.then(|| (begin_ns.max(self.start_ns), end_ns.min(self.end_ns)))
