@@ -22,8 +22,8 @@ const CHUNK: u64 = 16 << 10;
 const PER_FLUSH: u64 = 576;
 const FLUSHES: u64 = 14_352;
 
-/// An FTL: its name in this table, its keys, the number of mapping pages that writes in order program (in all) and that
-/// random writes program (per flush), and the size of its directory in bytes.
+/// An FTL: its name in this table, its keys, the number of mapping pages that are programmed in all for writes in
+/// order, the number programmed per flush for random writes, and the size of its directory in bytes.
 struct Ftl {
     name: &'static str,
     keys: &'static [(&'static str, &'static str)],

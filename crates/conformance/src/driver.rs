@@ -50,7 +50,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// Performs one step of a random load. Below 16, `op` selects a read, a trim, a flush, idle work, a
+    /// Performs one step of a random load. Values of `op` below 16 select a read, a trim, a flush, idle work, a
     /// prefetch or, most often, a write.
     pub fn step(&mut self, op: u8, at: u32, pages: u32) {
         let lpns = self.ftl.logical_pages();

@@ -23,7 +23,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Makes this many erased slots for logical pages of this many bytes.
+    /// Makes `slots` erased slots for logical pages of `page_bytes` bytes.
     pub fn new(slots: usize, page_bytes: u32) -> Payload {
         Payload {
             page_bytes: page_bytes as usize,

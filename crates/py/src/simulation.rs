@@ -292,12 +292,12 @@ impl Simulation {
         Ok(self.open()?.object.now_ns())
     }
 
-    /// Lets everything up to and including `until_ns` happen; returns what completed.
+    /// Lets everything up to and including `until_ns` happen; returns the requests that completed.
     fn advance(&self, py: Python<'_>, until_ns: u64) -> PyResult<Vec<Completion>> {
         self.drive(py, |object, heard| object.advance(until_ns, heard))
     }
 
-    /// Lets everything happen up to the completion of the last request; returns what completed.
+    /// Lets everything happen up to the completion of the last request; returns the requests that completed.
     fn run_until_idle(&self, py: Python<'_>) -> PyResult<Vec<Completion>> {
         self.drive(py, |object, heard| object.run_until_idle(heard))
     }

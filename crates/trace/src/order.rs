@@ -4,7 +4,8 @@ use ftlab_core::workload::{Record, SourceError};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Number of rows held, among which a row with an earlier stamp is put in its place; it bounds the memory.
+/// Number of rows that are held, so that a later row with an earlier stamp can be put in its place; it bounds the
+/// memory.
 pub(crate) const WINDOW: usize = 1 << 14;
 
 /// Puts rows in order of their stamps; rows with the same stamp stay in the order of the file.

@@ -336,7 +336,7 @@ fn alicloud_in_microseconds() {
 
 #[test]
 fn tencent_seconds_are_spread() {
-    // Sizes of 8 sectors, which are also a valid operation code of cloudphysics-csv.
+    // These sizes of 8 sectors are also a valid operation code of cloudphysics-csv.
     let content = "1538323200,12910952,8,0,1063\n1538323200,6265368,8,1,1063\n1538323202,0,8,1,1283\n1538323202,8,8,1,1063\n";
     assert_eq!(
         both("tencent", content),

@@ -48,7 +48,7 @@ fn telegram_without_repeats_and_gaps() {
 fn cloudphysics() {
     let Some(info) = figures("cloudphysics-sample.csv.gz", &Options::default()) else { return };
     assert_eq!((info.format, info.requests, info.reads), ("cloudphysics-csv", 113_872, 46_974));
-    // Two hours in whole seconds, with the last second's requests spread over it.
+    // The recording lasts two hours in whole seconds, and the requests of the last second are spread over it.
     assert!((7_200_000_000_000..7_201_000_000_000).contains(&info.span_ns), "{}", info.span_ns);
     assert!(info.notes.iter().any(|note| note.contains("whole seconds")), "{:?}", info.notes);
 }

@@ -4,7 +4,7 @@
 //! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code: uniform,
 //! rounded down to the request size. Before the load, the file is written once in order and synced. SysBench: the load
 //! first runs for a time to age the device; then comes the measured run, which ends after a number of requests or after
-//! a given time, whichever comes first, and then with an fsync. FileBench: each run takes a fixed time.
+//! a given time, whichever comes first, and closes with an fsync. FileBench: each run takes a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -265,7 +265,7 @@ impl Engine {
         }
     }
 
-    /// Loses power at `time_ns`, which is no earlier than the last reply sent.
+    /// Loses power at `time_ns`, which is no earlier than the moment of the last reply.
     fn lose_power(&mut self, time_ns: u64, seed: u64) {
         let report = self.simulation.report();
         let Some(mut supply) = self.supply.take() else { return };
