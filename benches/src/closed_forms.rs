@@ -136,7 +136,7 @@ mod tests {
         assert!((fifo_hot_cold(1.15, 0.9, 0.1) - 4.957).abs() < 1e-3);
         assert!((d_choices(1.15, 64, 1) - 1.0 / (1.0 - 1.0 / 1.15)).abs() < 1e-6);
         assert!((in_use(0.1) - 8.0 / 9.0).abs() < 1e-12);
-        // Two frontiers and 8 erased blocks of 512: a simulation gave 4.236.
+        // With two frontiers and 8 erased blocks out of 512, a simulation gave 4.236.
         let a = effective_ratio(512, 8, 2, 64, 512.0 * 64.0 / 1.15);
         assert!((greedy(a, 64) / 4.236 - 1.0).abs() < 0.01);
     }

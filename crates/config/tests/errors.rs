@@ -413,7 +413,7 @@ fn inputs_that_are_no_configuration() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// The scheduler `padding` is refused if the FTL has no merges to pad for; `irbw` and `coop` are not.
+/// The scheduler `padding` is refused if the FTL has no merges to pad for; `irbw` and `coop` are accepted.
 #[test]
 fn padding_needs_an_ftl_that_merges() {
     check(&[(

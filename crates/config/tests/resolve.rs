@@ -96,7 +96,7 @@ fn every_key_is_documented_and_its_default_is_legal() {
     let resolved = of_text("");
     for key in all() {
         assert!(key.doc.len() > 5 && key.doc.ends_with('.'), "{}: {:?}", key.path, key.doc);
-        // Reading the defaults is part of resolving; keys without a default are absent.
+        // Resolving reads the defaults; keys without a default are absent.
         assert_eq!(resolved.values.contains_key(key.path), !key.default.is_empty(), "{}", key.path);
         if let Kind::Choice(list) = key.kind {
             assert!(list().iter().all(|choice| !choice.doc.is_empty()), "{}", key.path);

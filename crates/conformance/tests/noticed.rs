@@ -141,7 +141,7 @@ struct Turns {
     beyond: bool,
     /// Whether the placement forgets whose turn it is when the device is saved.
     forgets: bool,
-    /// Number of fronts that the placement adds for a real space, and did not declare without one.
+    /// Number of fronts that the placement has for a real space in addition to those that it declares without one.
     grows: Option<u32>,
 }
 

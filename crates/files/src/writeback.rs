@@ -180,8 +180,8 @@ impl FileHost {
         }
     }
 
-    /// Writes the oldest transaction's blocks in place; of a block that has changed since, the copy in the ring is what
-    /// is written.
+    /// Writes the oldest transaction's blocks in place; a block that has changed since is written from its copy in the
+    /// ring.
     fn make_room(&mut self) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();

@@ -211,7 +211,8 @@ fn old_data_is_written_to_the_nanosecond() {
     assert_eq!(at(5 * SECOND_NS), [(Op::Write, 4)]);
     // The transaction that the change at 7 s began contains only the inode.
     assert_eq!(at(12 * SECOND_NS), [(Op::Write, 2)]);
-    // The data is 30 s old at 37 s, and the flusher finds it at 40 s. So it does metadata committed at 5 s.
+    // The data is 30 s old at 37 s, and the flusher finds it at 40 s. It also finds the metadata that was committed at
+    // 5 s.
     assert_eq!(at(35 * SECOND_NS), []);
     let seen = at(40 * SECOND_NS);
     assert!(seen.contains(&(Op::Write, 1)), "{all:?}");

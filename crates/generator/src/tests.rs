@@ -201,7 +201,7 @@ fn a_share_begins_where_the_one_before_ended() {
     }
 }
 
-/// Localities from 9:1 to 5:5: a share x of the requests goes to 1 - x of the space.
+/// With localities from 9:1 to 5:5, a share x of the requests goes to 1 - x of the space.
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {

@@ -130,7 +130,7 @@ impl Outbox {
         self.kick();
     }
 
-    /// Sends what the socket has not taken immediately, again and again until the connection ends.
+    /// Sends, until the connection ends, the replies that the socket did not take immediately.
     pub fn run(&self) {
         let mut waiting = self.open();
         loop {
@@ -144,8 +144,8 @@ impl Outbox {
         }
     }
 
-    /// Sends the replies that are waiting; for the thread that receives the client's requests, which may wait for the
-    /// client.
+    /// Sends the replies that are waiting, and may wait for the client to read them; for the thread that receives the
+    /// client's requests.
     pub fn flush(&self) {
         self.kick();
         let waiting = self.open();

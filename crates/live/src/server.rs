@@ -150,7 +150,7 @@ impl Server {
         if self.shared.engine.is_poisoned() { Err(LiveError::Broken) } else { Ok(()) }
     }
 
-    /// Cuts the power in the `after`-th program or erase from now, or now if `after` is 0.
+    /// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.
     ///
     /// # Errors
     /// [`LiveError::User`] if the flash is only in memory.

@@ -1,6 +1,6 @@
 //! Hostile bytes, tried on the protocol without a server, and on a server whose other client must notice nothing.
 //!
-//! The long form: `make soak-live`.
+//! `make soak-live` runs the long form.
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;

@@ -109,7 +109,7 @@ pub(crate) trait Parser: Default + Send {
         Self::default()
     }
 
-    /// Called with the beginning of the file, before the first line is parsed.
+    /// Prepares for a file with this beginning; called before the first line is parsed.
     fn prepare(&mut self, _head: &[u8]) {}
 
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.

@@ -31,9 +31,10 @@ pub use status::{Live, OPERATIONS};
 pub trait Sink: Send + Sync {
     /// Takes the reply to a request that was charged this many bytes (see [`Asked::charged`]); must not block.
     fn put(&self, reply: Vec<u8>, charged: usize);
-    /// Sends the replies put here; must not block. Called by whoever held the engine, not by the engine itself.
+    /// Sends the replies that were put into the sink; must not block. Called by whoever held the engine, not by the
+    /// engine itself.
     fn kick(&self);
-    /// Called when the device has lost its power: no reply will come, and the client is cut off.
+    /// Cuts the client off, because the device has lost its power and no reply will come.
     fn lose(&self);
 }
 

@@ -192,8 +192,8 @@ impl Supply {
         self.queue.iter().take(decided).flatten().any(|pending| !pending.ended)
     }
 
-    /// Cuts the power at `time_ns`: operations that ended before are on the flash; one that was in service is torn
-    /// or, one time in four, has just finished.
+    /// Cuts the power at `time_ns`: operations that ended before that time are on the flash; one that was in service is
+    /// torn or, one time in four, has just finished.
     fn cut(&mut self, time_ns: u64, mut random: Xoshiro256PlusPlus, payload: &mut Payload) {
         self.settle(time_ns, payload);
         let finished = self.status.operations - self.ended.len() as u64;

@@ -27,7 +27,7 @@ pub struct Live {
     pub payload_bytes: u64,
     /// Simulated time, ns.
     pub now_ns: u64,
-    /// Number of requests waiting in the host, and of those held by the device.
+    /// Number of requests waiting in the host, and number of requests held by the device.
     pub queues: [u32; 2],
     /// Number of erased blocks that belong to no log.
     pub free_blocks: u64,
