@@ -16,9 +16,9 @@ pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logica
 /// Returns the write amplification that `form`, a closed form as a function of `a`, gives for one frontier that takes
 /// copies and host writes, with garbage collection when it is full, as in ftlab.
 ///
-/// Such a frontier is not half empty: the copies of a victim immediately fill all but its last `b / A` pages, and while
-/// the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be subtracted instead
-/// of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
+/// Such a frontier is not half empty: the copies of a victim immediately fill it up to the last `b / A` pages, and
+/// while the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be subtracted
+/// instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
 pub fn shared_frontier(
     blocks: u32,
     reserve: u32,

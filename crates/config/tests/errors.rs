@@ -1,4 +1,4 @@
-//! Every kind of mistake is reported, and the first line is exactly the one shown here.
+//! Every kind of mistake is reported with exactly the first line that is shown here.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 

@@ -173,7 +173,7 @@ proptest! {
     fn quantities_are_exact(whole in "[0-9]{1,25}", fraction in "[0-9]{0,22}", unit in 0usize..9) {
         let (name, size) = BYTES.names[unit];
         let text = if fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") };
-        // The same product is computed in decimal digits: digits times size, shifted by the length of the fraction.
+        // The expected product is computed in decimal digits: digits times size, shifted by the length of the fraction.
         let digits: Vec<u128> = format!("{whole}{fraction}").bytes().map(|b| u128::from(b - b'0')).collect();
         let mut product = vec![0u128; digits.len() + 16];
         let mut carry = 0u128;

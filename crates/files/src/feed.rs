@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// Upper bound on the number of steps at one instant; with more, time is taken never to advance again.
+/// Upper bound on the number of steps at one instant; beyond it, time would apparently never advance.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {

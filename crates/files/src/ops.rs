@@ -111,7 +111,7 @@ impl FileHost {
             }
             Step::Start(op) => {
                 self.start_direct(client, op);
-                // To submit the request takes host time.
+                // Submitting the request takes host time.
                 self.pause(client, self.config.operation_ns)?;
             }
             Step::Await => {

@@ -278,8 +278,8 @@ impl Places {
         offset
     }
 
-    /// Draws, with the probability of the near share, whether the request stays near; returns an address near a recent
-    /// request, or `None` if the request does not stay near or cannot begin there.
+    /// Returns, with the probability of the near share, an address near a recent request; otherwise, or if the request
+    /// cannot begin there, returns `None`.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);

@@ -1,5 +1,5 @@
-//! Replies on their way to one client. A thread that has replies immediately sends as much of them as the socket takes;
-//! a thread of the connection sends the rest, so that a client that does not read delays nobody else.
+//! Replies on their way to one client. A thread with replies first sends as much as the socket takes without waiting; a
+//! thread of the connection sends the rest, so that a client that does not read delays nobody else.
 
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};

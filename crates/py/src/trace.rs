@@ -122,7 +122,7 @@ impl TraceChunks {
         Ok(py.detach(|| guard(|| self.read()))?)
     }
 
-    /// Returns how many requests have been read and dropped, in JSON.
+    /// Returns a summary of what has been read and dropped, in JSON.
     fn summary(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let source = self.source.lock().expect("no panic while the lock is held");

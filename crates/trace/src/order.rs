@@ -21,7 +21,7 @@ pub(crate) struct Order {
     end: Option<Result<(), SourceError>>,
     /// Number of rows moved forward to their place.
     pub(crate) moved: u64,
-    /// Largest difference, ns, by which a moved row had an earlier stamp than the latest row before it.
+    /// Largest difference, ns, between the stamp of a moved row and that of the latest row before it.
     pub(crate) back_ns: u64,
 }
 

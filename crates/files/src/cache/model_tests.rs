@@ -246,7 +246,8 @@ fn step(
     if known.is_some() {
         model.use_page(place);
     }
-    // Each file in turn gets three consecutive blocks, so that flash blocks hold pages of several files.
+    // The files get three consecutive blocks each, one file after another, so that flash blocks hold pages of several
+    // files.
     let block = (index / 3 * 4 + inode) * 3 + index % 3;
     match (step, known) {
         (Step::Read | Step::Write, None) => {

@@ -179,7 +179,7 @@ impl Fs {
         self.change_descriptor(group, now_ns);
     }
 
-    /// Changes the directory block for an entry, which is allocated if there is none yet, and the directory's inode.
+    /// Changes the directory's block for an entry, after allocating that block if necessary, and the directory's inode.
     fn change_entry(&mut self, directory: u32, entry: u32, now_ns: u64) -> Result<(), Full> {
         let at = (entry / ENTRIES_PER_BLOCK) as usize;
         let Directory { group, number, .. } = self.directories[directory as usize];

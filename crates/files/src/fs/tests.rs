@@ -34,8 +34,8 @@ fn the_layout_of_the_papers_device() {
     assert_eq!(layout.data, 10 + 2048 + 4096);
 }
 
-/// Each operation changes the blocks that it should: among the superblock (block 0), the group descriptors (1), the
-/// block bitmap (2), the inode bitmap (3), the first block of the inode table (4) and the directory's own block.
+/// Each operation changes exactly the blocks that it should. The superblock is block 0, the group descriptors are block
+/// 1, the block bitmap is block 2 and the inode bitmap block 3; the inode table begins at block 4.
 #[test]
 fn operations_change_their_blocks() {
     let mut fs = fs(1);

@@ -239,7 +239,7 @@ impl Flights {
         }
     }
 
-    /// Copies the part of a page that the request being issued reads into the replies to its submissions.
+    /// Puts the bytes of a page into the replies to those submissions of the request being issued that read them.
     fn reply(&self, lpn: u32, page: &[u8], tickets: &mut Tickets) {
         let start = u64::from(lpn) * page.len() as u64;
         for flight in self.issuing.iter().filter_map(|&number| self.get(number)) {
@@ -252,7 +252,7 @@ impl Flights {
         }
     }
 
-    /// Puts a page that the request being issued writes into the write buffer.
+    /// Puts a page into the write buffer, as the request being issued writes it.
     fn keep(&mut self, lpn: u32, slot: u32, payload: &Payload) {
         let old = || payload.read(slot).map_or_else(|| vec![0; payload.page_bytes()].into(), Box::from);
         let mut page = self.buffer.remove(&lpn).unwrap_or_else(old);
