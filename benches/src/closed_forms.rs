@@ -13,12 +13,12 @@ pub fn effective_ratio(blocks: u32, reserve: u32, frontiers: u32, b: u32, logica
     (f64::from(blocks) - f64::from(reserve) - f64::from(frontiers) / 2.0) * f64::from(b) / logical_pages
 }
 
-/// Returns the value of a closed form, as a function of `a`, for one frontier that takes copies and host
-/// writes, with garbage collection when it is full, as in ftlab.
+/// Returns the write amplification that `form`, a closed form as a function of `a`, gives for one frontier that takes
+/// copies and host writes, with garbage collection when it is full, as in ftlab.
 ///
-/// Such a frontier is not half empty: the copies of a victim fill it at once up to the last `b / A` pages,
-/// and while the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be
-/// subtracted instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
+/// Such a frontier is not half empty: the copies of a victim immediately fill it up to the last `b / A` pages, and
+/// while the host writes these pages, half of them are empty on average. So `1 / 2A` of a block has to be subtracted
+/// instead of a half, which matters on small devices: with 256 blocks at `a` = 1.07, `A` differs by 2 %.
 pub fn shared_frontier(
     blocks: u32,
     reserve: u32,
@@ -49,8 +49,8 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Returns the value for greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))` for the only
-/// `m` at which the resulting share of blocks with `m` valid pages is possible.
+/// Returns the write amplification of greedy with blocks of `b` pages: `A rho = (b rho - m) / (b - m - m (H_b - H_m))`
+/// for the only `m` at which the resulting share of blocks with `m` valid pages is possible.
 ///
 /// # Panics
 /// If `a` is not above 1.
@@ -68,21 +68,22 @@ pub fn greedy(a: f64, b: u32) -> f64 {
     panic!("no solution for a = {a}, b = {b}");
 }
 
-/// Returns the value for FIFO: `A = a / (a + W0(-a exp(-a)))`, in the form `1 = y / (1 - exp(-a y))`, `A = 1
-/// / y`.
+/// Returns the write amplification of FIFO: `A = a / (a + W0(-a exp(-a)))`, in the form `1 = y / (1 - exp(-a y))`, `A =
+/// 1 / y`.
 pub fn fifo(a: f64) -> f64 {
     fifo_hot_cold(a, 0.5, 0.5)
 }
 
-/// Returns the value for FIFO with hot and cold data mixed in the blocks: a share `writes` of the writes goes
-/// to a share `data` of the pages: `1 = sum of r y / (1 - exp(-r a y / f))` over both groups, `A = 1 / y`.
+/// Returns the write amplification of FIFO with hot and cold data mixed in the blocks: a share `writes` of the writes
+/// goes to a share `data` of the pages: `1 = sum of r y / (1 - exp(-r a y / f))` over both groups, `A = 1 / y`.
 pub fn fifo_hot_cold(a: f64, writes: f64, data: f64) -> f64 {
     let group = |y: f64, r: f64, f: f64| r * y / (1.0 - (-r * a * y / f).exp());
     1.0 / bisect(1e-9, 1.0, |y| group(y, writes, data) + group(y, 1.0 - writes, 1.0 - data) - 1.0)
 }
 
-/// Returns the value for d-choices, which takes the best of `d` random blocks: `1 - s_k^d = k (s_k - s_(k+1)) / (A
-/// rho)`, where `s_k` is the share of blocks with at least `k` valid pages and the sum of all `s_k` is `b rho`.
+/// Returns the write amplification of d-choices, which takes the best of `d` random blocks: `1 - s_k^d = k (s_k -
+/// s_(k+1)) / (A rho)`, where `s_k` is the share of blocks with at least `k` valid pages and the sum of all `s_k` is `b
+/// rho`.
 pub fn d_choices(a: f64, b: u32, d: u32) -> f64 {
     let rho = 1.0 / a;
     let mean = |amplification: f64| {
@@ -107,8 +108,8 @@ pub fn in_use(q: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Values solved independently, by other means (the specification's table): b, a, greedy, FIFO, d = 2, 5,
-    /// 10.
+    /// Values that were computed independently, by other means (the specification's table): b, a, and the value for
+    /// greedy, for FIFO, and for d-choices with d = 2, 5 and 10.
     const TABLE: [(u32, f64, [f64; 5]); 6] = [
         (64, 1.07, [7.0099, 7.8172, 10.2772, 7.8746, 7.3230]),
         (64, 1.15, [3.8005, 4.0160, 5.3123, 4.1846, 3.9304]),
@@ -135,7 +136,7 @@ mod tests {
         assert!((fifo_hot_cold(1.15, 0.9, 0.1) - 4.957).abs() < 1e-3);
         assert!((d_choices(1.15, 64, 1) - 1.0 / (1.0 - 1.0 / 1.15)).abs() < 1e-6);
         assert!((in_use(0.1) - 8.0 / 9.0).abs() < 1e-12);
-        // Two frontiers and 8 erased blocks of 512: a simulation gave 4.236.
+        // With two frontiers and 8 erased blocks out of 512, a simulation gave 4.236.
         let a = effective_ratio(512, 8, 2, 64, 512.0 * 64.0 / 1.15);
         assert!((greedy(a, 64) / 4.236 - 1.0).abs() < 0.01);
     }

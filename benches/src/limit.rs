@@ -19,7 +19,8 @@ struct Device {
     /// Physical page of each logical page, and logical page of each physical page.
     page_of: Vec<u32>,
     owner: Vec<u32>,
-    /// Number of valid pages of each block, and its neighbours in the list of blocks with the same number.
+    /// Number of valid pages of each block, and its neighbours in the list of blocks with the same number of valid
+    /// pages.
     valid: Vec<u32>,
     links: Vec<[u32; 2]>,
     chips: Vec<Chip>,

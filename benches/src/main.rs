@@ -173,7 +173,7 @@ impl Source for Uniform {
     }
 }
 
-/// Returns the user and system time of this process, seconds.
+/// Returns the CPU time that the process's main thread has used, seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux's /proc");
     let ns: f64 = stat.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");

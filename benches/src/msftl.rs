@@ -22,8 +22,8 @@ const CHUNK: u64 = 16 << 10;
 const PER_FLUSH: u64 = 576;
 const FLUSHES: u64 = 14_352;
 
-/// An FTL: its name in this table, its keys, the number of mapping pages that writes in order program (in all) and that
-/// random writes program (per flush), and the size of its directory in bytes.
+/// An FTL: its name in this table, its keys, the number of mapping pages that are programmed in all for writes in
+/// order, the number programmed per flush for random writes, and the size of its directory in bytes.
 struct Ftl {
     name: &'static str,
     keys: &'static [(&'static str, &'static str)],
@@ -69,7 +69,8 @@ struct Chunks {
     chunks: u64,
     /// State of the generator (splitmix64); `None` if writes are in order.
     random: Option<u64>,
-    /// This many tenths of the writes go to the beginning of the space, which is the remaining number of tenths.
+    /// This many tenths of the writes go to the first part of the space, which has the remaining tenths of it: 9 sends
+    /// nine tenths of the writes to one tenth of the space.
     hot: u64,
 }
 

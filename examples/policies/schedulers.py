@@ -28,7 +28,7 @@ class Noop(ftlab.HostScheduler):
 
 
 class Row(ftlab.HostScheduler):
-    """Takes reads before writes (Ji et al., TCAD 2018, VI-A); two reads in a row only if no write waits."""
+    """Takes reads before writes (Ji et al., TCAD 2018, VI-A); never two in a row while a write waits."""
 
     def __init__(self) -> None:
         self.reads: deque[int] = deque()

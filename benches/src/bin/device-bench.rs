@@ -17,7 +17,7 @@ const ALLOWED_S: f64 = 2.0;
 /// Memory that the whole run may take, bytes.
 const ALLOWED_BYTES: u64 = 1_288_490_189;
 
-/// Returns the user and system time of this process, seconds.
+/// Returns the CPU time that the process's main thread has used, seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux's /proc");
     let ns: f64 = stat.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");

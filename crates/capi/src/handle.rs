@@ -28,7 +28,7 @@ const _: () = {
 };
 
 thread_local! {
-    /// The message of the last open that failed.
+    /// The message of this thread's last failed call of `open`.
     static OPENING: RefCell<CString> = RefCell::default();
 }
 
@@ -67,7 +67,7 @@ unsafe fn overrides(options: &ftlab_options) -> Result<Vec<Override>, Failure> {
 }
 
 /// # Safety
-/// As [`crate::ftlab_open`].
+/// As for [`crate::ftlab_open`].
 unsafe fn made(config: *const c_char, options: Option<&ftlab_options>) -> Result<Object, Failure> {
     // SAFETY: as the caller promises, for all strings here.
     let config = unsafe { text_of(config, "config")? };
@@ -94,7 +94,7 @@ unsafe fn made(config: *const c_char, options: Option<&ftlab_options>) -> Result
 /// Makes an object and stores it in `sim`; returns a code.
 ///
 /// # Safety
-/// As [`crate::ftlab_open`].
+/// As for [`crate::ftlab_open`].
 pub unsafe fn open(
     config: *const c_char,
     options: Option<&ftlab_options>,

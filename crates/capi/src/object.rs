@@ -182,7 +182,7 @@ impl From<&Completion> for ftlab_completion {
             expired,
             batch,
             channel_batch,
-            // The structure of the binary interface has no place for it.
+            // The structure of the binary interface has no field for `buffered`.
             buffered: _,
         } = of;
         let op = op.letter() as c_char;

@@ -32,7 +32,7 @@ fn open(config: &str, set: &[&str]) -> Result<*mut ftlab_sim, (c_int, String)> {
     let options = ftlab_options { set: set.as_ptr(), set_count: set.len(), load_state: null(), flags: 0 };
     let mut sim = null_mut();
     let code = unsafe { ftlab_open(config.as_ptr(), &options, &mut sim) };
-    // The library keeps the messages of panics to itself, including this test's.
+    // The library's hook keeps back the messages of all panics, including this test's, so the default hook is restored.
     static AGAIN: Once = Once::new();
     AGAIN.call_once(|| drop(std::panic::take_hook()));
     match code {

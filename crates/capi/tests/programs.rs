@@ -27,7 +27,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Compiles a program, as strictly as gcc can.
+/// Compiles a program with strict warnings, each of which is an error.
 fn compile(folder: &Path, source: &Path) -> PathBuf {
     let program = folder.join("program");
     let done = Command::new("gcc")

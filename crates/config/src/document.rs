@@ -199,7 +199,8 @@ fn inside(before: &str, name: &str) -> String {
     }
 }
 
-/// Returns the advice for a bare word: to put it into quotes, if its key accepts it in quotes.
+/// Returns the message about a bare word: the advice to put it into quotes, or the reason why its key would refuse it
+/// even in quotes.
 fn without_quotes(path: &str, name: &str, bare: &str) -> (String, Vec<String>) {
     let catalog = catalog();
     match catalog.key(path).map(|key| value::read(key, &Literal::Text(bare.to_owned()))) {

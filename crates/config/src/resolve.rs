@@ -261,8 +261,8 @@ impl Resolved {
         keys.map(|(path, value)| ((*path).to_owned(), value::to_toml(value))).collect()
     }
 
-    /// Makes an error that was found later, about a key's value (for example a trace that cannot be opened), located
-    /// as [`resolve`] locates its own errors.
+    /// Makes the error for a fault in a key's value that was found later (for example a trace that cannot be opened),
+    /// located as [`resolve`] locates its own errors.
     pub fn complain(&self, key: &str, message: &str) -> ConfigError {
         self.layers.complain(&self.values, key, message)
     }

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-/// The deepest nesting of brackets.
+/// Deepest nesting of brackets that is accepted.
 const MOST_NESTING: usize = 80;
 /// The largest number of characters in a key, and in a string: messages quote them.
 const MOST_KEY: usize = 200;

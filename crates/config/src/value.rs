@@ -351,7 +351,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Writes a value as it is written in a TOML file.
+/// Formats a value as a TOML file would state it.
 pub(crate) fn to_toml(value: &Value) -> String {
     match value {
         // Rust prints the shortest text that parses to the same float, always with a point or exponent.

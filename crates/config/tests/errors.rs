@@ -1,4 +1,4 @@
-//! Every kind of mistake, with the exact first line that the user reads.
+//! Every kind of mistake is reported with exactly the first line that is shown here.
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 
@@ -413,7 +413,7 @@ fn inputs_that_are_no_configuration() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// The scheduler `padding` is set, but there are no merges to pad for.
+/// The scheduler `padding` is refused if the FTL has no merges to pad for; `irbw` and `coop` are accepted.
 #[test]
 fn padding_needs_an_ftl_that_merges() {
     check(&[(

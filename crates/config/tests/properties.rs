@@ -130,7 +130,8 @@ proptest! {
         }
     }
 
-    /// The same holds for texts that are almost configurations, and for options.
+    /// No option, and no text that is almost a configuration, makes the reader panic; every error is short and
+    /// printable.
     #[test]
     fn nearly_correct_texts_are_answered(parts in prop::collection::vec((0usize..40, 0usize..30, 0usize..60), 1..10)) {
         const VALUES: [&str; 30] = [
@@ -172,7 +173,7 @@ proptest! {
     fn quantities_are_exact(whole in "[0-9]{1,25}", fraction in "[0-9]{0,22}", unit in 0usize..9) {
         let (name, size) = BYTES.names[unit];
         let text = if fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") };
-        // The same product in decimal strings: digits times size, shifted by the length of the fraction.
+        // The expected product is computed in decimal digits: digits times size, shifted by the length of the fraction.
         let digits: Vec<u128> = format!("{whole}{fraction}").bytes().map(|b| u128::from(b - b'0')).collect();
         let mut product = vec![0u128; digits.len() + 16];
         let mut carry = 0u128;

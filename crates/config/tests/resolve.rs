@@ -96,7 +96,7 @@ fn every_key_is_documented_and_its_default_is_legal() {
     let resolved = of_text("");
     for key in all() {
         assert!(key.doc.len() > 5 && key.doc.ends_with('.'), "{}: {:?}", key.path, key.doc);
-        // Reading the defaults is part of resolving; keys without a default are absent.
+        // Resolving reads the defaults; keys without a default are absent.
         assert_eq!(resolved.values.contains_key(key.path), !key.default.is_empty(), "{}", key.path);
         if let Kind::Choice(list) = key.kind {
             assert!(list().iter().all(|choice| !choice.doc.is_empty()), "{}", key.path);
@@ -261,7 +261,7 @@ fn presets_are_in_order() {
         assert_eq!(resolved.preset.as_deref(), Some(preset.name));
         assert!(!resolved.values.contains_key("flash.capacity"), "{}: presets state geometry", preset.name);
         assert!(resolved.settings.workload.trace.is_none(), "{}", preset.name);
-        // The text alone gives the same configuration, since a user may copy it.
+        // The preset's text gives the same configuration when a user has copied it to a file.
         assert_eq!(of_text(preset.text).values, resolved.values);
     }
 }
@@ -320,8 +320,8 @@ fn a_later_error_is_located_like_the_front_s_own() {
     assert_eq!(error.headline(), "--trace gone.csv: workload.trace: gone.csv: no such file");
 }
 
-/// The user space is 14,352 of 15,104 blocks, with 8,073 page mapping tables of 4,096 entries each (ICSOFT 2020,
-/// section 4.1).
+/// As in the paper, the user space is 14,352 of 15,104 blocks, with 8,073 page mapping tables of 4,096 entries each
+/// (ICSOFT 2020, section 4.1).
 #[test]
 fn the_preset_msftl_has_the_user_space_of_its_paper() {
     let settings = of_options(Base::Preset("msftl"), &[]).settings;

@@ -50,7 +50,7 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// Performs one step of a random load. Below 16, `op` selects a read, a trim, a flush, idle work, a
+    /// Performs one step of a random load. Values of `op` below 16 select a read, a trim, a flush, idle work, a
     /// prefetch or, most often, a write.
     pub fn step(&mut self, op: u8, at: u32, pages: u32) {
         let lpns = self.ftl.logical_pages();
@@ -79,8 +79,8 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
         }
     }
 
-    /// Fills the user capacity and overwrites it ten times: garbage collection never deadlocks. If `skewed`,
-    /// most writes go to a fifth of the pages.
+    /// Fills the user capacity and overwrites it ten times, during which garbage collection must never deadlock. If
+    /// `skewed`, most writes go to a fifth of the pages.
     pub fn overwrite(&mut self, seed: u64, skewed: bool) {
         let lpns = self.ftl.logical_pages();
         for lpn in 0..lpns {

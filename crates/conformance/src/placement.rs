@@ -16,9 +16,9 @@ use crate::stack::{settings, tiny};
 
 const SPACE: Space = Space { luns: 2, pages: 100 };
 
-/// Tests a registered placement: the fronts that it names exist, whatever it was told before; a log that uses it
-/// collects garbage for ever, at once or in the background, with wear levelling or without; every LPN resolves to its
-/// newest version; and a device that is loaded from a saved state goes on in the same way.
+/// Tests a registered placement: the fronts that it names exist, whatever it was told before; a log that uses it can
+/// collect garbage indefinitely, in the foreground or in the background, with wear levelling or without; every LPN
+/// resolves to its newest version; and a device that is loaded from a saved state goes on in the same way.
 ///
 /// ```
 /// use ftlab_core::flash::Cause;

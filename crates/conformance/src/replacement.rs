@@ -10,7 +10,7 @@ use rand::Rng;
 const ENTRIES: usize = 16;
 
 /// Tests a replacement policy from another crate, which `make` makes for a number of entries: every entry that it
-/// evicts is in the cache, and a copy of it goes on in the same way.
+/// evicts is in the cache, and a copy of the policy goes on in the same way.
 ///
 /// # Panics
 /// If the policy breaks a promise of [`Replacement`].

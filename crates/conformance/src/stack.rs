@@ -88,7 +88,7 @@ pub fn tiny(kind: &str) -> Settings {
 }
 
 /// Makes a device as [`tiny`] does, with logical pages smaller than the NAND page, which gather in page buffers if the
-/// FTL has page buffers; pages go to the chips in turn.
+/// FTL has page buffers; pages are placed on the chips one after another.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
     if !maps_blocks(&settings) {

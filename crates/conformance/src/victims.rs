@@ -20,7 +20,7 @@ pub struct Known {
     pub valid: u32,
     /// Place of the block in the order of closing.
     pub closed: u64,
-    /// Place of the block in the order in which blocks reached their present numbers of valid slots.
+    /// Place of the block in the order in which blocks reached their current numbers of valid slots.
     pub came: u64,
     /// When the block was last modified.
     pub modified: u64,
@@ -33,7 +33,8 @@ pub struct Model {
     /// Number of times that each block was erased.
     erases: BTreeMap<u32, u32>,
     events: u64,
-    /// For each LUN, the block whose turn it is in the order of their numbers, if any block is closed.
+    /// For each LUN, the block whose turn it is when blocks are taken in the order of their numbers; `None`: none is
+    /// closed.
     due: [Option<u32>; 2],
 }
 

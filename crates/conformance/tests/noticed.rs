@@ -133,7 +133,7 @@ fn a_block_that_stays() {
     lowest("keeps", true, true);
 }
 
-/// A placement that sends new versions to two fronts in turn, and copies to a third.
+/// A placement that sends new versions alternately to two fronts, and copies to a third.
 #[derive(Clone, Debug)]
 struct Turns {
     writes: u64,
@@ -141,7 +141,7 @@ struct Turns {
     beyond: bool,
     /// Whether the placement forgets whose turn it is when the device is saved.
     forgets: bool,
-    /// Number of fronts that it has for a real space, beyond those that it declares without one.
+    /// Number of fronts that the placement has for a real space in addition to those that it declares without one.
     grows: Option<u32>,
 }
 

@@ -30,7 +30,7 @@ struct Content {
 pub struct Ledger {
     /// The version that each page had after the last recovery; `None`: no data.
     known: Vec<Option<u64>>,
-    /// What writes and trims have done to each page since then, in order.
+    /// What writes and trims have done to each page since the last recovery, in order.
     since: HashMap<u32, Vec<Content>>,
 }
 
@@ -72,7 +72,8 @@ impl Ledger {
         // was issued at that instant may then be on flash.
         let issued =
             |event: &Event| at_issue(event).map(|at| issues[at]).filter(|issue| issue.time_ns <= time_ns);
-        // A flush that waits in a write buffer is issued again when it leaves it; what came in between may be lost.
+        // A flush that waits in a write buffer is issued again when it leaves the buffer; writes that came in between
+        // may be lost.
         let issues: HashMap<u64, &Issue> = issues.iter().rev().map(|issue| (issue.request, issue)).collect();
         let acknowledged =
             || leg.completions.iter().filter(|done| !done.failed && done.complete_ns < time_ns);

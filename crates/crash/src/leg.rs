@@ -32,8 +32,8 @@ impl<'a> Leg<'a> {
         Leg { until, go_on, over, operations: Operations::default(), completions: Vec::new() }
     }
 
-    /// Returns the number of programs and erases that have finished at the cut: a smaller number, drawn at random,
-    /// if the device turned read-only before the chosen cut.
+    /// Returns the number of programs and erases that have finished at the cut: the chosen number or, if the device
+    /// became read-only before reaching it, a smaller one, drawn at random.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let ran = self.operations.count();
         let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;
@@ -81,7 +81,7 @@ pub struct Passes<'a, 's> {
     /// The stamp from which this pass goes on, and the last stamp handed out, ns.
     from_ns: u64,
     last_ns: u64,
-    /// Whether the present pass has had any requests, and any writes.
+    /// Whether the current pass has had any requests, and any writes.
     any: bool,
     writes: bool,
 }

@@ -27,11 +27,11 @@ use ledger::Ledger;
 use leg::Leg;
 pub use requests::Requests;
 
-/// The most cuts during one recovery.
+/// Upper bound on the number of cuts during one recovery.
 const RECOVERY_CUTS: u32 = 3;
 
-/// The most requests that the host or the device holds, however deep its queue is: the workload repeats without end,
-/// and all of it may arrive at once.
+/// Upper bound on the number of requests that the host or the device holds, however deep its queue is: the workload
+/// repeats without end, and all its requests may arrive at the same time.
 const MOST_WAITING: u32 = 1 << 10;
 
 /// When power is cut.
@@ -81,7 +81,7 @@ impl MeanAndMax {
     }
 }
 
-/// The cost of recoveries that were not cut.
+/// Number of recoveries, and the cost of those that were not cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Recoveries {
     /// Number of recoveries that finished.

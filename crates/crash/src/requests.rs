@@ -7,7 +7,7 @@ use ftlab_core::settings::Settings;
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
-/// The most logical pages of a request.
+/// Upper bound on the logical pages of a request.
 const LARGEST: u64 = 8;
 
 /// Writes, trims, reads and flushes without end, in shares of 65, 15, 12 and 8 percent. Two thirds of the requests go

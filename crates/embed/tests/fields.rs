@@ -1,4 +1,4 @@
-//! `python/ftlab/fields.py` and `docs/fields.md` are what the structs of a result declare; `make docs` writes them.
+//! `python/ftlab/fields.py` and `docs/fields.md` agree with the structs of a result; `make docs` writes both files.
 
 mod declared;
 
@@ -29,7 +29,7 @@ letters in formulas are those of the [glossary](glossary.md#symbols). In Python 
 A quotient without a denominator is `null`.
 ";
 
-/// The most characters in a line of the Python file.
+/// Upper bound on the characters in a line of the Python file.
 const WIDTH: usize = 110;
 
 fn python_type(kind: &Kind, declared: &Declared) -> String {

@@ -19,7 +19,7 @@ pub(super) enum For {
     Read { inode: u32, index: u32, pages: u32 },
     /// A step of the current commit.
     Commit,
-    /// In-place write of a buffer whose copy belongs to this transaction.
+    /// In-place write of a buffer, with the transaction whose copy of the buffer is written.
     InPlace(u32, Tid),
     /// Discard of freed blocks: the first block, and the number of blocks.
     Discard(u32, u32),
@@ -41,7 +41,7 @@ pub(super) struct Bio {
     pub token: u64,
     /// The next block I/O of the same request.
     pub next: u32,
-    /// Its number in the outbox; 0 once it has left the outbox.
+    /// The number that the block I/O has in the outbox; 0 once it has left the outbox.
     pub waits: u64,
 }
 
@@ -81,8 +81,8 @@ impl FileHost {
         }
     }
 
-    /// Makes the file system read-only, because the device refuses writes; the clients end, because their
-    /// next write would fail (as ext4 behaves with errors=remount-ro).
+    /// Makes the file system read-only, because the device refuses writes. All clients end, because their next write
+    /// would fail (as with ext4 and errors=remount-ro).
     #[cold]
     pub(super) fn fail(&mut self) {
         self.live = 0;
@@ -93,7 +93,7 @@ impl FileHost {
         self.stats.fail(self.now_ns);
     }
 
-    /// Completes a request's block I/Os, from the first one on.
+    /// Completes the block I/Os of a request; `first` is the first of them.
     pub(super) fn land_all(&mut self, first: u32) {
         let mut id = first;
         while id != NONE {
@@ -164,8 +164,8 @@ impl FileHost {
         self.submit(Op::Write, u64::from(block) * PAGE, PAGE, For::Page(id));
     }
 
-    /// Queues at once, in block order, all dirty pages, of whatever file, that are in blocks `first..end`. Needs the
-    /// tree over logical pages.
+    /// Submits, all together and in block order, all dirty pages, of whatever file, that are in blocks `first..end`.
+    /// Needs the tree over logical pages.
     pub(super) fn flush_blocks(&mut self, first: u32, end: u32) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();

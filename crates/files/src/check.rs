@@ -1,9 +1,9 @@
 //! Check mode above the device: what clients wrote, compared with what the device's pages resolve to.
 //!
 //! Every write of a page gives it a new token. A write carries the token that its page had when the write was
-//! submitted; when the write completes, the block and its logical page hold that token. After an fsync every page of
-//! the file that was not written meanwhile must be on the device with its newest token, and a read must deliver the
-//! newest token.
+//! submitted; when the write completes, its block holds that token, and the version of the block's logical page is
+//! noted. After an fsync every page of the file that was not written meanwhile must be on the device with its newest
+//! token, and a read must deliver the newest token.
 
 use super::bios::Bio;
 use crate::cache::PAGE;
@@ -17,15 +17,15 @@ use ftlab_core::workload::Op;
 #[derive(Clone, Copy, Debug, Default)]
 struct Landed {
     token: u64,
-    /// Version of its logical page when the write landed.
+    /// Version that the block's logical page had when the write landed.
     version: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Promise {
-    /// An fsync of a file has returned: its pages with tokens up to `mark` must be on the device.
+    /// An fsync of a file has returned: all its pages with tokens up to `mark` must be on the device.
     Synced { inode: u32, mark: u64 },
-    /// Pages of a file were requested from the device, which must hold their newest content.
+    /// Pages of a file were requested from the device, which must then hold their newest content.
     Read { inode: u32, index: u32, pages: u32 },
 }
 
@@ -52,7 +52,7 @@ impl Check {
         self.paging.pages(Op::Write, block * PAGE, block * PAGE + 1).first
     }
 
-    /// Returns the last token given out.
+    /// Returns the newest token that has been given out.
     pub(super) fn mark(&self) -> u64 {
         self.last
     }
@@ -85,7 +85,7 @@ impl Check {
         self.tokens.get(inode as usize).and_then(|tokens| tokens.get(index as usize)).copied().unwrap_or(0)
     }
 
-    /// Notes that an fsync has returned that began when `mark` was the last token.
+    /// Notes that an fsync has returned; `mark` was the newest token when it began.
     pub(super) fn synced(&mut self, inode: u32, mark: u64) {
         self.promises.push(Promise::Synced { inode, mark });
     }
@@ -116,7 +116,7 @@ impl Check {
                 (0..pages)
                     .try_for_each(|index| self.page([inode, index], mark, fs, version, "after its fsync"))
             }
-            // A page that is being read has no newer content than the device.
+            // A page that had to be read was not in the cache, so its newest content must be on the device.
             Promise::Read { inode, index, pages } => (index..index + pages)
                 .try_for_each(|index| self.page([inode, index], u64::MAX, fs, version, "read")),
         })
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::fs::Mkfs;
 
-    /// The check detects a page whose write was lost or is stale, or of which the device has an older version.
+    /// The check detects that a page's write was lost, that it was stale, or that the device returns an older version.
     #[test]
     fn lost_and_stale_pages_are_found() {
         let mut fs = Fs::new(Some(Mkfs { journal_bytes: None }), 16_384, 1);

@@ -102,7 +102,7 @@ fn space(settings: &Settings, bench: &Parameters) -> Result<(), Contradiction> {
     };
     let needed = files * u128::from(bench.file_size);
     let free = settings.data_bytes().unwrap_or(0);
-    // Deleted files keep their blocks until the journal has committed.
+    // Deleted files keep their blocks until the journal has committed, hence a quarter more.
     if needed * 5 / 4 > u128::from(free) {
         let message = format!(
             "{} needs {} for its files, and the file system has {} for data \

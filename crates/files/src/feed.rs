@@ -1,4 +1,4 @@
-//! The file host as a feed of requests: its timers, its outbox and what completions cause.
+//! The file host as a source of requests: its timers, its outbox and what it does when requests complete.
 
 use super::FileHost;
 use crate::cache::PAGE;
@@ -8,7 +8,7 @@ use ftlab_core::metrics::{Done, Report};
 use ftlab_core::request::{Pool, Request};
 use ftlab_core::workload::{Op, SourceError};
 
-/// The most steps at one instant; if there are more, time will never advance.
+/// Upper bound on the number of steps at one instant; beyond it, time would apparently never advance.
 const MOST_STEPS: u64 = 20_000_000;
 
 impl Arrivals for FileHost {

@@ -3,7 +3,7 @@
 //! To the simulation's loop, [`FileHost`] is like a trace: it says when its next request arrives and supplies it. It
 //! also has timers (clients, the flusher, the journal's commit) and is told about completions. Its parts know nothing
 //! about each other: [`crate::clients`] decides what clients do, [`crate::fs`] where things are, [`crate::cache`] what
-//! is in memory, and this module when things happen.
+//! is in memory, and this module decides when things happen.
 //!
 //! Interpretation: every client has a processor of its own, except for the time to move pages
 //! (`host.flash_cpu`), during which nothing else happens; a page that is being written is not submitted again
@@ -41,7 +41,7 @@ use settings::{Files, Settings};
 use stats::Stats;
 use writeback::Commit;
 
-/// Makes the device of `settings` below these clients, a file system and its page cache.
+/// Makes a simulation of these clients, with a file system and a page cache, above the device of `settings`.
 pub fn simulation(settings: &Settings, prepared: Prepared, clients: Clients) -> Simulation<'static> {
     let (block_bytes, check) = (prepared.block_bytes(settings), prepared.check);
     let host = FileHost::new(settings, clients, block_bytes, settings.results.histograms, check);
@@ -67,17 +67,17 @@ pub fn run(
 enum Blocked {
     /// The client does not wait, or its operation has finished.
     No,
-    /// A page of this file is being read or written.
+    /// The client waits until no page of this file is being read or written.
     Busy(u32),
-    /// Too many pages are dirty.
+    /// The client waits because too many pages are dirty.
     Throttled,
-    /// This transaction has not been committed.
+    /// The client waits for the commit of this transaction.
     Commit(Tid),
-    /// The device has not finished the flush that the client asked for.
+    /// The client waits for a flush of the device that it asked for.
     Flush,
-    /// The client has direct requests in flight.
+    /// The client waits for one of its direct requests.
     Await,
-    /// Another client has not reached this step yet.
+    /// The client waits for the other clients to reach this step.
     Gather,
 }
 
@@ -85,13 +85,13 @@ enum Blocked {
 struct ClientState {
     client: Client,
     directory: u32,
-    /// The inode of each of the client's files, by the number that the client uses for the file.
+    /// Inode of each of the client's files, indexed by the client's own number for the file.
     files: Vec<u32>,
     active: Option<Active>,
     blocked: Blocked,
     outstanding: u32,
     done: bool,
-    /// The last read: its file, where it ended, and the number of pages read ahead.
+    /// The last read: its file, the offset at which it ended, and the number of pages that were read ahead.
     last_read: (u32, u64, u32),
 }
 
@@ -123,20 +123,21 @@ pub struct FileHost {
     /// The timers: one slot for each client, then the flusher, the commit timer and the ends of the measured window.
     clock: Clock,
     window_ns: Option<(u64, u64)>,
-    /// The flusher writes data that became dirty at this time or before; `None`: there is no such data.
+    /// The flusher writes data that became dirty at this time or before; `None`: it is not looking for old data.
     old_ns: Option<u64>,
     commit: Commit,
     bios: Slab<Bio>,
-    /// Block I/Os not yet handed over, each with the number it had when it was queued. If the front entry's number
-    /// is no longer the `waits` of its block I/O, that one has already left out of turn and the entry is stale.
+    /// Block I/Os not yet handed over, each with the number that it had when it was queued. If that number is no longer
+    /// the block I/O's `waits`, the block I/O has already left out of order and the entry is stale.
     outbox: VecDeque<(u32, u64)>,
     submitted: u64,
     /// Whether something has been taken from the outbox since the flusher last looked.
     taken: bool,
-    /// Writes of cached pages in the outbox by block, if the scheduler cooperates.
+    /// Writes of cached pages that are in the outbox, by block; kept only if the scheduler cooperates.
     waiting: Option<HashMap<u32, u32>>,
     in_flight: u32,
-    /// Completed requests, by their first block I/O, until the processor has moved their pages.
+    /// Completed requests whose pages the processor has yet to move: when it will have moved them, and the request's
+    /// first block I/O.
     moving: VecDeque<(u64, u32)>,
     /// Time at which the processor will have moved the last page.
     moved_ns: u64,
@@ -220,7 +221,7 @@ impl FileHost {
         self.clients.len() as u32 + 2
     }
 
-    /// Begins or ends the measured window.
+    /// Begins the measured window or, at its end, ends it.
     fn window(&mut self) {
         let Some((from, to)) = self.window_ns else { return };
         if self.now_ns < to {
@@ -251,7 +252,7 @@ impl FileHost {
         }
     }
 
-    /// Wakes the clients that waited for pages of a file, if no page of it is being read or written any more.
+    /// Wakes the clients that waited for pages of a file, if no page of that file is being read or written any more.
     fn no_longer_busy(&mut self, inode: u32) {
         if self.cache.busy_of(inode) == 0 {
             self.wake(|blocked| blocked == Blocked::Busy(inode));

@@ -1,4 +1,4 @@
-//! How clients' operations proceed, step by step, until they have to wait.
+//! How clients' operations proceed, step by step, until the clients have to wait.
 
 use super::bios::For;
 use super::stats::Reason;
@@ -9,8 +9,8 @@ use crate::fs::Tid;
 use ftlab_core::util::NONE;
 use ftlab_core::workload::{Op, SourceError};
 
-/// Simulated time after which no client continues, ns; beyond it, the device's own steps would exceed 64
-/// bits.
+/// Simulated time after which no client continues, ns; with later times, the times of the device's steps would exceed
+/// 64 bits.
 const LATEST_NS: u64 = u64::MAX / 2;
 
 /// An operation in progress.
@@ -18,10 +18,10 @@ const LATEST_NS: u64 = u64::MAX / 2;
 pub(super) struct Active {
     pub op: FileOp,
     pub begun_ns: u64,
-    /// How far a read or write has got, in bytes of the file.
+    /// Where the next part of a read or write begins, in bytes from the start of the file.
     pub at: u64,
     pub stage: Stage,
-    /// The last token when an fsync began (check mode).
+    /// The newest token at the time at which the operation began (check mode).
     mark: u64,
 }
 
@@ -61,7 +61,7 @@ impl FileHost {
         self.pause(client, cost_ns)
     }
 
-    /// Lets a client continue after this time.
+    /// Lets a client continue once this much time has passed.
     fn pause(&mut self, client: u32, ns: u64) -> Result<(), SourceError> {
         let due_ns = self.now_ns.max(self.moved_ns).saturating_add(ns);
         if due_ns > LATEST_NS {
@@ -74,7 +74,7 @@ impl FileHost {
         Ok(())
     }
 
-    /// Returns the host time of an operation.
+    /// Returns the host time that an operation takes.
     fn cost_ns(&self, op: FileOp) -> u64 {
         let [read, written] = op.bytes();
         self.config.operation_ns + ((read + written) * self.config.copy_ps + 500) / 1000
@@ -265,7 +265,7 @@ impl FileHost {
             if self.cache.busy_of(inode) > 0 && rounds > 0 {
                 return Blocked::Busy(inode);
             }
-            // A page that was being written when the first round began is written in the second.
+            // The second round writes the pages that were already being written when the first round began.
             if rounds < 2 && self.cache.dirty_of(inode) > 0 || rounds == 0 && self.cache.busy_of(inode) > 0 {
                 self.flush_file(inode, u32::MAX, Reason::Fsync);
                 stage = Stage::Data(rounds + 1);

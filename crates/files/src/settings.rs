@@ -23,7 +23,7 @@ section! {
 
 over!(Settings, below: core::Settings);
 
-/// Gives the file host its defaults.
+/// Supplies the file host's defaults.
 impl From<core::Settings> for Settings {
     fn from(below: core::Settings) -> Settings {
         Settings { below, files: Files::default() }
@@ -170,7 +170,7 @@ fn file_system(settings: &Settings) -> Result<(), Contradiction> {
     let Some(data_bytes) = settings.data_bytes() else { return Ok(()) };
     let blocks = settings.user_bytes() / BLOCK;
     if blocks < LEAST || blocks > u64::from(u32::MAX) {
-        // A trace needs no file system, and device sizes like these are for traces.
+        // A trace needs no file system, and may well come with a device too small or too large for one.
         if settings.files.benchmark.is_none() && settings.workload.fio_job.is_none() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Every contradiction, with its key and its message.
+//! Every contradiction between settings is reported with its key and its message.
 
 use crate::settings::{Settings, all};
 use ftlab_core::config::section::defaults;
@@ -46,7 +46,7 @@ fn logical_page_must_divide_the_page() {
 
 #[test]
 fn an_entry_must_fit_a_page() {
-    // The limits of the two keys allow no such pair today; the check is there in case the limits widen.
+    // The limits of these two keys rule such a pair out today; the check guards against wider limits.
     let changes = [("ftl.entry", Value::Bytes(1024)), ("flash.page", Value::Bytes(512))];
     assert_eq!(
         refused(&changes),
@@ -197,7 +197,8 @@ fn generators_must_be_possible() {
     );
 }
 
-/// Hybrid FTLs: the message says, with a number and a key, what they need besides the user's blocks.
+/// For hybrid FTLs, the message names the key to change and the number of blocks that the FTL needs besides the user's
+/// blocks.
 #[test]
 fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     let fits = |kind, keys: &[(&'static str, Value)]| {
@@ -227,7 +228,7 @@ fn a_hybrid_ftl_needs_log_blocks_and_erased_ones() {
     assert!(fits("fast", &[logs(2), chips()]).is_ok());
     let small = ("ftl.logical_page", Value::Bytes(2048));
     assert!(fault("fast", &[small]).starts_with("ftl.logical_page: fast maps blocks of whole NAND pages"));
-    // The preset's mapping cache does not matter for them either.
+    // Nor does a mapping cache that is too small for other FTLs matter to them.
     assert!(fits("bast", &[("ftl.mapping_cache", Value::Bytes(1))]).is_ok());
 }
 
@@ -266,7 +267,7 @@ fn the_page_cache_must_be_possible() {
     );
     let ratio = [("host.dirty_background_ratio", Value::Ppm(500_000))];
     assert!(refused(&ratio).starts_with("host.dirty_background_ratio: above host.dirty_ratio"));
-    // Regression: with 7ns a run did not reach its end.
+    // Regression: a run with a period of 7 ns never ended.
     for period_ns in [0, 7, 999_999] {
         let often = [("host.dirty_writeback", Value::Nanos(period_ns))];
         assert!(

@@ -25,7 +25,7 @@ pub(super) enum Reason {
 
 const REASONS: [&str; 5] = ["fsync", "expired", "background", "ordered", "joined"];
 
-/// The least simulated time between two samples of the cache's memory, ns.
+/// Least simulated time between two samples of the cache's memory, ns.
 const SAMPLE_NS: u64 = 1_000_000;
 
 /// The counters of the file host.
@@ -34,7 +34,7 @@ pub(super) struct Stats {
     name: &'static str,
     parameters: Vec<(&'static str, String)>,
     clients: u32,
-    /// Number of measured runs in progress (each client may have its own), the current one and those that have ended.
+    /// Number of measured runs that are in progress at this moment (each client may have a run of its own).
     depth: u32,
     run: Run,
     runs: Vec<Run>,
@@ -48,7 +48,7 @@ pub(super) struct Stats {
     pub(super) pages_written: [u64; 5],
     peak_dirty: u64,
     sampled_ns: Option<u64>,
-    /// Memory over time: cached pages, dirty pages, the files' trees, the global tree.
+    /// Memory over time, in bytes: cached pages, dirty pages, nodes of the files' trees, nodes of the global tree.
     memory: [Series; 4],
     pub(super) file_system: metrics::FileSystem,
     failed_ns: Option<u64>,
@@ -56,7 +56,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// Makes the counters; with `histograms`, the bins of the operations' latencies are shown.
+    /// Makes the counters; with `histograms`, reports include the bins of the operations' latencies.
     pub(super) fn new(clients: &Clients, histograms: bool) -> Stats {
         Stats {
             name: clients.name,
@@ -81,7 +81,7 @@ impl Stats {
         }
     }
 
-    /// Begins a measured run; concurrent runs of several clients count as one.
+    /// Begins a measured run; runs of several clients at the same time count as one.
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.depth += 1;
         if self.depth == 1 {
@@ -99,7 +99,7 @@ impl Stats {
         }
     }
 
-    /// Ends the current measurement: the device has failed.
+    /// Notes that the device has failed, which ends the measured run in progress, if any.
     pub(super) fn fail(&mut self, now_ns: u64) {
         self.failed_ns = Some(now_ns);
         if self.depth > 0 {
@@ -146,7 +146,7 @@ impl Stats {
         }
     }
 
-    /// Samples the cache's memory as it was until now; called when time is about to advance.
+    /// Takes a sample of the cache's memory as it has been until now; called when time is about to advance.
     pub(super) fn sample(&mut self, now_ns: u64, cache: &PageCache) {
         let dirty = (u64::from(cache.dirty) + u64::from(cache.writeback)) * PAGE;
         self.peak_dirty = self.peak_dirty.max(dirty);

@@ -82,9 +82,9 @@ impl FileHost {
         if waits { Blocked::Busy(inode) } else { Blocked::No }
     }
 
-    /// Returns the number of pages to read ahead: none if the read does not continue the last one; at first four
-    /// times the pages asked for, later twice as many as the last time, up to the limit (Linux's on-demand
-    /// read-ahead).
+    /// Returns the number of pages to read ahead: none if the read neither continues the client's last read nor begins
+    /// at the start of a file; at first four times the pages asked for, later twice as many as the last time, up to
+    /// `host.read_ahead` (Linux's on-demand read-ahead).
     fn read_ahead(&mut self, client: u32, inode: u32, offset: u64, pages: u32) -> u32 {
         let state = &mut self.clients[client as usize];
         let (file, end, before) = state.last_read;

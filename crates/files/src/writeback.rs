@@ -1,15 +1,15 @@
-//! What the host writes on its own: dirty pages when they are too old or too many, and the journal.
+//! What the host writes without being asked: dirty pages, when they are too old or too many, and the journal.
 //!
 //! Source: the per-device flusher of Linux 2.6.32 (fs/fs-writeback.c, mm/page-writeback.c) and jbd2. The flusher wakes
 //! every `host.dirty_writeback` and writes all dirty pages of the files that have been dirty for `host.dirty_expire`,
 //! and metadata blocks of that age; above `host.dirty_background_ratio` it writes the files that have been dirty
 //! longest until the dirty share is below that ratio. It submits up to 1024 pages (MAX_WRITEBACK_PAGES) of a file at a
-//! time, and more once those have found room in the queue.
+//! time, and more pages once these have left for the queue.
 //!
 //! A commit writes the data of files with newly allocated blocks, then descriptors and metadata blocks, flushes the
-//! device, writes the commit block, and flushes the device again; then freed blocks become free, and are discarded if
-//! `host.discard` is set. If the ring has no room for a transaction, the blocks of the oldest one are first written in
-//! place.
+//! device, writes the commit block, and flushes the device again; then the blocks that the transaction freed become
+//! available, and are discarded if `host.discard` is set. If the ring has no room for a transaction, the blocks of the
+//! oldest one are first written in place.
 
 use super::bios::For;
 use super::stats::Reason;
@@ -45,7 +45,7 @@ enum CommitStage {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
     stage: CommitStage,
-    /// The last transaction whose commit has been requested.
+    /// The newest transaction whose commit has been requested.
     wanted: Tid,
     /// Number of block I/Os of the stage that are in flight.
     left: u32,
@@ -173,15 +173,15 @@ impl FileHost {
             self.flush_file(inode, u32::MAX, Reason::Ordered);
         }
         self.ordered_data_landed();
-        // The ring is emptied early, not only when it is full.
+        // Room is made when less than a quarter of the ring is free, not only when it is full.
         let (free, len) = self.fs.journal.room();
         if free < len / 4 {
             self.make_room();
         }
     }
 
-    /// Writes the oldest transaction's blocks in place; if all of them have changed since, writes their
-    /// copies from the ring.
+    /// Writes the oldest transaction's blocks in place; a block that has changed since is written from its copy in the
+    /// ring.
     fn make_room(&mut self) {
         let mut found = std::mem::take(&mut self.scratch);
         found.clear();
@@ -198,7 +198,7 @@ impl FileHost {
         }
     }
 
-    /// Continues the commit with the log, once the data of all its files has been written.
+    /// Goes on to the log of the commit, once the data of all its files has been written.
     pub(super) fn ordered_data_landed(&mut self) {
         if self.commit.stage != CommitStage::Data {
             return;

@@ -1,5 +1,5 @@
-//! The schedulers that work on whole flash blocks (irbw, padding, coop) through the whole stack: exact cases of Shim
-//! et al., TC 2014; whatever happens, no data is lost or stale.
+//! The schedulers that work on whole flash blocks (irbw, padding, coop) in the whole stack: exact cases of Shim et al.,
+//! TC 2014, and random ones in which no data may be lost or stale.
 
 mod clients;
 use ftlab_conformance as common;
@@ -15,7 +15,7 @@ use ftlab_files::settings::{Files, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Returns the schedulers that work on whole flash blocks, and one that does not.
+/// Returns "noop", which does not work on whole flash blocks, and the schedulers that do.
 fn policies() -> Vec<&'static str> {
     [vec!["noop"], common::schedulers(true)].concat()
 }
@@ -52,8 +52,9 @@ fn dispatched(mut log: Vec<Completion>) -> Vec<(Op, u64, u64)> {
     log.iter().map(|done| (done.op, done.offset / PAGE, done.size / PAGE)).collect()
 }
 
-/// Fig. 6 (five-page blocks) in the queue: block 0 is the victim. FAST's reclamation would merge blocks 1 and
-/// 2, whose queued pages 8, 9, 10 and 14 go first; then come those of block 0 itself. A read keeps its place.
+/// Fig. 6 of the paper (blocks of five pages) in the queue: block 0 is the victim. FAST's reclamation would merge
+/// blocks 1 and 2, so their queued pages 8, 9, 10 and 14 go first; those of block 0 itself follow. A read keeps its
+/// place.
 #[test]
 fn figure_6_in_the_queue() {
     let at = 2 * SECOND_NS;
@@ -80,13 +81,13 @@ fn figure_6_in_the_queue() {
     assert_eq!(served("noop").0, [50, 1, 8, 14, 2, 10, 9, 3]);
 }
 
-/// Random writes over one block under COOP cause no full merge.
+/// Under coop, random writes over one block cause no full merge.
 #[test]
 fn random_writes_over_one_block() {
     for kind in common::hybrids() {
         let mut full = [0; 4];
         for (scheduler, full) in policies().iter().zip(&mut full) {
-            // Bursts of a few pages, in no particular order.
+            // Bursts of five single-page writes, in no particular order.
             let trace =
                 (0..600u64).map(|n| write(n / 5 * 10_000_000, 16 + (n * 7 + n / 16 * 3) % 16, 1)).collect();
             let (report, _) = checked(&filled(kind, scheduler, 16), trace);
@@ -101,8 +102,8 @@ fn random_writes_over_one_block() {
     }
 }
 
-/// A block that holds data is overwritten once in order, in one request or page by page: exactly one merge,
-/// without copies. It is a switch merge, except under coop on FAST, where it is a cooperative one.
+/// A block that holds data is overwritten once in order, by one request or by several: this causes exactly one merge
+/// and no copies. It is a switch merge, except under coop on FAST, where it is a cooperative one.
 #[test]
 fn a_block_overwritten_in_order() {
     for kind in common::hybrids() {
@@ -118,7 +119,7 @@ fn a_block_overwritten_in_order() {
     }
 }
 
-/// The pages that a block issue leaves out are read and written with it; they appear in no request's figures.
+/// The pages that a block issue lacks are read and written together with it; no request's figures include them.
 #[test]
 fn padding_makes_blocks_whole() {
     for kind in common::hybrids() {
@@ -134,14 +135,14 @@ fn padding_makes_blocks_whole() {
         // First the reads of pages 16, 19 to 21 and 25 to 31, then the write of page 16, then the writes of the first
         // request.
         assert_eq!(log[0].complete_ns, 11 * 45_000 + 3 * 240_000, "{kind}");
-        // The second block is padded after its one page; that does not count towards the run.
+        // The second block is padded after its one page is written; the padding does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
     }
 }
 
-/// Padding in a device that holds many requests and reorders them: the padding of a block issue is not read
-/// before what was written to its block has been written, nor written before it has been read. (Requests that
-/// arrived meanwhile once kept time from advancing, and the run never ended.)
+/// In a device that holds many requests and reorders them, the padding of a block issue is read only after earlier
+/// writes to its block have been written, and written only after it has been read. Regression: requests that arrived
+/// meanwhile kept time from advancing, and the run never ended.
 #[test]
 fn padding_waits_for_what_it_depends_on() {
     for kind in common::hybrids() {
@@ -156,8 +157,8 @@ fn padding_waits_for_what_it_depends_on() {
         let (report, log) = checked(&settings, trace);
         assert_eq!(merges(&report), [0, 0, 0, 3, 0], "{kind}");
         let issue = 15 * 45_000 + 16 * 240_000 + 500_000;
-        // The second issue of block 0 begins when the first has ended; block 1, on the other chip, begins when the
-        // second issue has finished its reads.
+        // The second issue of block 0 begins when the first has ended; that of block 1, on the other chip, begins when
+        // the second issue of block 0 has finished its reads.
         assert_eq!(log[2].complete_ns, issue + 2 * 15 * 45_000 + 240_000, "{kind}");
         // Padding after the last completion does not count towards the run.
         assert_eq!(report.elapsed_ns, log[2].complete_ns, "{kind}");
@@ -187,8 +188,8 @@ fn writes_over_several_blocks() {
     }
 }
 
-/// If the FTL merges nothing, the query returns an empty set: coop then serves a trace as irbw does, and a page cache
-/// above it flushes one erase block at a time.
+/// With an FTL that merges nothing, the query for blocks to be merged returns none: coop then serves a trace as irbw
+/// does, and a page cache above it flushes one erase block at a time.
 #[test]
 fn an_ftl_without_merges() {
     for kind in ["page", "dftl"] {
@@ -222,7 +223,8 @@ fn phone(kind: &str, scheduler: &str, block_pages: u32, blocks: u32) -> Settings
     settings
 }
 
-/// No data is lost or stale under any policy, benchmark or hybrid FTL; and each policy does what it is for.
+/// No data is lost or stale under any policy, benchmark or hybrid FTL, and each policy has the effect it is meant to
+/// have.
 #[test]
 fn every_policy_runs_every_benchmark_checked() {
     for bench in [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench] {

@@ -39,9 +39,9 @@ impl sim::Observer for Activity {
     }
 }
 
-/// When activity is reported, each flash operation ends at an instant of its own. The host above once acted at
-/// each of these instants, so that samples of its memory, and the time at which the flusher continued, depended on
-/// whether somebody was watching.
+/// Whether activity is reported makes no difference to a result. When it is, each flash operation ends at an instant of
+/// its own. Regression: the file host acted at each of these instants, so that samples of its memory, and the time at
+/// which the flusher continued, depended on whether an observer was watching.
 #[test]
 fn telling_activity_changes_nothing() {
     for ftl in ["page", "bast"] {
@@ -60,8 +60,8 @@ fn telling_activity_changes_nothing() {
     }
 }
 
-/// Merges are counted only for the measured window: those that ageing caused are left out, and the time of the
-/// others is the whole merge time of that window.
+/// Only merges in the measured window are counted: those during ageing are left out, and the time of the counted merges
+/// is the whole merge time of the window.
 #[test]
 fn measured_merges_leave_ageing_out() {
     for (ftl, kind) in [("bast", Kind::SysBench), ("fast", Kind::SysBench), ("fast", Kind::PostMark)] {
@@ -111,7 +111,8 @@ fn benchmark(settings: &mut Settings, parameters: Parameters) -> Clients {
 
 const KINDS: [Kind; 4] = [Kind::PostMark, Kind::SysBench, Kind::FileBench, Kind::DBench];
 
-/// No data is lost or stale in any benchmark; every figure is there; the same seed gives the same bytes.
+/// In every benchmark no data is lost or stale and every figure is reported, and the same seed gives the same result to
+/// the byte.
 #[test]
 fn every_benchmark_runs_checked_and_the_same_again() {
     for kind in KINDS {
@@ -143,15 +144,15 @@ fn write(page: u64, pages: u64) -> Step {
 const CREATE: Step = Step::Do(FileOp::Create(0));
 const FSYNC: Step = Step::Do(FileOp::Fsync(0));
 
-/// Returns requests in order of arrival: operation, pages, arrival, completion.
+/// Returns the requests in order of arrival, each as operation, number of pages, arrival and completion.
 fn requests(settings: &Settings, script: Vec<Step>) -> Vec<(Op, u64, u64, u64)> {
     let (_, mut log) = run_files(settings, Clients::scripts(vec![script]), true);
     log.sort_by_key(|done| (done.arrival_ns, done.id));
     log.iter().map(|done| (done.op, done.size / PAGE, done.arrival_ns, done.complete_ns)).collect()
 }
 
-/// What an fsync after an append writes, in order: the data, merged; once that has landed the transaction
-/// (descriptor, block bitmap, group descriptor, inode); a flush; the commit block; a flush.
+/// An fsync after an append writes, in order: the data, merged; once that has landed, the transaction (descriptor,
+/// block bitmap, group descriptor, inode); a flush; the commit block; a flush.
 #[test]
 fn an_fsync_after_an_append_writes_data_then_log_then_commit() {
     let settings = phone(256);
@@ -199,7 +200,7 @@ fn old_data_is_written_to_the_nanosecond() {
         write(0, 4),
         Step::Until(changed),
         write(2, 1),
-        // The run ends with its clients.
+        // The file host stops with its clients, so the client stays until 60 s.
         Step::Until(60 * SECOND_NS),
     ];
     let all = requests(&phone(256), script);
@@ -208,9 +209,10 @@ fn old_data_is_written_to_the_nanosecond() {
     };
     assert_eq!(all[0].2, 5 * SECOND_NS, "{all:?}");
     assert_eq!(at(5 * SECOND_NS), [(Op::Write, 4)]);
-    // The transaction that the change began at 7 s contains only the inode.
+    // The transaction that the change at 7 s began contains only the inode.
     assert_eq!(at(12 * SECOND_NS), [(Op::Write, 2)]);
-    // The data is 30 s old at 37 s, and seen at 40 s. Metadata committed at 5 s is seen at 40 s too.
+    // The data is 30 s old at 37 s, and the flusher finds it at 40 s. It also finds the metadata that was committed at
+    // 5 s.
     assert_eq!(at(35 * SECOND_NS), []);
     let seen = at(40 * SECOND_NS);
     assert!(seen.contains(&(Op::Write, 1)), "{all:?}");
@@ -238,7 +240,7 @@ fn write_back_begins_above_the_background_ratio() {
     assert_eq!((all[0].0, all[0].1, all[0].2), (Op::Write, 26, 4 * SECOND_NS));
 }
 
-/// A write of 200 pages waits for the device at 52 dirty pages; one of 51 does not.
+/// A write of 200 pages has to wait for the device when 52 pages are dirty; a write of 51 pages does not wait.
 #[test]
 fn writers_wait_above_the_dirty_ratio() {
     let elapsed = |pages: u64| {
@@ -253,11 +255,11 @@ fn writers_wait_above_the_dirty_ratio() {
         bench.elapsed_ns
     };
     assert_eq!(elapsed(51), 10_000 + 51 * PAGE);
-    // About 148 pages must have left before the last one fits in.
+    // About 148 pages must have left the cache before the last page fits in.
     assert!(elapsed(200) > 140 * 240_000, "{}", elapsed(200));
 }
 
-/// A file's blocks are trimmed after the commit of its deletion, never before, and are free only after that.
+/// A file's blocks are trimmed after its deletion has been committed, never before, and are free only after that.
 #[test]
 fn a_deleted_file_is_discarded_after_the_commit() {
     let mut settings = phone(256);
@@ -291,7 +293,7 @@ fn reads_come_from_the_cache_or_the_device() {
         all.iter().filter(|request| request.0 == Op::Read).map(|request| request.1).collect();
     assert_eq!(reads.iter().sum::<u64>(), 40);
     assert_eq!(reads, [5, 9, 17, 9]);
-    // One byte in the middle of a page.
+    // One byte in the middle of a page is written.
     let script = vec![
         CREATE,
         write(0, 4),
@@ -305,13 +307,13 @@ fn reads_come_from_the_cache_or_the_device() {
     assert_eq!(ops, [Op::Read, Op::Write, Op::Write, Op::Flush, Op::Write, Op::Flush]);
 }
 
-/// Adjacent requests merge up to the limit and not across a boundary; so do those of a trace.
+/// Adjacent requests merge up to the size limit, but not across a boundary; this holds for a trace's requests too.
 #[test]
 fn requests_merge_within_limit_and_boundary() {
     let sizes = |limit: Option<u64>, boundary: Option<u64>| -> Vec<u64> {
         let mut settings = settings();
         (settings.host.merge_limit, settings.host.merge_boundary) = (limit, boundary);
-        // The first request is dispatched at once only if nothing merges with it.
+        // The first request leaves immediately if its successors cannot merge with it.
         let records: Vec<_> = (0..8).map(|lpn| common::pages(0, Op::Write, PAGE, lpn + 2, 1)).collect();
         let (report, log) = common::checked(&settings, records);
         assert_eq!(report.trace.bytes_written, 8 * PAGE);
@@ -325,7 +327,7 @@ fn requests_merge_within_limit_and_boundary() {
     assert_eq!(sizes(Some(512 << 10), Some(3 * PAGE)), [1, 3, 3, 1]);
 }
 
-/// A front merge works as well; reads and writes do not merge with each other.
+/// A request also merges with one that begins where it ends; reads and writes do not merge with each other.
 #[test]
 fn requests_merge_at_the_front_and_by_operation() {
     let mut settings = settings();
@@ -362,7 +364,7 @@ fn requests_do_not_merge_past_what_they_overlap() {
     ] {
         assert_eq!(all(apart), apart);
     }
-    // A request that is behind one that it does not overlap, or overlaps only reads, still merges.
+    // A request may pass another one in order to merge, if the two do not overlap or both only read.
     let merged = all([(Op::Write, 10, 1), (Op::Write, 30, 1), (Op::Write, 11, 2)]);
     assert_eq!(merged, [(Op::Write, 10, 3), (Op::Write, 30, 1)]);
     let reads = all([(Op::Read, 10, 1), (Op::Read, 12, 2), (Op::Read, 11, 2)]);
@@ -381,7 +383,7 @@ fn closed_replay_goes_on_after_merges() {
     assert_eq!(report.trace.bytes_written, 100 * PAGE);
 }
 
-/// Regression: more files than inodes (there is one for every 16 KiB) caused a panic.
+/// Regression: creating more files than there are inodes (one for every 16 KiB) caused a panic.
 #[test]
 fn files_beyond_the_inodes_fill_the_file_system() {
     let mut settings = phone(16);
@@ -392,7 +394,7 @@ fn files_beyond_the_inodes_fill_the_file_system() {
     assert!(full.to_string().starts_with("the file system is full"), "{full}");
 }
 
-/// The smallest journal under a long load: the ring wraps many times, and commits find room.
+/// With the smallest journal and a long load, the ring wraps many times, and commits always find room.
 #[test]
 fn a_small_journal_turns_many_times() {
     let mut settings = phone(256);
@@ -465,7 +467,7 @@ fn script(draws: Vec<Draw>) -> Vec<Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Any operations of several clients, in a cache that is far too small: every fsync keeps its promise,
+    /// Whatever operations several clients perform in a cache that is far too small: every fsync keeps its promise,
     /// every read finds the newest data, the FTL's own invariants hold, and the run ends.
     #[test]
     fn nothing_is_lost_or_stale(
@@ -496,7 +498,7 @@ fn fio_run(settings: &Settings, text: &str) -> (Report, Vec<Completion>) {
     run_files(settings, Clients::of_jobs(&jobs, settings).unwrap(), true)
 }
 
-/// `iodepth` requests are outstanding and no more; the job ends after its runtime.
+/// Exactly `iodepth` requests are outstanding, and the job ends after its runtime.
 #[test]
 fn a_direct_job_keeps_its_depth() {
     let mut settings = settings();
@@ -521,7 +523,7 @@ fn a_direct_job_keeps_its_depth() {
     assert!(report.page_cache.is_none() && report.file_system.is_none());
 }
 
-/// A rate limit is kept, the size of a file is written once, and an fsync comes after the configured number of writes.
+/// The rate limit is kept, the file is written exactly once, and an fsync follows each configured number of writes.
 #[test]
 fn rate_size_and_fsync() {
     let (report, log) =
@@ -606,7 +608,7 @@ fn jobs_must_fit_the_device() {
     );
 }
 
-/// A worn-out device refuses writes: the clients end, and the run ends with them and keeps what was measured.
+/// A worn-out device refuses writes: the clients end, and so does the run, whose result keeps what was measured.
 #[test]
 fn clients_end_when_the_device_is_worn_out() {
     let mut settings = phone(256);
@@ -621,8 +623,8 @@ fn clients_end_when_the_device_is_worn_out() {
     assert!(bench.runs.len() <= 1 && report.elapsed_ns >= failed_ns - SECOND_NS);
 }
 
-/// Each page from the page cache is a block I/O of its own: the number of merged requests is the number of pages minus
-/// the number of requests.
+/// The page cache submits each page as a block I/O of its own, so the number of merged requests is the number of pages
+/// minus the number of requests.
 #[test]
 fn requests_that_merged_are_counted() {
     for (limit, expected) in [(None, 3 + 5), (Some(PAGE), 0)] {
@@ -630,7 +632,7 @@ fn requests_that_merged_are_counted() {
         settings.files = Files { page_cache_bytes: 1 << 20, ..Files::default() };
         settings.host.merge_limit = limit;
         let write = FileOp::Write { file: 0, offset: 0, size: 4 * PAGE };
-        // Four pages of data; descriptor and five changed blocks; the commit block.
+        // The requests: four pages of data; a descriptor and five changed blocks; the commit block.
         let script = [FileOp::Create(0), write, FileOp::Fsync(0)].map(Step::Do);
         let prepared = Prepared::new(&settings, &mut (), true).unwrap();
         let mut log = Log::default();

@@ -9,7 +9,7 @@ use ftlab_files::settings::{Files, Settings};
 
 const PAGE: u64 = 4096;
 
-/// Returns the paper's phone: one chip, reads of 45 us and programs of 240 us, 10 us for an operation of the host.
+/// Returns the paper's phone: one chip, reads of 45 us, programs of 240 us, and 10 us of host time for each operation.
 fn phone(page_cache_bytes: u64, flash_cpu_ns: u64) -> Settings {
     let mut settings = Settings::from(common::settings());
     settings.ftl.kind = "page".into();
@@ -18,10 +18,11 @@ fn phone(page_cache_bytes: u64, flash_cpu_ns: u64) -> Settings {
     settings
 }
 
-/// Two writes, of two pages and of one page, the second 10 us after the first; once the first has landed, a read of
-/// one page; once the next has landed, a write. Without processor time the writes land at 480 and 720 us. With 143 us
-/// per page the first lands at 480 + 286 = 766: the client submits the read, and the device begins the second write,
-/// which lands at 766 + 240 + 143 = 1149. The last request follows.
+/// Processor time delays what follows a request. There are two writes, of two pages and of one page, the second 10 us
+/// after the first; a read of one page once the first write has landed; and a write once the next request has landed.
+/// Without processor time the first two writes land at 480 and 720 us. With 143 us per page the first lands at 480 +
+/// 286 = 766: the client then submits the read, and the device begins the second write, which lands at 766 + 240 + 143
+/// = 1149. The last write then arrives.
 #[test]
 fn pages_move_one_request_after_another() {
     let write = |page, pages| Step::Start(FileOp::Write { file: 0, offset: page * PAGE, size: pages * PAGE });

@@ -1,5 +1,5 @@
-//! Laws about what the page cache writes: everything old is written at one time, whatever is counted as written is
-//! written once, and benchmarks recreate what they delete.
+//! Laws about what the page cache writes: all old data is written at one time, every page counted as written is written
+//! once, and benchmarks recreate what they delete.
 
 mod clients;
 use ftlab_conformance as common;
@@ -28,7 +28,7 @@ fn benchmark(settings: &mut Settings, parameters: Parameters) -> (Report, Vec<Co
     run_files(settings, clients, true)
 }
 
-/// Three files changed at 7 s are 30 s old when the flusher looks at 40 s: all are written then.
+/// Three files that changed at 7 s are 30 s old when the flusher looks at 40 s, and all of them are written then.
 #[test]
 fn all_that_is_old_goes_at_one_look() {
     let write = |file| Step::Do(FileOp::Write { file, offset: 0, size: PAGE });
@@ -51,8 +51,8 @@ fn all_that_is_old_goes_at_one_look() {
     }
 }
 
-/// Every page counted as written, for whatever reason, and every block of journal and metadata is one page of
-/// the device's writes; apart from padding there are no others. Under coop, pages join block issues.
+/// Every page counted as written, for whatever reason, and every block of journal and metadata is one page of the
+/// device's writes; apart from padding, the device writes nothing else. Under coop, pages join block issues.
 #[test]
 fn what_is_counted_is_written() {
     let pads = |name: &str| ftlab_core::host::sched::needs(name).merges;
@@ -86,7 +86,7 @@ fn postmark_makes_its_files_again() {
     assert!(made >= 2 * 24 && made == deleted, "{made} made, {deleted} deleted in two runs");
 }
 
-/// A pool of files is written, not read; almost no transactions follow.
+/// Creating the pool of files writes it without reading it; only one transaction follows.
 #[test]
 fn postmark_writes_its_pool() {
     let mut settings = phone("page", "noop");

@@ -21,7 +21,7 @@ pub(super) struct ArrivalProcess {
     pause_ppm: u64,
     pause_ns: u64,
     isolated_ppm: u64,
-    /// Whether the present burst is a single request.
+    /// Whether the current burst is a single request.
     isolated: bool,
     /// A burst of this operation (0: reads, 1: all others) ends after a request if a draw of 64 bits is at
     /// most this number.
@@ -81,7 +81,7 @@ impl ArrivalProcess {
                 }
                 match begins {
                     false => self.interarrival_ns,
-                    // Without pauses nothing is drawn for them.
+                    // Without pauses, no number is drawn.
                     true if self.pause_ppm > 0 && below(rng.next_u64(), ALL) < self.pause_ppm => {
                         self.pause_ns
                     }

@@ -80,7 +80,7 @@ impl Generator {
     /// Draws whether the request has the same operation as the one before it in its burst.
     #[inline]
     fn keeps_operation(&mut self) -> bool {
-        // Without correlation nothing is drawn for it.
+        // Without correlation, no number is drawn.
         self.op_correlation_ppm > 0
             && below(self.rng.next_u64(), ALL) < self.op_correlation_ppm
             && self.mix.has(self.op)
@@ -89,7 +89,7 @@ impl Generator {
     #[inline]
     fn size(&mut self) -> u64 {
         let kind = usize::from(self.op != Op::Read);
-        // Without correlation nothing is drawn for it.
+        // Without correlation, no number is drawn.
         if let (Some(last), 1..) = (self.last[kind], self.size_correlation_ppm)
             && below(self.rng.next_u64(), ALL) < self.size_correlation_ppm
         {
@@ -215,7 +215,7 @@ impl HotCold {
         if at < self.pieces * cold {
             at / cold * self.slots + self.hot + at % cold
         } else {
-            // A slot after the last piece.
+            // The slot is after the last whole piece.
             hot_slots + at
         }
     }
@@ -278,8 +278,8 @@ impl Places {
         offset
     }
 
-    /// Draws, with the near share, whether to stay near, and if so returns an address near a recent request; `None` if
-    /// not, or if no request can begin there.
+    /// Returns, with the probability of the near share, an address near a recent request; otherwise, or if the request
+    /// cannot begin there, returns `None`.
     #[inline]
     fn near(&self, size: u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let known = self.drawn.min(REMEMBERED);
@@ -316,7 +316,7 @@ impl Places {
             Order::Sequential => 0,
             Order::Zipf { ranks, scatter } => {
                 let rank = ranks.sample(rng) as u64;
-                // Ranks run from 1 to the number of slots, but floats are not trusted at the ends.
+                // Ranks run from 1 to the number of slots; the clamp guards against rounding at both ends.
                 scatter.place(rank.clamp(1, self.slots) - 1)
             }
             Order::HotCold { parts, share_ppm } => {

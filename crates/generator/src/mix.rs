@@ -58,7 +58,8 @@ impl Mix {
     fn bursts(&self) -> [u64; 3] {
         let weight = |op: usize| {
             let bursts = self.left[op] as f64 / self.lengths[usize::from(op > 0)];
-            // 2^20 steps per burst; an operation that has requests left always has a chance.
+            // A burst counts as 2^20, so that fractions of bursts matter; an operation that has requests left always
+            // has a chance.
             ((bursts * f64::from(1 << 20)) as u64).max(u64::from(self.left[op] > 0))
         };
         [weight(0), weight(1), weight(2)]

@@ -48,7 +48,7 @@ fn shares_and_rate_are_as_set() {
     assert_eq!(records[0].time_ns, 0);
     let mean = records.last().unwrap().time_ns as f64 / 199_999.0;
     assert!((mean - 1000.0).abs() < 10.0, "{mean}");
-    // The standard deviation of an exponential distribution is its mean.
+    // The standard deviation of an exponential distribution equals its mean.
     let squares: f64 =
         records.windows(2).map(|pair| ((pair[1].time_ns - pair[0].time_ns) as f64 - mean).powi(2)).sum();
     let deviation = (squares / 199_999.0).sqrt();
@@ -137,7 +137,7 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
         let found = near((share * 1e6) as u64);
         assert!((found - share).abs() < 0.01, "{share}: {found}");
     }
-    // With a near share of 100 %, nothing leaves the first range, and every slot of it is drawn.
+    // With a near share of 100 %, no request leaves the first range, and every slot in that range is drawn.
     let records = run(&Synthetic { near_ppm: ALL, near_range: range, ..random() });
     let first = records[0].offset / range;
     assert!(records.iter().all(|record| record.offset / range == first));
@@ -145,8 +145,8 @@ fn the_near_share_returns_to_the_ranges_of_the_eight_before() {
     assert_eq!(slots.len(), 128);
 }
 
-/// The exact requests of a seed: a change here changes every published run. They were made with rand_distr
-/// 0.5 without its `std_math`, so that its floats are the same on every machine.
+/// A seed gives exactly these requests on every machine: a change here changes every published run. The requests were
+/// made with rand_distr 0.5 without its `std_math`, so that its floats are the same everywhere.
 #[test]
 fn golden() {
     let records = all(Generator::new(&Synthetic { requests: 3, ..random() }, 1 << 30, 1));
@@ -201,7 +201,7 @@ fn a_share_begins_where_the_one_before_ended() {
     }
 }
 
-/// Localities from 9:1 to 5:5: a share x of the requests goes to 1 - x of the space.
+/// With localities from 9:1 to 5:5, a share x of the requests goes to 1 - x of the space.
 #[test]
 fn hot_and_cold_divide_requests_and_space() {
     for hot_ppm in [900_000, 800_000, 700_000, 600_000, 500_000] {
@@ -231,7 +231,8 @@ fn near_requests_go_on_where_runs_ended() {
         twice += usize::from(goes_on && before.iter().any(|other| other.offset == records[at].offset));
     }
     let share = on as f64 / (records.len() - 8) as f64;
-    // Three tenths; a uniform draw from the range of 256 slots also hits an end now and then.
+    // The share is three tenths and a little more: a uniform draw from the range of 256 slots also hits an end now and
+    // then.
     assert!((0.30..0.32).contains(&share), "{share}");
     assert!(twice * 100 < on, "{twice} of {on}");
 }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, Thread, available_parallelism, park, spawn};
 use std::time::{Duration, Instant};
 
-/// The most processors that a machine may have for this; on a larger one, too many would have to be kept awake.
+/// Upper bound on the number of processors of a machine on which processors are kept awake; on a larger machine, this
+/// would occupy too many of them.
 const MOST_PROCESSORS: usize = 4;
 /// How long processors are kept awake after a message, and how soon the next message must come to count as prompt.
 pub const HOLD: Duration = Duration::from_millis(1);

@@ -14,8 +14,8 @@ use crate::engine::Engine;
 /// How long before the due time a thread stops sleeping and polls the clock instead. Even if a halted processor has to
 /// be woken, 99 % of wake-ups take no longer than this.
 pub const SPIN: Duration = Duration::from_micros(150);
-/// How long before the due time polling begins if other processors are kept awake: polling then takes no processor
-/// away from other threads.
+/// If other processors are kept awake, polling begins this long before an event is due: it then takes no processor away
+/// from other threads.
 pub const SPIN_AMONG_AWAKE: Duration = Duration::from_micros(500);
 /// The clock's thread, as a backup, wakes this much later than the connection that keeps the time.
 const RESERVE: Duration = Duration::from_millis(2);
@@ -65,8 +65,8 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// Makes a connection keep the time until `due`, unless another one does already; with `None` it stops doing so.
-    /// `kept` is the moment for which the connection wakes.
+    /// Makes a connection keep the time until `due`, unless another connection already does; if `due` is `None`, the
+    /// connection stops keeping it. `kept` is the moment at which the connection wakes.
     pub fn keep(&self, kept: &mut Option<Instant>, due: Option<Instant>) {
         let due = due.filter(|due| *due < Instant::now() + LOOK);
         let (now_ns, next_ns) = (kept.map_or(NOBODY, |at| self.ns(at)), due.map_or(NOBODY, |at| self.ns(at)));

@@ -16,8 +16,8 @@ use crate::socket::Stream;
 
 /// Usual size of the buffer for received bytes.
 const CHUNK: usize = 256 << 10;
-/// Once requests with this many bytes of data and replies have been taken in, replies are sent before more requests
-/// are taken in: about what a socket holds.
+/// Bytes of data and replies after which no more requests are taken in until replies have been sent: about what a
+/// socket holds.
 const BATCH: usize = 128 << 10;
 /// The durations of waits that are probably spent mostly on waking a processor: waking may take ten times as long as
 /// answering, while a wait on a processor that is awake is shorter.
@@ -226,7 +226,7 @@ impl Connection {
         if more.is_some() { more } else { self.requests() }
     }
 
-    /// Hands requests that have arrived to the engine; returns what [`Connection::take_in`] does.
+    /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
         let structured = session.structured;

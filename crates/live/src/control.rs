@@ -1,8 +1,8 @@
 //! The control socket: one command per line, one answer per line, in JSON.
 //!
-//! `stats`: the result so far. `flush`: answered when everything written is durable. `trim-all`: trims all
-//! user data. `cut [OPS [SEED]]`: cuts the power, now or in the OPS-th program or erase from now. `stop`:
-//! stops the device. An answer is an object, with `error` in it if the command was refused.
+//! `stats` asks for the result up to now; `flush` is answered when everything written is durable; `trim-all` trims all
+//! user data; `cut [OPS [SEED]]` cuts the power, now or in the OPS-th program or erase from now; `stop` stops the
+//! device. An answer is an object, with `error` in it if the command was refused.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -17,20 +17,20 @@ use crate::engine::{Asked, Live, Sink};
 use crate::nbd::{Command, Flags, Request};
 use crate::shared::Shared;
 
-/// How long a client may take over a command.
+/// How long a client may take to send a command, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest command.
 const MOST_BYTES: u64 = 4096;
 /// Bytes of each trim that `trim-all` consists of.
 const TRIM_BYTES: u64 = 1 << 30;
 
-/// Makes the result so far, in JSON, from the report, the live figures and the number of clients so far.
+/// Makes the result up to now, in JSON, from the report, the live figures and the number of clients served.
 pub type Describe = dyn Fn(&Report, &Live, u64) -> Value + Send + Sync;
 
 /// Collects the replies to a command's requests.
 #[derive(Default)]
 struct Replies {
-    /// The number of replies so far, the first error, and whether the power was cut.
+    /// The number of replies that have come, the first error, and whether the power was cut.
     come: Mutex<(usize, u32, bool)>,
     changed: Condvar,
 }
@@ -54,7 +54,7 @@ impl Sink for Replies {
     }
 }
 
-/// Returns the result so far.
+/// Returns the device's result up to now.
 pub fn described(shared: &Shared, describe: &Describe) -> Value {
     let (report, live) = shared.engine().report();
     describe(&report, &live, shared.connections.load(Ordering::Relaxed))
@@ -107,7 +107,7 @@ fn planned(words: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// Cuts the power in the `after`-th program or erase from now, or at once if `after` is 0.
+/// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.
 ///
 /// # Errors
 /// A message, if the power cannot be cut.

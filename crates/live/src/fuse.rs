@@ -30,8 +30,8 @@ use answer::{Answer, Pending, State};
 
 /// How long the kernel may cache attributes, which never change.
 const FOREVER: Duration = Duration::from_secs(3600);
-/// The most background requests (those that no process waits for) that the kernel sends at a time: as many as a
-/// loop device keeps in flight.
+/// Upper bound on the number of background requests (those that no process waits for) that the kernel sends at a time:
+/// as many as a loop device keeps in flight.
 const MOST_BACKGROUND: u16 = 128;
 /// Bytes of each request into which a longer fallocate is split.
 const PART_BYTES: u64 = 1 << 30;

@@ -12,7 +12,7 @@ use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::socket::{Listener, Stream};
 
-/// The most connections at a time; any more are closed at once.
+/// Upper bound on the number of connections at a time; further ones are closed immediately.
 const MOST_CONNECTIONS: usize = 256;
 /// How long to wait if no connection can be accepted, for example because no file descriptor is left; one may be
 /// closed meanwhile.

@@ -22,21 +22,21 @@ use crate::shared::Shared;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the longest query.
 const MOST_BYTES: u64 = 16 << 10;
-/// The upper bounds of the buckets are powers of two, in ns, like those of the histograms' bins: from 1 us to 17 s.
-/// These are the exponents.
+/// Exponents of the buckets' upper bounds, which are powers of two, in ns, like those of the histograms' bins: from 1
+/// us to 17 s.
 const BOUNDS: std::ops::RangeInclusive<u32> = 10..=34;
 
 /// Everything to be reported at one moment.
 #[derive(Debug)]
 pub struct Scrape {
-    /// The result so far.
+    /// The result up to now.
     pub report: Report,
     /// The live device's own figures.
     pub live: Live,
     /// For each operation, the simulated times from arrival to completion, ns; and how late replies were sent, ns of
     /// wall time.
     pub histograms: (Vec<Histogram>, Histogram),
-    /// Number of clients connected now, and number of clients so far.
+    /// Number of clients connected now, and number of clients served so far.
     pub connections: (u64, u64),
 }
 

@@ -1,4 +1,4 @@
-//! Replies on their way to one client. A thread that has replies sends what the socket takes at once; a
+//! Replies on their way to one client. A thread with replies first sends as much as the socket takes without waiting; a
 //! thread of the connection sends the rest, so that a client that does not read delays nobody else.
 
 use std::net::Shutdown;
@@ -8,9 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::engine::Sink;
 use crate::socket::Stream;
 
-/// Bytes charged to a client above which its further requests wait.
+/// Charge of a client, in bytes, above which its further requests wait.
 const MOST_BYTES: usize = 64 << 20;
-/// Bytes of the buffer that are kept for the next replies.
+/// Capacity, in bytes, up to which the buffer of replies that have been sent is kept for later replies.
 const KEPT_BYTES: usize = 256 << 10;
 /// Bytes that a request is charged in addition to its data.
 const REQUEST_BYTES: usize = 4096;
@@ -34,7 +34,7 @@ struct Waiting {
     sent: usize,
     /// Number of requests that have not been answered.
     open: usize,
-    /// Bytes charged for these requests, and for replies that have not been sent.
+    /// Bytes charged for unanswered requests and for replies that have not been sent.
     charged: usize,
     /// Whether the socket takes no more, and who then sends the rest.
     full: Full,
@@ -130,7 +130,7 @@ impl Outbox {
         self.kick();
     }
 
-    /// Sends what the socket does not take at once, until the connection ends.
+    /// Sends, until the connection ends, the replies that the socket did not take immediately.
     pub fn run(&self) {
         let mut waiting = self.open();
         loop {
@@ -144,8 +144,8 @@ impl Outbox {
         }
     }
 
-    /// Sends the replies that are waiting; for the thread that receives the client's requests, which may wait for the
-    /// client.
+    /// Sends the replies that are waiting, and may wait for the client to read them; for the thread that receives the
+    /// client's requests.
     pub fn flush(&self) {
         self.kick();
         let waiting = self.open();

@@ -11,7 +11,7 @@ pub enum Time {
         /// Simulated time divided by wall time; 1: simulated time runs as fast as the wall clock.
         speed: f64,
     },
-    /// A request completes at once; simulated time runs ahead on its own.
+    /// A request completes immediately; simulated time runs ahead by itself.
     Free,
 }
 
@@ -44,7 +44,8 @@ impl Pace {
         }
     }
 
-    /// Returns the moment of a simulated time; `None` if time is free, or the moment is beyond any clock.
+    /// Returns the moment at which a simulated time is reached; `None` if time is free, or the moment is beyond any
+    /// clock.
     pub fn moment(&self, simulated_ns: u64) -> Option<Instant> {
         let Time::Real { speed } = self.time else { return None };
         let wall_ns = if speed == 1.0 { simulated_ns } else { (simulated_ns as f64 / speed).ceil() as u64 };
@@ -56,7 +57,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A moment is never before its simulated time, at any speed.
+    /// A simulated time that is converted to a moment and back comes out no earlier, except for a nanosecond of
+    /// rounding, and hardly later, at any speed.
     #[test]
     fn both_directions_agree() {
         for speed in [1.0, 0.01, 3.7, 1000.0] {

@@ -23,11 +23,11 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Makes this many erased slots for logical pages of this many bytes.
+    /// Makes `slots` erased slots for logical pages of `page_bytes` bytes.
     pub fn new(slots: usize, page_bytes: u32) -> Payload {
         Payload {
             page_bytes: page_bytes as usize,
-            // The system supplies these zeroed, and they take no memory until they are touched.
+            // The system supplies this memory zeroed, and none of it is in use until it is touched.
             slots: vec![0; slots],
             contents: vec![Box::default()],
             held: vec![0],
@@ -36,7 +36,7 @@ impl Payload {
         }
     }
 
-    /// From now on keeps what every program puts into its slot, for [`Payload::take_programmed`].
+    /// Makes every later program keep its slot and content for [`Payload::take_programmed`].
     pub fn keep_programmed(&mut self) {
         self.programmed.get_or_insert_default();
     }
@@ -77,7 +77,7 @@ impl Payload {
         (content != 0).then(|| &*self.contents[content as usize])
     }
 
-    /// Returns what a slot holds, which is kept until it is released.
+    /// Returns the content of a slot, which is kept until the caller releases it.
     pub fn hold(&mut self, slot: u32) -> Content {
         let content = self.slots[slot as usize];
         self.held[content as usize] += u32::from(content != 0);
@@ -97,7 +97,7 @@ impl Payload {
         }
     }
 
-    /// Programs a slot with what `from` holds, or with nothing if that is empty.
+    /// Programs a slot with what `from` holds, or with nothing if `from` is empty.
     pub fn share(&mut self, from: u32, slot: u32) {
         let content = self.slots.get(from as usize).copied().unwrap_or(0);
         self.put(slot, content);

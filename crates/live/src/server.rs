@@ -52,7 +52,7 @@ pub struct Options {
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<Address>,
-    /// The control socket, and the port of the metrics.
+    /// Addresses of the control socket and of the metrics.
     questions: Vec<Address>,
     listeners: Vec<JoinHandle<()>>,
     timers: Vec<JoinHandle<()>>,
@@ -61,8 +61,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve a device with checked settings, which was prepared for them or stored in a file. `describe`
-    /// makes the answers of the control socket.
+    /// Starts to serve a device, which was prepared for these checked settings or was kept in a file. `describe` makes
+    /// the answers of the control socket.
     ///
     /// # Errors
     /// [`LiveError::User`] if an address or the recording is at fault.
@@ -150,7 +150,7 @@ impl Server {
         if self.shared.engine.is_poisoned() { Err(LiveError::Broken) } else { Ok(()) }
     }
 
-    /// Cuts the power in the `after`-th program or erase from now; 0: now.
+    /// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.
     ///
     /// # Errors
     /// [`LiveError::User`] if the flash is only in memory.
@@ -173,7 +173,7 @@ impl Server {
         self.look()?;
         let mut engine = self.shared.engine.lock().map_err(|_| LiveError::Broken)?;
         engine.drain()?;
-        // A loop device may still hold the file.
+        // A loop device may still hold the file open and wait for these answers.
         let mut answered = Vec::new();
         engine.take_answered(&mut answered);
         answered.iter().for_each(|sink| sink.kick());
@@ -204,7 +204,7 @@ impl Server {
     }
 }
 
-/// Waits for threads. One that failed has left the engine poisoned, which [`Server::look`] notices.
+/// Waits for threads to end. A thread that failed has left the engine poisoned, which [`Server::look`] notices.
 fn join(threads: &mut Vec<JoinHandle<()>>) {
     threads.drain(..).for_each(|thread| _ = thread.join());
 }

@@ -22,7 +22,7 @@ pub struct Shared {
     pub engine: Mutex<Engine>,
     /// Which thread wakes for due events.
     pub clock: Clock,
-    /// What keeps processors awake.
+    /// The threads that keep processors awake.
     pub awake: Arc<Awake>,
     /// Whether a command has asked the device to stop.
     pub asked_to_stop: AtomicBool,
@@ -38,7 +38,7 @@ pub struct Shared {
     pub patience: Duration,
     /// See [`Shared::clients`].
     pub clients: Mutex<Vec<Arc<Stream>>>,
-    /// Number of clients so far.
+    /// Number of clients served so far.
     pub connections: AtomicU64,
 }
 

@@ -83,7 +83,8 @@ impl Stream {
         }
     }
 
-    /// Sends what the socket takes; with `wait`, waits until it takes at least one byte, up to the socket's timeout.
+    /// Sends as much as the socket takes; with `wait`, waits until it takes at least one byte, up to the socket's
+    /// timeout.
     pub fn send(&self, bytes: &[u8], wait: bool) -> io::Result<usize> {
         let flags = SendFlags::NOSIGNAL | if wait { SendFlags::empty() } else { SendFlags::DONTWAIT };
         loop {
@@ -95,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Sets how long to wait for a client to send, and how long for it to read.
+    /// Sets how long to wait for a client to send, and how long to wait for it to read.
     pub fn set_timeouts(&self, receive: Duration, send: Duration) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => {
@@ -133,7 +134,7 @@ enum Kind {
 }
 
 impl Listener {
-    /// Listens; a Unix socket is accessible only to its owner.
+    /// Listens at an address; a Unix socket is accessible only to its owner.
     ///
     /// # Errors
     /// [`LiveError::User`]: the address is in use, or not available.
@@ -167,7 +168,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Address::Unix(path) = &self.address {
-            // Another process may have removed it.
+            // Another process may have removed the socket.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -1,4 +1,4 @@
-//! What is written can be read, whatever FTL holds it and whatever has moved it.
+//! Data that is written can be read back, whatever FTL holds it and whatever has moved it.
 
 mod common;
 
@@ -56,7 +56,7 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
     let (kept, sink) = common::client();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let page = settings.ftl.logical_page_bytes as usize;
-    // In every batch each request has its own area, since the device decides their order.
+    // In every batch each request has its own area, since the device decides the order of the requests.
     let area = 8 * 4096;
     let areas = settings.user_bytes() as usize / area;
     let mut model = vec![0; settings.user_bytes() as usize];

@@ -51,7 +51,7 @@ struct Content {
     durable: bool,
 }
 
-/// The client's account of the sectors.
+/// What the client knows about the sectors.
 #[derive(Default)]
 struct Account {
     known: Vec<u64>,
@@ -270,7 +270,8 @@ fn endure(keys: &[(&str, &str)], seed: u64, time: Time) {
     println!("{keys:?}: {devices} devices, {loaded} checkpoints, at the end {opened:?}");
 }
 
-/// Regression: a mutant in which a checksum was compared the wrong way round survived the tests.
+/// A damaged file is refused with a message and left as it is; the undamaged file is accepted. Regression: no test
+/// noticed a mutant in which a checksum was compared the wrong way round.
 #[test]
 fn damage_is_told_and_what_is_whole_is_taken() {
     let (resolved, _) = common::device(&[("ftl.power_safe", "true"), ("ftl.kind", "page")]);

@@ -1,7 +1,6 @@
-//! Hostile bytes: against the protocol alone, and against a server on which another client must notice
-//! nothing.
+//! Hostile bytes, tried on the protocol without a server, and on a server whose other client must notice nothing.
 //!
-//! The long form: `make soak-live`.
+//! `make soak-live` runs the long form.
 
 #[path = "../../trace/tests/common/campaign.rs"]
 mod campaign;
@@ -23,7 +22,7 @@ use messages::{OPTION, mutate, option, request, session, understand};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Feeds a session bytes that arrive in pieces; returns what it did wrong, if anything.
+/// Feeds a session bytes that arrive in pieces; returns what the session did wrong, if anything.
 fn judge(number: u64) -> Option<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
     let parts = session(&mut random);
@@ -102,15 +101,15 @@ impl Good {
         Good(stream)
     }
 
-    /// Writes a page and reads it back; returns what was wrong, if anything.
+    /// Writes a page and reads it back; returns what went wrong, if anything.
     fn check(&mut self, number: u64) -> Option<String> {
         self.ask(number).map_err(|error| format!("another client: {error}")).err()
     }
 
     fn ask(&mut self, number: u64) -> std::io::Result<()> {
         let page = vec![number as u8; 4096];
-        // Beyond the area that the hostile clients write to, which ends 20,000 bytes after 2 MiB; only a rare
-        // mutant writes here.
+        // The page is beyond the area that the hostile clients write to, which ends 20,000 bytes after 2 MiB; only a
+        // rare mutant reaches it.
         let at = (2 << 20) + (32 << 10);
         self.0.write_all(&request(0, 1, number, at, 4096, &page))?;
         let mut reply = [0; 16];
@@ -135,7 +134,7 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Runs a campaign against one server; its memory must not grow, and the threads of clients that are gone must
+/// Attacks one server again and again; the server's memory must not grow, and the threads of clients that are gone must
 /// end.
 fn besiege(
     (name, time): (&str, Time),
@@ -167,7 +166,7 @@ fn besiege(
     server.stop().unwrap();
 }
 
-/// Every reply is one that the protocol allows for what was sent, and the connection ends.
+/// The server sends only replies that the protocol allows to what it received, and the connection ends.
 #[test]
 fn hostile_messages_are_answered_by_the_protocol() {
     let export = export();
@@ -193,7 +192,8 @@ fn hostile_messages_are_answered_by_the_protocol() {
     });
 }
 
-/// Clients that leave at any moment, over both kinds of sockets, with replies unread and requests half sent.
+/// Clients that leave at any moment, over both kinds of sockets, with replies unread and requests half sent, harm no
+/// other client.
 #[test]
 fn disconnects_harm_nobody_else() {
     besiege(("disconnects", Time::Real { speed: 1.0 }), 300, |server, path, random| {
@@ -230,9 +230,9 @@ fn leave<S: Read + Write>(mut bad: S, sent: &[u8], random: &mut Xoshiro256PlusPl
 }
 
 /// Regression: the offset and length of a flush, which are reserved, were added, and a server built with overflow
-/// checks ended. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum beyond 2^64
-/// required two mutations in the two halves of one flush's offset, which happens in one of some sixty million
-/// sessions. Offsets and lengths at their limits are now drawn too.
+/// checks crashed. 100,000 hostile sessions did not find it: offsets were drawn up to 3 MiB, and a sum beyond 2^64
+/// required two mutations in the two halves of one flush's offset, which happens in one of some sixty million sessions.
+/// Offsets and lengths at their limits are now drawn too.
 #[test]
 fn a_flush_of_a_range_is_refused() {
     let (server, path) = serve("flush");
@@ -254,7 +254,7 @@ fn a_client_that_haggles_without_end_is_let_go() {
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let haggling: Vec<u8> = (0..1000).flat_map(|_| option(3, &[])).collect();
-    // The server closes the connection while these are being sent.
+    // The server closes the connection while the options are being sent.
     let _ = stream.write_all(&[&3u32.to_be_bytes()[..], &haggling].concat());
     let mut replies = Vec::new();
     let _ = stream.read_to_end(&mut replies);

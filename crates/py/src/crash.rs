@@ -11,7 +11,7 @@ use crate::errors::{Fault, guard};
 use crate::observe::Pulse;
 use crate::source::{self, Raised};
 
-/// The most NAND pages for which power cuts are simulated: each recovery reads all of them.
+/// Upper bound on the number of NAND pages of a device whose power is cut, since each recovery reads all of them.
 const MOST_PAGES: u64 = 1 << 24;
 
 /// Cuts the power of a configuration's device again and again; returns the result without its engine block, in JSON.

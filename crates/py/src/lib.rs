@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use crate::trace::{TraceChunks, trace_check, trace_chunks, trace_convert_csv, trace_head, trace_info};
 
-    /// Returns the largest resident memory of this process so far, bytes; None where it is not known.
+    /// Returns the peak resident memory of this process, bytes; None where it is unknown.
     #[pyfunction]
     fn peak_rss_bytes() -> Option<u64> {
         ftlab_embed::peak_rss_bytes()

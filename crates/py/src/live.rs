@@ -30,7 +30,7 @@ impl From<LiveError> for Fault {
     }
 }
 
-/// A device that NBD clients use. Its threads run on their own.
+/// A device that NBD clients use, served by threads of its own.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct LiveServer {
     config: Py<Config>,
@@ -130,7 +130,7 @@ impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: the addresses for NBD clients; `fuse`: a
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
-    /// requests complete at once; `preconditioning` as in `run`.
+    /// requests complete immediately; `preconditioning`: the same as for `run`.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
@@ -206,7 +206,7 @@ impl LiveServer {
         &self.opened
     }
 
-    /// Cuts the power in the `after`-th program or erase from now, or at once if `after` is 0.
+    /// Cuts the power in the `after`-th program or erase from now, or immediately if `after` is 0.
     fn cut(&self, py: Python<'_>, after: u64, seed: u64) -> PyResult<()> {
         let cut = || match &*self.server.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(server) => server.cut(after, seed).map_err(Fault::from),

@@ -57,13 +57,13 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks`: a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, called once for each
-/// pass over the caller's rows. `requests_csv`: the per-request file. `timeline`: the file of the timeline, which
-/// covers `timeline_window`, or a limited number of events. `collect`: keep the per-request columns. `check`: verify
-/// every invariant after every operation. `progress(requests)`: called about every 50 ms; `False` stops the run.
-/// `preconditioning(pages, rounds, waf)`: called in the same way before time 0. `save_state`: the file for the
-/// device's state at time 0; `load_state`: the file that replaces preconditioning; `device`: a device in memory that
-/// replaces it.
+/// `chunks` is a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers; it is called once for
+/// each pass over the caller's rows. `requests_csv` is the per-request file, and `timeline` the file of the timeline,
+/// which covers `timeline_window`, or a limited number of events. `collect` keeps the per-request columns; `check`
+/// verifies every invariant after every operation. `progress(requests)` is called about every 50 ms, and stops the run
+/// by returning `False`; `preconditioning(pages, rounds, waf)` is called in the same way before time 0. `save_state` is
+/// the file for the device's state at time 0. The file `load_state`, or the device in memory `device`, takes the place
+/// of preconditioning.
 #[pyfunction]
 #[pyo3(signature = (
     config, *, chunks=None, requests_csv=None, timeline=None, timeline_window=None, collect=false, check=false,
@@ -149,7 +149,7 @@ fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) 
     })
 }
 
-/// Prepares a device once, for several runs; `preconditioning` and `load_state` as in [`run`].
+/// Prepares a device once, for several runs; for `preconditioning` and `load_state`, see [`run`].
 #[pyfunction]
 #[pyo3(signature = (config, *, preconditioning=None, load_state=None))]
 pub fn prepare(

@@ -154,7 +154,7 @@ impl Simulation {
         }
     }
 
-    /// Advances time without the GIL; returns what completed.
+    /// Advances time with the GIL released; returns the requests that completed.
     fn drive(
         &self,
         py: Python<'_>,
@@ -281,7 +281,7 @@ impl Simulation {
         Ok(py.detach(work)?)
     }
 
-    /// Returns when something can happen without another submission, ns.
+    /// Returns the time of the next event that needs no further submission, ns; `None` if there is none.
     fn next_event_ns(&self) -> PyResult<Option<u64>> {
         Ok(self.open()?.object.next_event_ns())
     }
@@ -292,12 +292,12 @@ impl Simulation {
         Ok(self.open()?.object.now_ns())
     }
 
-    /// Lets everything up to and including `until_ns` happen; returns what completed.
+    /// Lets everything up to and including `until_ns` happen; returns the requests that completed.
     fn advance(&self, py: Python<'_>, until_ns: u64) -> PyResult<Vec<Completion>> {
         self.drive(py, |object, heard| object.advance(until_ns, heard))
     }
 
-    /// Lets everything happen up to the completion of the last request; returns what completed.
+    /// Lets everything happen up to the completion of the last request; returns the requests that completed.
     fn run_until_idle(&self, py: Python<'_>) -> PyResult<Vec<Completion>> {
         self.drive(py, |object, heard| object.run_until_idle(heard))
     }

@@ -59,7 +59,7 @@ pub fn of_settings(settings: &Settings, chunks: Option<Py<PyAny>>) -> Result<Ope
 /// Opens a workload other than the caller's rows; exceptions from Python go into `raised`.
 ///
 /// # Errors
-/// As [`of_settings`].
+/// Those of [`of_settings`].
 pub fn of_settings_raising(settings: &Settings, raised: Raised) -> Result<Box<dyn Source + Send>, Fault> {
     let options = Options { go_on: go_on(&raised), ..Options::from_settings(settings) };
     open_raising(settings, &options, None, &raised)
@@ -68,7 +68,7 @@ pub fn of_settings_raising(settings: &Settings, raised: Raised) -> Result<Box<dy
 /// Opens the workload of a run for a single pass.
 ///
 /// # Errors
-/// As [`of_settings`].
+/// Those of [`of_settings`].
 pub fn once(settings: &Settings) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let options = Options { repeat: 1, go_on: go_on(&raised), ..Options::from_settings(settings) };
@@ -100,7 +100,7 @@ pub fn clients(settings: &Settings) -> Result<Option<Clients>, Fault> {
 /// Opens the workload for use without a device: addresses have no limit, and a trace without times is allowed.
 ///
 /// # Errors
-/// As [`of_settings`].
+/// Those of [`of_settings`].
 pub fn without_device(settings: &Settings) -> Result<Opened, Fault> {
     let raised = Raised::default();
     let source = open_raising(settings, &no_device(settings, &raised), None, &raised)?;
@@ -214,12 +214,12 @@ pub struct Watched {
     pulse: Pulse,
     /// Number of requests handed out.
     pub requests: u64,
-    /// Arrival of the last request, ns.
+    /// Arrival of the request handed out last, ns.
     pub last_ns: u64,
 }
 
 impl Watched {
-    /// Watches `inner`; `progress` as in [`Pulse::new`].
+    /// Watches `inner`; for `progress`, see [`Pulse::new`].
     pub fn new(inner: Opened, progress: Option<Py<PyAny>>) -> Watched {
         Watched { inner, pulse: Pulse::new(progress), requests: 0, last_ns: 0 }
     }

@@ -10,7 +10,7 @@ use crate::errors::Fault;
 /// A device at time 0, kept in memory for several runs.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct Device {
-    /// Everything except the workload.
+    /// Values of all keys except the workload's.
     values: Values,
     prepared: Prepared,
 }

@@ -31,8 +31,8 @@ pub fn trace_info(py: Python<'_>, config: &Config) -> PyResult<String> {
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Returns reasons to doubt a configuration's trace, in a sentence or two each; the trace is read once, as a
-/// run reads it. `progress` as in `run`.
+/// Returns reasons to doubt a configuration's trace, in a sentence or two each; the trace is read once, as a run reads
+/// it. For `progress`, see `run`.
 #[pyfunction]
 #[pyo3(signature = (config, *, progress=None))]
 pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
@@ -62,7 +62,7 @@ pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<Vec<
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Writes a configuration's workload as csv to `path`; returns what was read and dropped, in JSON. `progress` as in
+/// Writes a configuration's workload as csv to `path`; returns what was read and dropped, in JSON. For `progress`, see
 /// `run`.
 #[pyfunction]
 #[pyo3(signature = (config, path, *, progress=None))]
@@ -99,7 +99,7 @@ pub struct TraceChunks {
     rows: usize,
 }
 
-/// Reads a configuration's workload in chunks of at most `rows` requests. `progress` as in `run`.
+/// Reads a configuration's workload in chunks of at most `rows` requests. For `progress`, see `run`.
 #[pyfunction]
 #[pyo3(signature = (config, rows, *, progress=None))]
 pub fn trace_chunks(
@@ -122,7 +122,7 @@ impl TraceChunks {
         Ok(py.detach(|| guard(|| self.read()))?)
     }
 
-    /// Returns what was read and dropped so far, in JSON.
+    /// Returns a summary of what has been read and dropped, in JSON.
     fn summary(&self, py: Python<'_>) -> String {
         py.detach(|| {
             let source = self.source.lock().expect("no panic while the lock is held");

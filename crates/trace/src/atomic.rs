@@ -49,7 +49,7 @@ impl OutputError {
 /// (`/dev/full`, a pipe) is written in place.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// The name that the user gave.
+    /// The target's path, as the user gave it.
     path: PathBuf,
     /// The file next to the target, and the target with links resolved.
     rename: Option<(PathBuf, PathBuf)>,
@@ -65,7 +65,7 @@ impl OutputFile {
         let fail = |error| OutputError::new(path, error);
         let (file, rename) = match path.metadata() {
             Ok(meta) if meta.is_file() => {
-                // A read-only target stays read-only; a link keeps pointing to its target.
+                // A read-only target is refused rather than replaced; a link keeps pointing to its target.
                 OpenOptions::new().write(true).open(path).map_err(fail)?;
                 let target = path.canonicalize().map_err(fail)?;
                 let (file, beside) = create_beside(&target).map_err(fail)?;
@@ -96,7 +96,7 @@ impl OutputFile {
     /// Writes what is buffered, and moves the file to its place.
     ///
     /// # Errors
-    /// If either fails; the target is then as it was.
+    /// If writing or moving fails; the target is then as it was.
     pub fn finish(mut self) -> Result<(), OutputError> {
         self.complete().map_err(|error| OutputError::new(&self.path, error))
     }
@@ -137,7 +137,7 @@ impl Drop for OutputFile {
 /// Writes `bytes` as the whole content of `path`.
 ///
 /// # Errors
-/// As [`OutputFile::create`] and [`OutputFile::finish`].
+/// Those of [`OutputFile::create`] and [`OutputFile::finish`].
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     let mut file = OutputFile::create(path)?;
     file.write_all(bytes).map_err(|error| OutputError::new(path, error))?;

@@ -24,8 +24,8 @@ pub struct Chunk {
     pub outstanding: Vec<i64>,
 }
 
-/// The chunks of one pass. A call replaces the last chunk with the next one and returns `false` after the last one. An
-/// error ends the pass.
+/// The chunks of one pass. Each call replaces the chunk with the next one, and returns `false` if there is no next one.
+/// An error ends the pass.
 pub type Chunks = Box<dyn FnMut(&mut Chunk) -> Result<bool, SourceError> + Send>;
 
 /// Restarts the chunks, for another pass.

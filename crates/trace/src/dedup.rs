@@ -48,7 +48,7 @@ impl Dedup {
                 break;
             }
             self.order.pop_front();
-            // A later request with the same key may have taken its place.
+            // A later request with the same key may have replaced this one in `kept`.
             if self.kept.get(&key).is_some_and(|&(_, last)| last == serial) {
                 self.kept.remove(&key);
             }

@@ -3,7 +3,7 @@
 /// The name of the column: client requests under way when a request arrived, including itself.
 pub(crate) const NAME: &str = "outstanding";
 
-/// The fewest requests that say anything about the clients that made them.
+/// Least number of requests from which anything can be concluded about the clients that made them.
 const ENOUGH: u64 = 100;
 
 /// A summary of the values in a column of outstanding requests.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const WORDS: usize = 8;
 const CHUNK: u64 = WORDS as u64 * 64;
 
-/// Pages touched so far.
+/// The set of pages that have been touched.
 #[derive(Default)]
 pub(crate) struct Footprint {
     partial: FxHashMap<u64, [u64; WORDS]>,

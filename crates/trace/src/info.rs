@@ -88,7 +88,7 @@ pub struct SizeCount {
 /// Reads a trace to its end and computes its figures.
 ///
 /// # Errors
-/// As [`crate::open`].
+/// Those of [`crate::open`].
 pub fn info(path: &str, options: &Options) -> Result<Info, SourceError> {
     let options = options.as_recorded();
     count(Pipeline::new(Input::file(path, &options)?, &options)?, &options)

@@ -66,7 +66,7 @@ use pipeline::Pipeline;
 
 /// Opens a trace file and applies all of `options`.
 ///
-/// The beginning (layout, header) is read at once, and with `compact` the whole file.
+/// The beginning of the file (layout, header) is read immediately, and with `compact` the whole file.
 ///
 /// # Errors
 /// [`SourceError::Input`] if the file cannot be read, its layout is not recognised, an option contradicts it
@@ -80,7 +80,7 @@ pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source + Send>, Sou
 /// `name` appears in messages; `make` restarts the rows for each pass (`repeat`, `compact`).
 ///
 /// # Errors
-/// As [`open`]; an error in the chunks is passed on.
+/// Those of [`open`]; an error in the chunks is passed on.
 pub fn open_chunks(
     name: &str,
     make: MakeChunks,
@@ -93,7 +93,7 @@ pub fn open_chunks(
 /// not matter).
 ///
 /// # Errors
-/// As [`open`].
+/// Those of [`open`].
 pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, SourceError> {
     let mut source = open(path, &options.as_recorded())?;
     let mut records = Vec::new();

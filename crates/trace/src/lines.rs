@@ -6,7 +6,7 @@ use memchr::memchr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes of the buffer, and the most that a line may have.
+/// Bytes of the buffer, and upper bound on the bytes of a line.
 const BUFFER: usize = 256 << 10;
 
 /// Reads lines, without their line ends (LF or CR LF), and counts them from 1.
@@ -109,7 +109,7 @@ impl Lines {
         Ok((from < self.end).then(|| &self.buffer[from..self.start]))
     }
 
-    /// Returns the length of the line that begins at `start` and does not end within the present buffer.
+    /// Returns the length of the line that begins at `start` and does not end within the buffer's current contents.
     #[cold]
     fn find_end(&mut self) -> Result<Option<usize>, SourceError> {
         if !self.at_end {
@@ -168,7 +168,7 @@ fn decompress(
     magic: &[u8],
     input: impl BufRead + Send + 'static,
 ) -> (Option<&'static str>, Box<dyn Read + Send>) {
-    /// The memory limit, which is enough for every preset of xz (`-9` needs 65 MiB).
+    /// Memory limit of the xz decoder, which is enough for every preset of xz (`-9` needs 65 MiB).
     const XZ_LIMIT_KIB: u32 = 1 << 20;
     match magic {
         [0x1f, 0x8b, ..] => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(input))),

@@ -110,7 +110,7 @@ pub(crate) fn time_ns(text: &[u8], unit: u32) -> Result<u64, Fault> {
 /// Parses a time with a sign, an exponent or more than 19 characters.
 #[cold]
 fn long_time(text: &[u8], unit: u32) -> Result<u64, Fault> {
-    // Limits the digits that are kept: further ones cannot change the nanosecond.
+    // Bound on the digits that are kept: further digits cannot change the number of nanoseconds.
     const MOST: u128 = 10u128.pow(36);
     if text.is_empty() {
         return Err(Fault::Missing);

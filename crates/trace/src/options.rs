@@ -31,7 +31,7 @@ pub struct Options {
     pub closed: bool,
     /// Nanoseconds per unit of the times in a version 3 fio log.
     pub fio_time_unit_ns: Option<u64>,
-    /// Whether to continue reading.
+    /// The callback that decides whether reading continues.
     pub go_on: GoOn,
 }
 
@@ -75,7 +75,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the options of a run.
+    /// Returns the reader's options for a run with these settings.
     pub fn from_settings(settings: &Settings) -> Options {
         let workload = &settings.workload;
         Options {

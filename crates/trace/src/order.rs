@@ -4,7 +4,8 @@ use ftlab_core::workload::{Record, SourceError};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Number of rows held, among which a row with an earlier stamp is put in its place; it bounds the memory.
+/// Number of rows that are held, so that a later row with an earlier stamp can be put in its place; it bounds the
+/// memory.
 pub(crate) const WINDOW: usize = 1 << 14;
 
 /// Puts rows in order of their stamps; rows with the same stamp stay in the order of the file.
@@ -20,7 +21,7 @@ pub(crate) struct Order {
     end: Option<Result<(), SourceError>>,
     /// Number of rows moved forward to their place.
     pub(crate) moved: u64,
-    /// The most by which the stamp of a moved row was earlier than that of the row before it, ns.
+    /// Largest difference, ns, between the stamp of a moved row and that of the latest row before it.
     pub(crate) back_ns: u64,
 }
 
@@ -49,7 +50,7 @@ impl Eq for Late {}
 
 impl Order {
     /// Returns the next row; `rows` returns them in the order of the file. An error of `rows` is passed on after the
-    /// rows before it, but an interruption is passed on at once.
+    /// rows before it, but an interruption is passed on immediately.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
     use ftlab_core::workload::Op;
 
-    /// Returns stamps and lines as they come out, with the number of rows moved and how far.
+    /// Returns stamps and lines as they come out, the number of rows moved, and the largest distance of a move, ns.
     fn sorted(stamps: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64, u64) {
         let mut rows = (1..).zip(stamps).map(|(line, time_ns)| Record {
             time_ns,

@@ -34,11 +34,11 @@ pub(crate) struct Pipeline {
 struct Kept {
     wanted: Wanted,
     order: Order,
-    /// The request whose preceding flush has been delivered.
+    /// The request that comes next, because the flush that it asked for has been delivered.
     flushed: Option<Record>,
 }
 
-/// Rows of one pass that are left after the first two reasons for dropping.
+/// Rows of one pass, without those of size 0 and without duplicates.
 struct Wanted {
     rows: Box<dyn Rows>,
     dedup: Option<Dedup>,
@@ -125,7 +125,7 @@ impl Pipeline {
         &self.input
     }
 
-    /// Returns how many requests were under way during the recording, where that is known.
+    /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     pub(crate) fn depth(&self) -> Option<&Depth> {
         self.kept.wanted.rows.depth()
     }
@@ -166,7 +166,7 @@ impl Pipeline {
         }
     }
 
-    /// Starts the next pass; returns `false` if there is none.
+    /// Starts the next pass; returns `false` if all passes have been made.
     fn next_pass(&mut self) -> Result<bool, SourceError> {
         if self.delivered == 0 {
             return Err(nothing(&self.input, &self.kept));

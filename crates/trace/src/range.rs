@@ -186,10 +186,11 @@ mod tests {
         assert_eq!(wrapped(4096, 512), (4096, 512));
         assert_eq!(wrapped(10 * 4096, 4096), (0, 4096));
         assert_eq!(wrapped(23 * 4096 + 512, 512), (3 * 4096 + 512, 512));
-        // Two pages starting at page 9: shifted down by one page, still 512 bytes into it.
+        // A request that touches two pages, from page 9 on, is shifted down by one page; it still begins 512 bytes into
+        // its first page.
         assert_eq!(wrapped(9 * 4096 + 512, 4096), (8 * 4096 + 512, 4096));
         assert_eq!(wrapped(9 * 4096, 8192), (8 * 4096, 8192));
-        // Requests as large as the device or larger.
+        // A request that touches as many pages as the device has, or more, is moved to address 0.
         assert_eq!(wrapped(4096, 10 * 4096), (0, 10 * 4096));
         assert_eq!(wrapped(512, 10 * 4096 - 100), (0, 10 * 4096 - 100));
         assert_eq!(wrapped(0, 1 << 50), (0, 10 * 4096));

@@ -108,7 +108,7 @@ impl RequestsCsv {
         let Some(out) = &mut self.out else { return };
         if let Err(error) = out.write_all(&self.line) {
             self.error = Some(OutputError::new(&self.path, error));
-            // Also removes the file next to the target.
+            // Dropping the output also removes the file next to the target.
             self.out = None;
         }
     }

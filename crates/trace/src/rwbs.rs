@@ -11,7 +11,7 @@ use ftlab_core::workload::{Op, Record};
 pub(crate) struct Rwbs {
     /// The operation on data; `None`: N, or an operation of zoned devices.
     pub(crate) op: Option<Op>,
-    /// Whether what was written before must be durable first.
+    /// Whether everything written before must be made durable first.
     pub(crate) preflush: bool,
     /// Whether the data must be durable at completion.
     pub(crate) fua: bool,
@@ -25,7 +25,7 @@ impl Rwbs {
     }
 }
 
-/// How many requests had each of these flags.
+/// Number of requests that had each of these flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flagged {
     fua: u64,

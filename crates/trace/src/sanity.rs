@@ -8,7 +8,7 @@ const DAY_NS: u64 = 86_400 * SECOND_NS;
 const YEAR_NS: u64 = 365 * DAY_NS;
 const SECTOR: u64 = 512;
 
-/// The fewest requests that say anything about rates and shares.
+/// Least number of requests from which anything can be concluded about rates and shares.
 const ENOUGH: u64 = 100;
 /// A rate of requests per second that no drive reaches.
 const FASTEST: f64 = 2e6;
@@ -55,7 +55,7 @@ pub(crate) struct Sanity {
     second: u64,
     bytes: u64,
     most_bytes: u64,
-    /// The previous requests, and the number of requests that were equal to one of the previous ones.
+    /// The last few requests, and the number of requests that repeated one of the few before them.
     near: [Option<Record>; NEAR],
     repeats: u64,
 }
@@ -172,7 +172,7 @@ impl Sanity {
         if self.requests < ENOUGH {
             return;
         }
-        // A pause says nothing about the unit of the stamps.
+        // A pause says nothing about the unit of the stamps, so it is left out of the time.
         let rate = self.requests as f64 * SECOND_NS as f64
             / (span_ns - if jump { *gap_ns } else { 0 }).max(1) as f64;
         if rate > FASTEST {

@@ -22,7 +22,7 @@ pub(crate) trait Rows: Send {
     /// Returns notes for people who read the figures.
     fn notes(&self) -> Vec<String>;
 
-    /// Returns how many requests were under way during the recording, where that is known.
+    /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
     }
@@ -83,7 +83,7 @@ pub(crate) enum Stamps {
 /// How a layout is recognised.
 #[derive(Clone, Copy)]
 pub(crate) enum Recognised {
-    /// By its first line alone.
+    /// By its first line, whatever the other lines are.
     Header(fn(&[u8]) -> bool),
     /// By its first line, or by its lines if the first was cut off.
     HeaderOrLines(fn(&[u8]) -> bool),
@@ -109,7 +109,7 @@ pub(crate) trait Parser: Default + Send {
         Self::default()
     }
 
-    /// Called with the beginning of the file, before the first line is parsed.
+    /// Prepares for a file with this beginning; called before the first line is parsed.
     fn prepare(&mut self, _head: &[u8]) {}
 
     /// Parses a line that is not blank; if the line names a device, `devices` gives the request its place.
@@ -120,7 +120,7 @@ pub(crate) trait Parser: Default + Send {
         Vec::new()
     }
 
-    /// Returns how many requests were under way during the recording, where that is known.
+    /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
     }

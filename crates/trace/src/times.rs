@@ -70,7 +70,7 @@ struct Pass {
     first_ns: u64,
     /// Largest recorded stamp.
     high_ns: u64,
-    /// Time taken out of gaps.
+    /// Time that has been taken out of gaps, ns.
     cut_ns: u64,
     last_ns: u64,
     requests: u64,
@@ -116,7 +116,7 @@ impl Clock {
     /// Ends a pass: the next one begins one span and one mean gap after the start of this one.
     ///
     /// # Errors
-    /// A message if that exceeds 64 bits.
+    /// A message if that time exceeds 64 bits.
     pub(crate) fn next_pass(&mut self) -> Result<(), &'static str> {
         if let Some(pass) = self.pass.take() {
             let span_ns = pass.last_ns - pass.first_ns;

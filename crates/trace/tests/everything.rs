@@ -27,10 +27,11 @@ use serde_json::Value as Json;
 
 /// Number of pages of the largest device.
 const MOST_PAGES: u64 = 1 << 14;
-/// A run is stopped after this many requests or progress calls; what it had done by then was checked.
+/// Number of requests, and number of progress calls, after which a run is stopped; whatever it did before has been
+/// checked.
 const MOST_REQUESTS: u64 = 1500;
 const MOST_LOOKS: u32 = 24;
-/// A case that takes longer is considered hung. The limit is generous, since the machine may be busy.
+/// Time after which a case is considered hung; generous, since the machine may be busy.
 const HANGS: Duration = Duration::from_secs(240);
 
 /// A key's path and its schema.
@@ -42,7 +43,7 @@ fn keys() -> Vec<Key> {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match property.get("properties") {
                 Some(inner) => walk(&path, inner, into),
-                // A path would name a file, and the preset is already the base.
+                // Keys that name a file are left out, and so is the preset, which is already the base.
                 None if property.get("minLength").is_some() || path == "preset" => {}
                 None => into.push((path, property.clone())),
             }
@@ -138,7 +139,7 @@ impl Grown {
         let small = small.map(|(key, value)| of_text(key, value)).to_vec();
         let resolved = resolve(Base::Preset(name), &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut grown = Grown { base, set: Vec::new(), resolved };
-        // msftl and vios set their translation blocks and free blocks for their own size.
+        // msftl and vios set translation blocks and free blocks to suit the size of their own devices.
         let rest = [("ftl.translation_blocks", "auto"), ("device.precondition", "none")];
         let chips =
             [("flash.channels", "2"), ("flash.chips_per_channel", "2"), ("flash.planes_per_die", "1")];
@@ -377,8 +378,8 @@ fn submit_all(
     Ok(serde_json::to_string(&simulation.report()).unwrap())
 }
 
-/// Submits all requests and returns the report at a moment at which work may be under way. The buses are left out:
-/// when a folded step uses a bus is not known before the step has ended.
+/// Submits all requests and returns the report at a moment at which work may be under way. The buses are left out,
+/// because the times at which a folded step uses a bus are unknown until that step has ended.
 fn stopped(
     resolved: &Resolved,
     prepared: Prepared,
@@ -479,7 +480,7 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
     let mut draw = Draw::seed_from_u64(number);
     let mut grown = grown(&mut draw, keys);
     if number.is_multiple_of(5) {
-        // All keys of a controller are seldom drawn together.
+        // The keys of a controller are seldom all drawn together, so they are set together here.
         let keys =
             [("link", "30MB/s"), ("link_command", "2us"), ("command_time", "20us"), ("unit_time", "3us")];
         let rest = [("cores", "2"), ("latency_write", "90us"), ("queue_depth", "8")];
@@ -487,7 +488,7 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
         grown.try_set(keys.map(|(key, value)| of_text(&format!("device.{key}"), value)).collect());
     }
     if number % 5 < 2 {
-        // The buffer is off unless its size is drawn.
+        // The buffer is off unless its size is drawn, so it is switched on here.
         let pages = [1, 7, 40, 600][draw.random_range(0..4)];
         let policy = ["fifo", "lru", "block"][draw.random_range(0..3)];
         let bytes = format!("{}B", u64::from(grown.resolved.settings.ftl.logical_page_bytes) * pages);

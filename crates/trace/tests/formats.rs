@@ -159,7 +159,7 @@ fn blkparse_counts_inserts_before_dispatches() {
     assert_eq!(summary.notes, ["counted the rows of action D; those of action I are fewer (2)"]);
 }
 
-/// Regression: stamps out of order were raised to the one before; in one recording 38 % of them, by 14 ms on average.
+/// Regression: stamps out of order were raised to the ones before: 38 % of one recording's, by 14 ms on average.
 #[test]
 fn rows_of_several_cpus_are_put_in_order() {
     let content = "  8,16 0 1 0.048 5 Q R 8 + 8 [a]\n  8,16 1 1 0.001 6 Q W 16 + 8 [b]\n\
@@ -336,7 +336,7 @@ fn alicloud_in_microseconds() {
 
 #[test]
 fn tencent_seconds_are_spread() {
-    // Sizes of 8 sectors, which are also a valid operation code of cloudphysics-csv.
+    // These sizes of 8 sectors are also a valid operation code of cloudphysics-csv.
     let content = "1538323200,12910952,8,0,1063\n1538323200,6265368,8,1,1063\n1538323202,0,8,1,1283\n1538323202,8,8,1,1063\n";
     assert_eq!(
         both("tencent", content),

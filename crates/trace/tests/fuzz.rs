@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// A fuzz test in which all lines fail would find nothing.
+/// Every layout's sample can be read: a fuzz test in which all lines fail would find nothing.
 #[test]
 fn samples_parse() {
     for (format, content) in samples() {

@@ -67,7 +67,7 @@ fn compressed_files_read_as_they_are() {
         let path = folder.file("a", compress(&text));
         assert_eq!(info(&path, &Options::default()).unwrap().compression, Some(name));
         assert_eq!(read(compress(&text), &Options::default()).unwrap().0, plain, "{name}");
-        // Compressed in two members, streams or frames, one after another.
+        // The text is compressed in two parts (members, streams or frames), which follow one another in the file.
         let (first, second) = text.split_at(text.len() / 3);
         let both = [compress(first), compress(second)].concat();
         assert_eq!(read(both, &Options::default()).unwrap().0, plain, "{name} in two parts");

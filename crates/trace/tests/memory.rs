@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns the number of allocations, and the most bytes held, while a trace is read to its end.
+/// Returns the number of allocations made, and the largest number of bytes held, while a trace is read to its end.
 fn cost(path: &str, options: &Options) -> (usize, usize) {
     let (allocations, held) = (ALLOCATIONS.load(Relaxed), HELD.load(Relaxed));
     PEAK.store(held, Relaxed);
@@ -59,7 +59,8 @@ fn trace(requests: u64) -> String {
     text
 }
 
-/// There is only one test here, because the counters belong to the whole process.
+/// Neither the allocations nor the memory of reading a trace grow with its length. This test is the only one here,
+/// because the counters belong to the whole process.
 #[test]
 fn cost_does_not_grow_with_length() {
     let folder = Folder::new();

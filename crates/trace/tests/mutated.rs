@@ -24,9 +24,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The most bytes that a reader may hold.
+/// Upper bound on the bytes that a reader may hold.
 const MOST_MEMORY: i64 = 512 << 20;
-/// The most time that a reader may take; generous, since the machine may be busy.
+/// Upper bound on the time that a reader may take; generous, since the machine may be busy.
 const MOST_TIME: Duration = Duration::from_secs(20);
 const SHORT: u64 = 1500;
 
@@ -355,7 +355,7 @@ fn mutated_inputs() {
     });
 }
 
-/// Inputs that once failed.
+/// Regression: every input on which a reader once failed is now read without a fault.
 #[test]
 fn the_corpus() {
     let (folder, states) = (Folder::new(), States::new());

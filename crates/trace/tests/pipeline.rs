@@ -31,7 +31,8 @@ fn everything_together_in_order() {
     };
     let (records, summary) = read(content, &options).unwrap();
     let ms: Vec<_> = records.iter().map(|r| (r.time_ns / 1_000_000, r.op.letter(), r.line)).collect();
-    // Without speed: 0, 100, 150, 180, 2180; the mean gap is 545, so the next pass starts at 2725.
+    // Without the speed, the arrivals would be 0, 100, 150, 180 and 2180; the mean gap would be 545, so the next pass
+    // would start at 2725.
     let first = [(0, 'R', 5), (50, 'R', 2), (75, 'W', 4), (90, 'R', 6), (1090, 'R', 7)];
     let second = [(1362, 'R', 5), (1412, 'R', 2), (1437, 'W', 4), (1452, 'R', 6), (2452, 'R', 7)];
     assert_eq!(ms, [first, second].concat());
@@ -106,7 +107,7 @@ fn the_largest_numbers() {
 
 #[test]
 fn a_trace_of_many_lines_streams_across_buffers() {
-    // Lines of all lengths, so that they straddle the end of the buffer in every way.
+    // The lines have all lengths, so that they straddle the end of the buffer in every way.
     let mut content = String::from("note,time_ns,op,offset,size\n");
     let count = 60_000u64;
     for i in 0..count {
@@ -129,7 +130,7 @@ fn locate_names_file_and_line() {
     assert_eq!(source.locate(&records[1]), format!("{path}:3"));
 }
 
-/// Returns these chunks, one after another.
+/// Makes a function that returns these chunks one after another.
 fn handed_over(chunks: Vec<Result<Chunk, SourceError>>) -> Chunks {
     let mut chunks = chunks.into_iter();
     Box::new(move |chunk| {
@@ -180,8 +181,8 @@ fn chunks_go_the_same_way() {
     }
 }
 
-/// Regression: a recording of a client that waited for replies, replayed according to its times, reversed the result
-/// of a comparison, and nothing warned of it.
+/// Regression: a recording of a client that waited for replies was replayed by its times; this reversed the result of a
+/// comparison, and nothing warned of it.
 #[test]
 fn a_recording_of_clients_that_waited_is_doubted() {
     let recording = |outstanding: fn(u64) -> u64| {
@@ -205,7 +206,7 @@ fn a_recording_of_clients_that_waited_is_doubted() {
     let folder = Folder::new();
     let info = info(&folder.file("a.csv", &steady), &Options::default()).unwrap();
     assert_eq!(info.notes, ["recorded with 15.4 requests under way on average, 16 at most"]);
-    // Work that arrives on its own, now and then a lot of it at once.
+    // Here work arrives by itself, now and then much of it at the same time, so the clients did not wait.
     assert!(doubts(&recording(|i| 1 + i % 50 * (i / 190)), false).is_empty());
 }
 

@@ -1,5 +1,5 @@
-//! The recordings of the shared folder, if it is present: counts known from `wc -l`, and the doubts about
-//! them.
+//! Tests on the recordings of the shared folder, if that is present: numbers of rows known from `wc -l`, and the doubts
+//! that a recording raises.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn telegram_without_repeats_and_gaps() {
 fn cloudphysics() {
     let Some(info) = figures("cloudphysics-sample.csv.gz", &Options::default()) else { return };
     assert_eq!((info.format, info.requests, info.reads), ("cloudphysics-csv", 113_872, 46_974));
-    // Two hours in whole seconds, with the last second's requests spread over it.
+    // The recording lasts two hours in whole seconds, and the requests of the last second are spread over it.
     assert!((7_200_000_000_000..7_201_000_000_000).contains(&info.span_ns), "{}", info.span_ns);
     assert!(info.notes.iter().any(|note| note.contains("whole seconds")), "{:?}", info.notes);
 }
@@ -64,7 +64,8 @@ fn financial1_in_two_layouts() {
     let all = drain(&mut *open(&ssdsim, &with("ssdsim")).unwrap()).unwrap();
     assert_eq!((spc.len(), all.len()), (949, 10_000));
     for (a, b) in spc.iter().zip(&all) {
-        // One file has microseconds; the other passed through single-precision floats.
+        // One file has microseconds, and the other passed through single-precision floats, so the times differ a
+        // little.
         assert!(a.time_ns.abs_diff(b.time_ns) < 2000, "{a:?} {b:?}");
         assert_eq!((a.op, a.offset, a.size, a.line), (b.op, b.offset, b.size, b.line));
     }

@@ -196,7 +196,7 @@ impl Declared {
             "Vec" => Kind::List(boxed(0)),
             "BTreeMap" => Kind::Map(boxed(1)),
             "ByCause" => Kind::Map(boxed(0)),
-            // It is serialized in its own way, as a map from percentiles to nanoseconds.
+            // `Percentiles` is serialized in its own way, as a map from percentiles to nanoseconds.
             "Percentiles" => Kind::Map(Box::new(Kind::Int)),
             name => match (given.get(name), self.items.get(name).cloned()) {
                 (Some(argument), _) => self.kind(&argument.clone(), &BTreeMap::new()),

@@ -77,7 +77,7 @@ pub struct PageCache {
     dirty_files: Chain,
     /// Number of pages in the cache.
     pub cached: u32,
-    /// Number of dirty pages, including those that changed again while they are being written.
+    /// Number of dirty pages, including pages that are being written and have changed again meanwhile.
     pub dirty: u32,
     /// Number of pages being written.
     pub writeback: u32,
@@ -85,7 +85,7 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// Makes an empty cache of this many bytes; with `global`, it has a tree over the pages of all files.
+    /// Makes an empty cache of this many bytes; with `global`, it has a tree over the dirty pages of all files.
     pub fn new(bytes: u64, global: bool) -> PageCache {
         PageCache {
             capacity: (bytes / PAGE).min(u64::from(NONE - 1)) as u32,
@@ -107,7 +107,7 @@ impl PageCache {
         &self.pages[id]
     }
 
-    /// Returns the bytes of the nodes of the files' trees, and of the tree over logical pages.
+    /// Returns the bytes of the nodes of the files' trees, and the bytes of the nodes of the tree over logical pages.
     pub fn tree_bytes(&self) -> [u64; 2] {
         [self.file_nodes, self.global.map_or(0, |tree| u64::from(tree.nodes()))]
             .map(|nodes| nodes * NODE_BYTES)
@@ -222,7 +222,7 @@ impl PageCache {
         }
     }
 
-    /// Notes that a dirty page that is not being written has been submitted.
+    /// Notes that a dirty page, which must not be in flight, has been submitted for writing.
     pub fn submit(&mut self, id: u32) {
         debug_assert!(!self.pages[id].writeback);
         self.undirty(id);
@@ -246,8 +246,8 @@ impl PageCache {
         }
     }
 
-    /// Drops a file's clean pages and, with `dirty_too`, also its dirty pages; pages in flight stay (with `dirty_too`,
-    /// marked clean). Returns whether no page of the file is left.
+    /// Drops a file's clean pages and, with `dirty_too`, its dirty pages as well. Pages in flight stay; with
+    /// `dirty_too`, they are marked clean. Returns whether no page of the file is left.
     pub fn forget(&mut self, inode: u32, dirty_too: bool) -> bool {
         let mut from = 0;
         let mut whole = true;

@@ -1,15 +1,15 @@
-//! Random operations on the page cache and on a plain model of it: what is cached, dirty and being written,
-//! which page leaves and which file is flushed first, the nodes of the trees, what a flush takes.
+//! Random operations on the page cache and on a plain model of it: what is cached, dirty and being written, which page
+//! is dropped and which file is flushed first, the memory of the trees, and which pages a flush takes.
 //!
-//! The model is written from the module's sources (Shim et al., TC 2014, sections 5.3 and 6.1; radix trees of
-//! 64 slots) with maps and lists, and stores nothing that follows from something else.
+//! The model is written from the module's sources (Shim et al., TC 2014, sections 5.3 and 6.1; radix trees of 64 slots)
+//! with maps and lists, and stores nothing that could be computed from its other fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use proptest::prelude::*;
 
-/// The number of a file, and of a page in that file.
+/// Numbers of a file and of a page in that file.
 type Place = (u32, u32);
 
 #[derive(Clone, Debug)]
@@ -246,7 +246,8 @@ fn step(
     if known.is_some() {
         model.use_page(place);
     }
-    // Files are interleaved, some pages of each in turn, so that flash blocks hold pages of several files.
+    // The files get three consecutive blocks each, one file after another, so that flash blocks hold pages of several
+    // files.
     let block = (index / 3 * 4 + inode) * 3 + index % 3;
     match (step, known) {
         (Step::Read | Step::Write, None) => {

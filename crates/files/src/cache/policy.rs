@@ -34,8 +34,8 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Returns the policy for flash blocks of this many bytes, and its name; what `Auto` means depends on whether
-    /// the scheduler cooperates.
+    /// Returns the policy for flash blocks of this many bytes, and the setting that it stands for: `Auto` is resolved
+    /// to `Block` if the scheduler cooperates, otherwise to `Baseline`.
     pub fn new(stated: FlushPolicy, cooperates: bool, bytes: u64) -> (Policy, FlushPolicy) {
         match stated {
             FlushPolicy::Auto if !cooperates => (Policy::Baseline, FlushPolicy::Baseline),
@@ -44,8 +44,8 @@ impl Policy {
         }
     }
 
-    /// Appends to `unit` the unit of dirty page `id`: pages of the same file that are dirty and not being
-    /// written back, `id` among them.
+    /// Appends to `unit` the pages that are flushed together with dirty page `id`: `id` itself and, under `Block`,
+    /// other pages of the same file that are dirty and not being written back.
     pub fn unit(self, cache: &PageCache, id: u32, unit: &mut Vec<u32>) {
         match self {
             Policy::Baseline => unit.push(id),

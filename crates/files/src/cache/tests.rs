@@ -12,7 +12,7 @@ fn the_least_recently_used_clean_page_leaves() {
     let ids: Vec<u32> = (0..3).map(|index| cache.insert(0, index, 10 + index, true)).collect();
     cache.find(0, 0);
     cache.change(ids[1], 11, 5);
-    // Page 1 is dirty and page 0 was used, so page 2 leaves.
+    // Page 1 is dirty and page 0 has been used since, so page 2 is the one that leaves.
     cache.insert(0, 3, 13, true);
     assert_eq!([0, 1, 2, 3].map(|index| cache.find(0, index) != NONE), [true, true, false, true]);
     assert_eq!((cache.cached, cache.dirty), (3, 1));
@@ -27,7 +27,7 @@ fn a_page_changed_while_it_is_written_stays_dirty() {
     cache.submit(id);
     assert_eq!((cache.dirty, cache.writeback, cache.busy_of(4)), (0, 1, 1));
     cache.change(id, 99, 9);
-    // It is dirty again, but must not be submitted until it has been written.
+    // The page is dirty again, but must not be submitted until its first write has ended.
     assert_eq!((cache.dirty_file(None), cache.next_dirty(4, 0)), (Some((4, 9)), None));
     cache.written(id);
     assert_eq!((cache.dirty_of(4), cache.next_dirty(4, 0), cache.busy_of(4)), (1, Some(id), 0));

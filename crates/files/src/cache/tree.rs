@@ -1,5 +1,6 @@
 //! Radix trees over page numbers, as Linux 2.6.32 uses them for its page cache (lib/radix-tree.c): nodes of 64 slots
-//! with one tag, made and freed as they fill and empty, so that their memory can be counted.
+//! with one tag each, which are made when they are needed and freed when they are empty, so that their memory can be
+//! counted.
 
 use ftlab_core::util::NONE;
 
@@ -10,7 +11,7 @@ const SLOTS: usize = 1 << BITS;
 /// (256 B), two tags of 64 bits (16 B).
 pub const NODE_BYTES: u64 = 288;
 
-/// A node: its children or items, and which of them are tagged.
+/// A node: its children or items, and which of its slots are tagged.
 #[derive(Clone, Debug)]
 struct Node {
     slots: [u32; SLOTS],
@@ -94,7 +95,7 @@ impl Tree {
     pub fn insert(&mut self, key: u32, item: u32, nodes: &mut Nodes) {
         while !self.covers(key) {
             self.height += 1;
-            // An empty tree is as high as its first number needs; no nodes are made for other numbers.
+            // The first number of an empty tree determines its height; no nodes are made for other numbers.
             if self.root != NONE {
                 let root = nodes.make();
                 let tagged = nodes.node(self.root).tagged != 0;
@@ -266,7 +267,7 @@ mod tests {
         }
     }
 
-    /// 64 pages take one node; one page more adds a second leaf and a root; without pages there is no node.
+    /// 64 pages take one node; a 65th page adds a second leaf and a root; without pages there is no node.
     #[test]
     fn nodes_are_counted() {
         let (mut nodes, mut tree) = (Nodes::default(), Tree::default());

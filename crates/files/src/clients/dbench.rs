@@ -7,11 +7,11 @@
 //! 25.7 KB; reads: 4 KiB 67 %, 60 KiB 13 %, mean 11.9 KB. Each client has 114 files, 23 MB.
 //!
 //! Interpretation: operations are drawn independently; file sizes are log-uniform from 4 KiB to 1.2 MiB, scaled to
-//! their sum; call sizes that the list does not give are uniform, with the mean needed to meet the overall mean. A
-//! quarter of the files are temporary: Unlink deletes only these, and the next NTCreateX recreates the file deleted
-//! last. Writes go to one file, the one just created or a random other one, until it has been flushed: 64 KiB writes
-//! continue where the last one ended, writes of 1 byte go to the end, other writes go to a random place. Reads go to
-//! files with data.
+//! their sum; call sizes that the list does not give are drawn uniformly, up to a bound that makes the overall mean
+//! right. A quarter of the files are temporary: Unlink deletes only these, and the next NTCreateX recreates the file
+//! deleted last. Writes go to one file, the one just created or a random other one, until it has been flushed: 64 KiB
+//! writes continue where the last one ended, writes of 1 byte go to the end, other writes go to a random offset. Reads
+//! go to files with data.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -58,7 +58,7 @@ const OPEN_WRITE: u64 = 36_200;
 struct ClientFile {
     /// Size to which the file grows, bytes.
     most: u64,
-    /// Present size, bytes.
+    /// Current size, bytes.
     size: u64,
     alive: bool,
 }
@@ -68,7 +68,7 @@ struct ClientFile {
 pub struct DBench {
     random: Xoshiro256PlusPlus,
     files: Vec<ClientFile>,
-    /// Files that are deleted or not yet created; the last one in the list is created next.
+    /// Files that are deleted or not yet created; the next file to be created is the last one in this list.
     missing: Vec<FileId>,
     /// The file that is being written, and where its next 64 KiB go.
     current: FileId,
@@ -83,7 +83,7 @@ impl DBench {
         let shares: Vec<f64> = (0..parameters.files)
             .map(|_| {
                 let uniform = below(random.next_u64(), 1 << 32) as f64 / (1u64 << 32) as f64;
-                // From 4 KiB to 300 times as much.
+                // File sizes range from 4 KiB to 300 times as much; they are scaled below.
                 libm::pow(300.0, uniform)
             })
             .collect();
@@ -196,7 +196,7 @@ impl DBench {
     fn turn_to_another(&mut self) -> Option<()> {
         self.current = self.existing()?;
         let file = self.files[self.current as usize];
-        // An incomplete file is extended; a complete one is rewritten.
+        // Writes extend a file that has not reached its full size and rewrite one that has.
         self.at = if file.size < file.most { file.size } else { 0 };
         Some(())
     }
@@ -236,7 +236,7 @@ mod tests {
     use super::super::keys::Kind;
     use super::*;
 
-    /// The mix of operations in reference.md's client.txt, measured on the generator itself.
+    /// Operations and sizes that the client draws have the shares that reference.md lists for DBench's client.txt.
     #[test]
     fn operations_and_sizes_are_as_listed() {
         let mut client = DBench::new(&Parameters::of(Kind::DBench), 1, 0);

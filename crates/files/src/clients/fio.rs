@@ -1,10 +1,10 @@
 //! Jobs in fio's own language: a subset of its options, read from a job file.
 //!
 //! Source: fio's HOWTO. A job is a closed loop with `iodepth` requests outstanding: with `direct=1` they bypass the
-//! page cache, otherwise they go through it, one call at a time, as fio's buffered engines do in effect. Sizes without
-//! a unit are bytes, and units are fio's own (k is 1024; kb_base, which could change that, is not read here); times
-//! without a unit are seconds. Options that change nothing here (engine, names, reports) are skipped; any other
-//! unknown option is an error.
+//! page cache, otherwise they go through it, one call at a time, which is in effect what fio's buffered engines do.
+//! Sizes without a unit are bytes, and units are fio's own (k is 1024; kb_base, which could change that, is not read
+//! here); times without a unit are seconds. Options that change nothing here (engine, names, reports) are skipped; any
+//! other unknown option is an error.
 
 mod parse;
 mod passed;
@@ -18,7 +18,7 @@ pub(crate) use worker::clients;
 /// Order of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// In address order; after the end of the file, from its start again.
+    /// In address order, starting again at the beginning of the file when its end is reached.
     Sequential,
     /// At random addresses, drawn from the job's distribution.
     Random,
@@ -50,7 +50,7 @@ pub struct Job {
     pub block: [u64; 2],
     /// Number of requests outstanding.
     pub iodepth: u32,
-    /// Bytes of the file, and of one pass over it.
+    /// Bytes of the file, which is also the number of bytes that one pass transfers.
     pub size: u64,
     /// How random addresses are distributed.
     pub distribution: Distribution,

@@ -11,7 +11,7 @@ mod random_write;
 
 pub use keys::{Kind, Parameters};
 
-/// The number that a client gives one of its files.
+/// Number by which a client refers to one of its files.
 pub type FileId = u32;
 
 /// What a client asks of the file system.
@@ -65,7 +65,7 @@ impl FileOp {
     pub const KINDS: [&'static str; 9] =
         ["create", "lookup", "set_attributes", "close", "read", "write", "fsync", "rename", "unlink"];
 
-    /// Returns the index in [`FileOp::KINDS`]; `None` for an operation that only prepares the load.
+    /// Returns the index of this operation in [`FileOp::KINDS`]; `None` for an operation that only prepares the load.
     pub fn kind(&self) -> Option<usize> {
         Some(match self {
             FileOp::Create(_) => 0,
@@ -81,7 +81,7 @@ impl FileOp {
         })
     }
 
-    /// Returns the bytes read and written.
+    /// Returns the number of bytes that the operation reads, and the number that it writes.
     pub fn bytes(&self) -> [u64; 2] {
         match *self {
             FileOp::Read { size, .. } => [size, 0],
@@ -94,10 +94,10 @@ impl FileOp {
 /// What a client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Performs an operation; the next step follows it.
+    /// Performs an operation; the client is asked for its next step when the operation has ended.
     Do(FileOp),
-    /// Starts a read or write that bypasses the page cache (a write only to space that the file already has). The next
-    /// step follows at once, so that a client can have several of these operations in flight.
+    /// Starts a read or write that bypasses the page cache (a write only to space that the file already has). The
+    /// client is asked for its next step immediately, so that it can have several of these operations in flight.
     Start(FileOp),
     /// Waits until one of the started operations has ended.
     Await,
@@ -105,18 +105,18 @@ pub enum Step {
     Until(u64),
     /// Waits until every client has reached this step.
     Gather,
-    /// A run begins: what follows is measured as one run.
+    /// Begins a run: what follows is measured as one run.
     Begin,
-    /// The run has ended.
+    /// Ends the run.
     End,
-    /// This client has ended.
+    /// Ends the client: it has no more steps.
     Done,
 }
 
 /// What a client is told when it is asked for its next step.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// The present time, ns.
+    /// The current time, ns.
     pub now_ns: u64,
     /// Number of operations of [`Step::Start`] that are still in flight.
     pub outstanding: u32,
@@ -133,7 +133,7 @@ pub enum Client {
     DBench(Box<dbench::DBench>),
     /// A worker of a fio job.
     Fio(Box<fio::Worker>),
-    /// A fixed list of steps, one after another.
+    /// A fixed list of steps, taken one after another.
     Script(std::vec::IntoIter<Step>),
 }
 
@@ -160,12 +160,12 @@ pub struct Clients {
     /// Beginning and end of the measurement, ns; `None`: the clients' steps [`Step::Begin`] and [`Step::End`] mark
     /// them.
     pub window_ns: Option<(u64, u64)>,
-    /// The parameters, for the result: name and value.
+    /// The parameters that the result shows: names and values.
     pub parameters: Vec<(&'static str, String)>,
 }
 
 impl Clients {
-    /// Makes clients that each perform one list of steps.
+    /// Makes one client for each list of steps, which performs that list.
     pub fn scripts(scripts: Vec<Vec<Step>>) -> Clients {
         let clients = scripts.into_iter().map(|steps| Client::Script(steps.into_iter())).collect();
         Clients { name: "script", clients, window_ns: None, parameters: Vec::new() }

@@ -21,15 +21,15 @@ const SMALLEST: u64 = 500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Start,
-    /// Files still to be created.
+    /// Number of files still to be created.
     Make(u32),
-    /// Transactions still to be performed, and whether the first half of the current one is done.
+    /// Number of transactions still to be performed, and whether the first half of the current one is done.
     Transact(u64, bool),
     Delete,
     Ended,
 }
 
-/// The operation in progress: bytes of one file, then perhaps an fsync, then its close.
+/// The operation in progress: it transfers bytes of one file, may then sync the file, and closes it.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Transfer { file: FileId, at: u64, end: u64, write: bool, sync: bool },
@@ -182,7 +182,7 @@ impl PostMark {
             self.sizes[file as usize] = end;
             self.task = Some(Task::Transfer { file, at: size, end, write: true, sync: true });
         }
-        // This step opens the file.
+        // `Lookup` stands for opening the file.
         Some(Step::Do(FileOp::Lookup))
     }
 }
@@ -192,8 +192,8 @@ mod tests {
     use super::super::Kind;
     use super::*;
 
-    /// Numbers of deleted files are used again, so no more numbers are in use than there are files; no file
-    /// grows beyond its bound, though many are full.
+    /// Numbers of deleted files are used again, so that there are never more numbers in use than files; no file exceeds
+    /// the bound on its size, though many reach it.
     #[test]
     fn numbers_are_used_again_and_files_have_a_bound() {
         let of = Parameters { transactions: 500, file_size: 520, ..Parameters::of(Kind::PostMark) };

@@ -1,10 +1,10 @@
-//! Random writes to one file, with an fsync each time a number of bytes has been written: SysBench fileio rndwr
+//! Random writes to one file, with an fsync each time a certain number of bytes has been written: SysBench fileio rndwr
 //! and FileBench randomwrite.
 //!
-//! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code:
-//! uniform, rounded down to the request size. The file is written once in order before the load, and synced.
-//! SysBench: the same load first ages the device; then comes one run, which ends after a number of requests or after
-//! a given time, whichever comes first, with an fsync. FileBench: each run takes a fixed time.
+//! Sources: Shim et al., TC 2014, sections 6.4 and 6.5. The offsets are those of the benchmarks' own code: uniform,
+//! rounded down to the request size. Before the load, the file is written once in order and synced. SysBench: the load
+//! first runs for a time to age the device; then comes the measured run, which ends after a number of requests or after
+//! a given time, whichever comes first, and closes with an fsync. FileBench: each run takes a fixed time.
 
 use rand::RngCore;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -25,7 +25,7 @@ enum Phase {
     Age(Option<u64>),
     /// A run is about to begin.
     Begin,
-    /// A run, until this time and with this many requests left.
+    /// A run, which lasts until this time and has this many requests left.
     Run(u64, u64),
     /// The last fsync of a run.
     Close,
@@ -55,7 +55,7 @@ impl RandomWrite {
         }
     }
 
-    /// Returns a random write, or the fsync that is due; and whether it is a write.
+    /// Returns a random write or, if one is due, an fsync, and whether the operation is a write.
     fn load(&mut self) -> (FileOp, bool) {
         if self.unsynced >= self.of.sync_every {
             self.unsynced = 0;

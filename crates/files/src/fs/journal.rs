@@ -1,7 +1,7 @@
 //! The journal: which metadata blocks belong to which transaction, and which parts of the ring are free.
 //!
-//! Source: jbd2 of Linux 2.6.32, in ordered mode. A changed block (a buffer) belongs to the running transaction and
-//! may not be written in place before that transaction is committed. Then it is dirty, and its part of the ring
+//! Source: jbd2 of Linux 2.6.32, in ordered mode. A changed block (a buffer) belongs to the running transaction and may
+//! not be written in place before that transaction is committed. After that it is dirty, and its part of the ring
 //! becomes free when it has been written in place (a checkpoint) or committed again. A commit writes a descriptor for
 //! every 508 blocks (8 B per tag), the blocks, then a commit block.
 //!
@@ -20,11 +20,11 @@ pub type Tid = u64;
 pub struct Buffer {
     /// Block of the device.
     pub block: u32,
-    /// The uncommitted transaction in which the block was changed; 0: none.
+    /// The uncommitted transaction that changed the block; 0: none.
     changed: Tid,
     /// The committed transaction whose copy of the block has not been written in place; 0: none.
     pub logged: Tid,
-    /// Time since which the block has had to be written in place, ns.
+    /// Commit time, ns, of the oldest change that has yet to be written in place.
     pub dirtied_ns: u64,
     /// Whether the block is being written in place.
     pub writing: bool,
@@ -89,13 +89,13 @@ pub struct Journal {
     free: u32,
     /// Committed transactions that are still in the ring, oldest first.
     log: VecDeque<Logged>,
-    /// The oldest transaction that occupies a part of the ring.
+    /// Number of the oldest transaction that occupies a part of the ring.
     pub oldest: Tid,
     /// The running transaction.
     pub running: Transaction,
-    /// The transaction being committed.
+    /// The transaction that is being committed.
     pub committing: Option<Transaction>,
-    /// The last transaction committed.
+    /// Number of the last transaction that has been committed.
     pub committed: Tid,
     /// Buffers that have to be written in place, and perhaps some that no longer have to.
     pub dirty: Vec<u32>,
@@ -118,12 +118,12 @@ impl Journal {
         }
     }
 
-    /// Returns the number of free blocks in the ring, and the number of all its blocks.
+    /// Returns the number of free blocks in the ring, and the number of all blocks in it.
     pub fn room(&self) -> (u32, u32) {
         (self.free, self.len)
     }
 
-    /// Marks a buffer as changed, and returns the transaction in which it was changed.
+    /// Marks a buffer as changed by the running transaction, and returns that transaction's number.
     pub fn change(&mut self, id: u32, buffers: &mut [Buffer], now_ns: u64) -> Tid {
         let running = &mut self.running;
         running.begun_ns.get_or_insert(now_ns);
@@ -200,7 +200,7 @@ impl Journal {
         done
     }
 
-    /// Notes that the copy of a buffer in this transaction is no longer needed.
+    /// Notes that the copy of some buffer in this transaction is no longer needed.
     fn settle(&mut self, tid: Tid) {
         self.log[(tid - self.oldest) as usize].pending -= 1;
     }

@@ -13,7 +13,7 @@ pub struct Mkfs {
 }
 
 impl Mkfs {
-    /// Returns how many bytes are left for data on a device of `user_bytes`.
+    /// Returns the number of bytes left for data on a device of `user_bytes`.
     pub fn data_bytes(self, user_bytes: u64) -> u64 {
         let blocks = (user_bytes / BLOCK).min(u64::from(u32::MAX)) as u32;
         u64::from(blocks.saturating_sub(Layout::new(self, blocks).data)) * BLOCK
@@ -39,7 +39,7 @@ impl Layout {
         let groups = blocks.div_ceil(GROUP).max(1);
         let bitmaps = 1 + (groups * 32).div_ceil(BLOCK as u32);
         let inode_tables = bitmaps + 2 * groups;
-        // There is an inode for every four blocks.
+        // One inode for every four blocks.
         let inodes_per_group = (blocks / 4).div_ceil(groups).next_multiple_of(INODES_PER_BLOCK);
         let journal = inode_tables + groups * (inodes_per_group / INODES_PER_BLOCK);
         let auto = match blocks {
@@ -54,7 +54,7 @@ impl Layout {
         Layout { groups, bitmaps, inode_tables, inodes_per_group, journal, journal_len, data }
     }
 
-    /// Returns the layout of a device without a file system: files are placed one after another.
+    /// Returns the layout of a device without a file system, on which all blocks are for data.
     pub fn raw() -> Layout {
         Layout {
             groups: 1,

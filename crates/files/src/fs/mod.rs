@@ -1,16 +1,16 @@
 //! The file system: a small model of ext4 as it is in Linux 2.6.32.
 //!
-//! Source: Shim et al., TC 2014, section 6.1 (ext4, delayed allocation off), and the layout that mke2fs
-//! makes: groups of 128 MiB, with their bitmaps and inode tables together at the start (flex_bg), an inode of
-//! 256 B for every 16 KiB, 4 KiB blocks, a journal of 4 to 128 MiB depending on the size. The model: blocks
-//! are allocated when a page is first written, from a window that the file reserves in advance (mballoc's
-//! preallocation: 16 KiB to 2 MiB depending on the file's size) and gives back when it is closed; directory,
-//! inode and bitmap blocks, group descriptors and the superblock (orphan list) change in the running
-//! transaction; freed blocks can be used by other files after the commit.
+//! Source: Shim et al., TC 2014, section 6.1 (ext4, delayed allocation off), and the layout that mke2fs makes: groups
+//! of 128 MiB, with their bitmaps and inode tables together at the start (flex_bg), an inode of 256 B for every 16 KiB,
+//! 4 KiB blocks, a journal of 4 to 128 MiB depending on the size. The model: blocks are allocated when a page is first
+//! written, from a window that the file reserves in advance (mballoc's preallocation: 16 KiB to 2 MiB depending on the
+//! file's size) and whose unused rest it gives back when it is closed; directory, inode and bitmap blocks, group
+//! descriptors and the superblock (orphan list) change in the running transaction; freed blocks can be used by other
+//! files after the commit.
 //!
-//! Interpretation: metadata blocks stay in memory once mounted, so none is read; the journal follows the
-//! inode tables; a directory entry has 32 B; extent blocks (for a file of more than four extents) are left
-//! out. Every write dirties the inode (its change time).
+//! Interpretation: metadata blocks are in memory from the start, so none of them is ever read; the journal follows the
+//! inode tables; a directory entry has 32 B; extent blocks (for a file of more than four extents) are left out. Every
+//! write dirties the inode (its change time).
 
 mod journal;
 mod layout;
@@ -30,7 +30,7 @@ const ENTRIES_PER_BLOCK: u32 = 128;
 pub struct Inode {
     /// Size of the file, bytes.
     pub size: u64,
-    /// The transaction in which the file last changed; 0: none.
+    /// Number of the transaction in which the file last changed; 0: none.
     pub tid: Tid,
     number: u32,
     directory: u32,
@@ -98,8 +98,8 @@ impl Fs {
         fs.blocks.take(0, layout.data);
         for client in 0..clients {
             let group = client % layout.groups;
-            // If there is no room for a directory, there is none for its files either, and creating the first of
-            // them fails.
+            // If there is no room for a directory, there is none for its files either, and creating its first file
+            // fails.
             let number = fs.free_number(group);
             number.into_iter().for_each(|number| fs.inode_numbers.take(number, 1));
             let number = number.unwrap_or(0);
@@ -179,7 +179,7 @@ impl Fs {
         self.change_descriptor(group, now_ns);
     }
 
-    /// Changes the directory's block that holds an entry, and the directory's inode.
+    /// Changes the directory's block for an entry, after allocating that block if necessary, and the directory's inode.
     fn change_entry(&mut self, directory: u32, entry: u32, now_ns: u64) -> Result<(), Full> {
         let at = (entry / ENTRIES_PER_BLOCK) as usize;
         let Directory { group, number, .. } = self.directories[directory as usize];
@@ -294,7 +294,7 @@ impl Fs {
         }
     }
 
-    /// Renames a file.
+    /// Renames a file within its directory.
     ///
     /// # Errors
     /// [`Full`] if the directory has to grow and cannot.

@@ -12,7 +12,7 @@ enum Step {
     Create(usize),
     /// Creates this many files in one directory, so that it has to grow.
     CreateMany(usize, u32),
-    /// Writes pages of a file at once: the file, the first page and the number of pages.
+    /// Writes consecutive pages of a file: the file, the first page and the number of pages.
     Write(usize, u32, u32),
     Append(usize, u32),
     Touch(usize),
@@ -80,7 +80,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Writes as the file host does: allocates the blocks of the pages, then changes size and time.
+    /// Does what the file host does for a write: allocates the blocks of the pages, then updates the file's size and
+    /// time.
     fn write(&mut self, id: u32, first: u32, count: u32, now_ns: u64) -> Result<(), TestCaseError> {
         let end = u64::from(first + count) * BLOCK - 7;
         for page in first..first + count {
@@ -253,7 +254,8 @@ impl Pair {
     }
 }
 
-/// Generates devices: one that the files fill, one of a single group, one of three groups, and a bare one.
+/// Generates devices (their blocks, and the blocks of their journals): one that the files fill, one of a single group,
+/// one of three groups, and a bare one.
 fn pairs() -> impl Strategy<Value = (u32, Option<u32>)> {
     prop_oneof![
         Just((900, Some(100))),
@@ -275,7 +277,7 @@ proptest! {
             pair.step(step, now_ns)?;
             pair.same()?;
         }
-        // All space is given back.
+        // When all files are deleted, all their space is free again.
         for id in pair.files.clone() {
             pair.change(&Step::Unlink(0), id, 0)?;
         }

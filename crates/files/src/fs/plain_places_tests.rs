@@ -1,4 +1,4 @@
-//! Where the plain model of a file system puts things.
+//! Where mke2fs puts the parts of a file system: the places that the plain model uses.
 
 /// Where mke2fs puts the parts of a file system on a device of up to 8 GiB, as block numbers.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
-//! A model of what the file system has to do, made of plain sets and maps; it stores nothing that follows from
-//! something else. Written from the module's own sources (ext4 and jbd2 of Linux 2.6.32, mke2fs's layout), so that
-//! random operations can compare the two implementations.
+//! A model of what the file system has to do, made of plain sets and maps; it stores nothing that could be computed
+//! from its other fields. It is written from the module's own sources (ext4 and jbd2 of Linux 2.6.32, mke2fs's layout),
+//! so that random operations can compare the two implementations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ pub const NO_ROOM: &str = "no room";
 #[derive(Clone, Default)]
 pub struct File {
     pub size: u64,
-    /// Transaction of the inode's last change.
+    /// Number of the transaction in which the inode last changed.
     pub tid: u64,
     number: u32,
     directory: usize,
@@ -34,7 +34,7 @@ struct Directory {
 #[derive(Clone, Default)]
 pub struct Change {
     pub blocks: BTreeSet<u32>,
-    /// Files, in the order of their first new blocks.
+    /// Files, in the order in which they first got new blocks.
     pub files: Vec<u32>,
     pub freed: BTreeSet<u32>,
     pub begun_ns: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Model {
     pub free: BTreeSet<u32>,
     numbers: BTreeSet<u32>,
     pub files: BTreeMap<u32, File>,
-    /// Ids of deleted files, to be used again.
+    /// Ids of deleted files, which new files use again.
     gone: Vec<u32>,
     ids: u32,
     directories: Vec<Directory>,
@@ -94,7 +94,7 @@ impl Model {
             since_ns: BTreeMap::new(),
             places,
         };
-        // Directories are spread over the groups in turn.
+        // Directories are assigned to the groups round-robin.
         for client in 0..clients {
             let group = client % model.places.groups;
             let number = model.number_near(group).unwrap();
@@ -110,7 +110,7 @@ impl Model {
         self.places.data.max(group * GROUP)
     }
 
-    /// Returns the least free inode number of a group, or else of all groups.
+    /// Returns the least free inode number in a group, or in the whole file system if the group has none.
     fn number_near(&self, group: u32) -> Option<u32> {
         let first = group * self.places.inodes_per_group;
         let own = self.numbers.range(first..first + self.places.inodes_per_group).next();
@@ -177,8 +177,8 @@ impl Model {
         }
     }
 
-    /// Changes an entry of 32 B, in a block that the directory gets if it has none there; the directory's own
-    /// inode changes too.
+    /// Changes an entry of 32 B and the directory's own inode; if the entry lies beyond the directory's blocks, the
+    /// directory first gets more blocks.
     fn change_entry(&mut self, directory: usize, entry: u32, now_ns: u64) -> Result<(), &'static str> {
         if !self.meta {
             return Ok(());

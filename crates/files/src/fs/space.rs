@@ -1,4 +1,4 @@
-//! Free and used numbers in a file system: blocks, inodes, directory entries.
+//! Bitmaps of free and used numbers in a file system: blocks, inodes, directory entries.
 
 /// A bitmap of the numbers `0..len`.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ impl Space {
         Space { words: vec![0; len.div_ceil(64) as usize], len, free: len }
     }
 
-    /// Returns how many numbers are free.
+    /// Returns the number of free numbers.
     pub fn free(&self) -> u32 {
         self.free
     }
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(space.run(198, 4), Some((198, 2)), "the goal itself is free");
         space.take(198, 2);
         space.take(85, 113);
-        // 0..70 and 80..85 are free.
+        // The numbers 0..70 and 80..85 are free.
         assert_eq!(space.run(79, 5), Some((80, 5)));
         assert_eq!(space.run(79, 6), Some((0, 6)));
         assert_eq!(space.run(79, 100), Some((0, 70)));

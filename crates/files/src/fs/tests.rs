@@ -1,4 +1,4 @@
-//! Small cases with exact results; among other things, no block has two owners.
+//! Small cases with exact results, which also show that no block ever has two owners.
 
 use super::*;
 use proptest::prelude::*;
@@ -34,8 +34,8 @@ fn the_layout_of_the_papers_device() {
     assert_eq!(layout.data, 10 + 2048 + 4096);
 }
 
-/// The superblock is block 0, the group descriptors are block 1, the block bitmap is block 2 and the inode bitmap
-/// block 3; the inode table begins at block 4.
+/// Each operation changes exactly the blocks that it should. The superblock is block 0, the group descriptors are block
+/// 1, the block bitmap is block 2 and the inode bitmap block 3; the inode table begins at block 4.
 #[test]
 fn operations_change_their_blocks() {
     let mut fs = fs(1);
@@ -63,7 +63,7 @@ fn operations_change_their_blocks() {
 #[test]
 fn inodes_run_out() {
     let mut fs = fs(1);
-    // There is an inode for every four blocks; the directory has one.
+    // There is an inode for every four blocks; the directory takes one of them.
     let all: Vec<u32> = (1..4096).map(|_| fs.create(0, 0).unwrap()).collect();
     commit(&mut fs);
     assert_eq!((fs.create(0, 0), changed(&fs)), (Err(Full), vec![]));
@@ -90,7 +90,7 @@ fn freed_blocks_wait_for_the_commit() {
     assert_eq!(fs.free_blocks(), all - 1);
 }
 
-/// Files that grow in turn are stored in runs of the size of their windows, not page by page.
+/// Files that grow alternately are stored in runs of the size of their windows, not page by page.
 #[test]
 fn windows_keep_files_together() {
     let mut fs = fs(2);

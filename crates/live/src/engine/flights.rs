@@ -158,7 +158,7 @@ pub(super) struct Flights {
     behind: HashMap<u64, Vec<u64>>,
     /// The submissions that make up the request being issued.
     issuing: Vec<u64>,
-    /// Slot from which the next program takes its data, and whether a request writes over that data.
+    /// Slot from which the next program takes its data, and whether the request being issued writes over that data.
     source: (u32, bool),
     /// What the write buffer holds, by logical page.
     buffer: HashMap<u32, Box<[u8]>>,
@@ -239,7 +239,7 @@ impl Flights {
         }
     }
 
-    /// Copies what the request being issued reads of a page into its replies.
+    /// Puts the bytes of a page into the replies to those submissions of the request being issued that read them.
     fn reply(&self, lpn: u32, page: &[u8], tickets: &mut Tickets) {
         let start = u64::from(lpn) * page.len() as u64;
         for flight in self.issuing.iter().filter_map(|&number| self.get(number)) {
@@ -252,7 +252,7 @@ impl Flights {
         }
     }
 
-    /// Takes a page of the request being issued into the write buffer.
+    /// Puts a page into the write buffer, as the request being issued writes it.
     fn keep(&mut self, lpn: u32, slot: u32, payload: &Payload) {
         let old = || payload.read(slot).map_or_else(|| vec![0; payload.page_bytes()].into(), Box::from);
         let mut page = self.buffer.remove(&lpn).unwrap_or_else(old);
@@ -268,7 +268,7 @@ impl Flights {
         writes.filter_map(move |flight| Some((flight, flight.within(start, page_bytes)?)))
     }
 
-    /// Writes what the request being issued writes to a page.
+    /// Overwrites the parts of a page that the request being issued writes.
     fn write(&self, lpn: u32, page: &mut [u8]) {
         let start = u64::from(lpn) * page.len() as u64;
         for (flight, (from, to)) in self.writers(lpn, page.len()) {

@@ -31,9 +31,10 @@ pub use status::{Live, OPERATIONS};
 pub trait Sink: Send + Sync {
     /// Takes the reply to a request that was charged this many bytes (see [`Asked::charged`]); must not block.
     fn put(&self, reply: Vec<u8>, charged: usize);
-    /// Sends the replies put here; must not block. Called by whoever held the engine, not by the engine itself.
+    /// Sends the replies that were put into the sink; must not block. Called by whoever held the engine, not by the
+    /// engine itself.
     fn kick(&self);
-    /// Called when the device has lost its power: no reply will come, and the client is cut off.
+    /// Cuts the client off, because the device has lost its power and no reply will come.
     fn lose(&self);
 }
 
@@ -73,7 +74,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes the device for checked settings; it has been prepared for them or was stored in a file. Time begins now.
+    /// Makes the live device for checked settings. The device was prepared for these settings or, with `stored`, was
+    /// kept in a file. Time begins now.
     pub fn new(
         settings: &Settings,
         (prepared, stored): (Prepared, Option<Stored>),
@@ -146,7 +148,7 @@ impl Engine {
                 })
             }
             Command::Read if length > crate::nbd::MAX_PAYLOAD => Some(Errno::Overflow),
-            // The answer must have at least one extent.
+            // An answer must have at least one extent, and a query of no bytes would have none.
             Command::BlockStatus if length == 0 => Some(Errno::Inval),
             Command::WriteZeroes if flags.fast_zero() => Some(Errno::NotSup),
             _ if self.broken => Some(Errno::Io),
@@ -262,7 +264,7 @@ impl Engine {
     /// Lets the requests taken so far arrive and, if time is free, complete.
     ///
     /// # Errors
-    /// As [`Engine::catch_up`].
+    /// Those of [`Engine::catch_up`].
     pub fn go(&mut self) -> Result<(), RunError> {
         if !self.is_busy() {
             return Ok(());
@@ -275,7 +277,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns when the simulation's next event is due by the wall clock, if any is.
+    /// Returns the moment, by the wall clock, at which the simulation's next event is due; `None` if there is none.
     pub fn due(&self) -> Option<Instant> {
         self.simulation.next_event_ns().and_then(|at_ns| self.pace.moment(at_ns))
     }
@@ -283,7 +285,7 @@ impl Engine {
     /// Lets all requests complete, whatever the wall clock says.
     ///
     /// # Errors
-    /// As [`Engine::catch_up`].
+    /// Those of [`Engine::catch_up`].
     pub fn drain(&mut self) -> Result<(), RunError> {
         while self.is_busy() {
             self.run(|simulation, heard| simulation.run_until_idle(heard))?;

@@ -51,7 +51,7 @@ struct Pending {
     ended: bool,
 }
 
-/// What is reported about the flash's file.
+/// What is reported about the file that holds the flash.
 #[derive(Clone, Debug)]
 pub struct MediaStatus {
     /// The state in which the file was found.
@@ -79,12 +79,12 @@ pub(super) struct Supply {
     status: MediaStatus,
     /// If a cut is planned: the number of the operation in which the power will be cut, and the seed.
     planned: Option<(u64, u64)>,
-    /// The result at the time of the cut.
+    /// The result of the run, up to the cut; `None` before a cut.
     last: Option<Box<Report>>,
 }
 
 impl Supply {
-    /// Makes the power supply and the payload of a device whose file exists already or is being made.
+    /// Makes the power supply and the payload of a device whose flash is in a file.
     pub fn new(settings: &Settings, stored: Stored) -> (Supply, Payload) {
         let Stored { nand, tape, says, mut payload, identity, opened } = stored;
         payload.keep_programmed();
@@ -115,8 +115,9 @@ impl Supply {
         self.status.error.is_some()
     }
 
-    /// Takes in the operations decided on and those that have run so far; returns the time and the seed of the planned
-    /// cut, if its operation is among those that ran. Replies have been sent up to `since_ns`.
+    /// Takes in the operations that the FTL has decided on and the periods in which operations have run; returns the
+    /// time and the seed of the planned cut, if its operation is among those that ran. Replies have been sent up to
+    /// `since_ns`.
     fn take(&mut self, ran: &mut Vec<Ran>, payload: &mut Payload, since_ns: u64) -> Option<(u64, u64)> {
         for change in self.tape.take_changes() {
             let stuff = self.stuff(&change, payload);
@@ -135,7 +136,8 @@ impl Supply {
             self.ended.push_back((number, end_ns));
             self.status.operations += 1;
             if let Some((_, seed)) = self.planned.take_if(|(at, _)| *at == self.status.operations) {
-                // A moment at which the operation was in service and after which no reply has been sent.
+                // The cut falls on a moment at which the operation was in service and after which no reply has been
+                // sent.
                 let from_ns = begin_ns.max(since_ns);
                 let within = below(stream(seed, "moment").next_u64(), (end_ns - from_ns).max(1));
                 due = Some((from_ns + 1 + within, seed));
@@ -190,8 +192,8 @@ impl Supply {
         self.queue.iter().take(decided).flatten().any(|pending| !pending.ended)
     }
 
-    /// Cuts the power at `time_ns`: operations that ended before are on the flash; one that was in service is torn
-    /// or, one time in four, has just finished.
+    /// Cuts the power at `time_ns`: operations that ended before that time are on the flash; one that was in service is
+    /// torn or, one time in four, has just finished.
     fn cut(&mut self, time_ns: u64, mut random: Xoshiro256PlusPlus, payload: &mut Payload) {
         self.settle(time_ns, payload);
         let finished = self.status.operations - self.ended.len() as u64;
@@ -247,8 +249,8 @@ impl Engine {
         self.supply.as_ref().is_some_and(Supply::is_off)
     }
 
-    /// Follows the operations of the simulation since `since_ns` on their way to the flash; returns when
-    /// power was cut, if it was.
+    /// Passes on to the flash what the simulation has done since `since_ns`; returns the time at which power was cut,
+    /// if it was.
     pub(super) fn follow_flash(&mut self, since_ns: u64) -> Option<u64> {
         let supply = self.supply.as_mut()?;
         match supply.take(&mut self.heard.ran, &mut self.payload, since_ns) {
@@ -263,7 +265,7 @@ impl Engine {
         }
     }
 
-    /// Loses power at `time_ns`, which is no earlier than the last reply sent.
+    /// Loses power at `time_ns`, which is no earlier than the moment of the last reply.
     fn lose_power(&mut self, time_ns: u64, seed: u64) {
         let report = self.simulation.report();
         let Some(mut supply) = self.supply.take() else { return };
@@ -339,7 +341,7 @@ impl Engine {
     /// Returns the FTL's state, if loading it would restore the same device.
     fn checkpoint(&self) -> Option<Vec<u8>> {
         let Supply { settings, identity, queue, .. } = self.supply.as_ref()?;
-        // A checkpoint does not include the additional state of these two settings.
+        // A checkpoint lacks the state that these two settings add.
         if settings.allocates_by_speed() || settings.ftl.gc_background.is_some() || !queue.is_empty() {
             return None;
         }

@@ -6,7 +6,7 @@ use super::{Engine, MediaStatus};
 use crate::nbd::{ALLOCATION_ID, Request, reply};
 use crate::pace::Time;
 
-/// The most pages that one answer covers: the client asks again for the rest.
+/// Upper bound on the number of pages that one answer covers; the client asks again for the rest.
 const MOST_PAGES: u64 = 1 << 16;
 /// The flags of an extent without data, which reads as zeroes.
 const HOLE_AND_ZERO: u32 = 3;
@@ -27,7 +27,7 @@ pub struct Live {
     pub payload_bytes: u64,
     /// Simulated time, ns.
     pub now_ns: u64,
-    /// Number of requests waiting in the host, and of those held by the device.
+    /// Number of requests waiting in the host, and number of requests held by the device.
     pub queues: [u32; 2],
     /// Number of erased blocks that belong to no log.
     pub free_blocks: u64,
@@ -57,8 +57,8 @@ impl Live {
 }
 
 impl Engine {
-    /// Returns a histogram for each operation of the simulated times from arrival to completion, without failures, ns;
-    /// and one of how late replies were sent, ns of wall time.
+    /// Returns, for each operation, a histogram of the simulated times from arrival to completion (ns, failed requests
+    /// left out), and one histogram of how late replies were sent (ns of wall time).
     pub fn histograms(&self) -> (Vec<Histogram>, Histogram) {
         (self.heard.latency.clone(), self.lateness.clone())
     }

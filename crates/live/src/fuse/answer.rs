@@ -20,7 +20,7 @@ pub(super) enum Answer {
 /// A request of the kernel, which may have become several requests to the engine.
 pub(super) struct Pending(pub Mutex<State>);
 
-/// The outcome so far of a request of the kernel.
+/// The outcome of a request of the kernel, as far as it is known.
 pub(super) struct State {
     /// Number of replies still to come.
     pub left: usize,

@@ -21,7 +21,7 @@ pub const BLOCK: usize = 32;
 /// Bytes of a page's record before its slots, and bytes of the record for each slot.
 const SPARE: usize = 24;
 const SLOT: usize = 16;
-/// Every part of the file begins at a multiple of this.
+/// Every part of the file begins at a multiple of this many bytes.
 const ALIGN: u64 = 4096;
 
 /// Returns the checksum used for everything in the file.
@@ -106,7 +106,7 @@ impl Left {
         seal([self.bytes.to_le_bytes(), self.sum.to_le_bytes()].concat())
     }
 
-    /// Parses the record; `None` if it is damaged.
+    /// Parses the record; returns `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Left> {
         let mut from = Fields(open(bytes)?);
         Some(Left { bytes: from.u64(), sum: from.u64() })
@@ -134,7 +134,7 @@ impl BlockRecord {
         seal(out)
     }
 
-    /// Parses the record; `None` if it is damaged. Zeroes mean a block that was never erased.
+    /// Parses the record; returns `None` if it is damaged. Zeroes mean a block that was never erased.
     pub fn decode(bytes: &[u8]) -> Option<BlockRecord> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Some(BlockRecord::default());
@@ -158,7 +158,7 @@ pub struct Slot {
 pub struct Page {
     /// Sequence number of the program that wrote the page.
     pub number: u64,
-    /// The use for which the page's block was taken; `None`: a power cut interrupted the program.
+    /// What the page's block is used for; `None`: a power cut interrupted the program.
     pub kind: Option<Kind>,
     /// Checksum of the payload.
     pub sum: u64,
@@ -187,7 +187,7 @@ impl Page {
         seal(out)
     }
 
-    /// Parses a record that is not all zeroes; `None` if it is damaged.
+    /// Parses a record that is not all zeroes; returns `None` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Page> {
         let count = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
         let length = count.checked_mul(SLOT)?.checked_add(SPARE + 8)?;

@@ -213,8 +213,8 @@ impl Nand {
         self.file.set_len(self.shape.checkpoint())
     }
 
-    /// Closes the file, and first appends the FTL's state if it is known. Other processes can then use the file, even
-    /// if it is still open somewhere.
+    /// Appends the FTL's state, if it is known, makes the file durable and unlocks it. Other processes can then use the
+    /// file, even if it is still open in this one.
     ///
     /// # Errors
     /// The system's error; the flash is complete all the same.
@@ -267,14 +267,14 @@ fn failed(path: &Path, what: &str, error: &io::Error) -> LiveError {
     LiveError::User(format!("{}: {what}: {}", path.display(), ftlab_trace::atomic::reason(error)))
 }
 
-/// Locks the file, so that only the process that has it open can use it.
+/// Locks the file, so that no other process can use it while this one has it open.
 fn lock(file: &File, path: &Path) -> Result<(), LiveError> {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| LiveError::User(format!("{}: another process has it open", path.display())))
 }
 
-/// Writes the contents of the media to a new file; returns the file, its block records and the number of the last
-/// program.
+/// Writes the contents of the media to a new file; returns the file, its block records and the sequence number of the
+/// last program.
 fn write_anew(
     path: &Path,
     shape: Shape,

@@ -21,7 +21,7 @@ use crate::payload::Payload;
 
 /// Bytes of records read at a time.
 const CHUNK: u64 = 1 << 20;
-/// The most keys with differing values that a message names.
+/// Upper bound on the number of differing keys that a message names.
 const MOST_NAMED: usize = 8;
 
 /// The state in which a file was found.
@@ -371,7 +371,8 @@ fn read_flash(file: &File, shape: &Shape, length: u64) -> io::Result<Flash> {
     Ok((blocks, pages, (left.bytes > 0).then_some(checkpoint)))
 }
 
-/// Returns the offset of the next bytes that were ever written; `None` if there are none.
+/// Returns the offset, at or after `from`, of the next bytes of the file that were ever written; `None` if there are
+/// none.
 fn next_data(file: &File, from: u64) -> Option<u64> {
     match rustix::fs::seek(file, SeekFrom::Data(from)) {
         Ok(at) => Some(at),

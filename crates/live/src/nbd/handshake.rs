@@ -9,9 +9,9 @@ const REPLY: u64 = 0x0003_e889_0455_65a9;
 /// Flags of the handshake, the server's and the client's alike: fixed newstyle, and no zeroes after the export.
 const FIXED_NEWSTYLE: u32 = 1;
 const NO_ZEROES: u32 = 2;
-/// The most bytes of an option's data; longer data ends the connection.
+/// Upper bound on the bytes of an option's data; longer data ends the connection.
 const MOST_DATA: u32 = 64 << 10;
-/// The most options that one client may send.
+/// Upper bound on the number of options that one client may send.
 const MOST_OPTIONS: u32 = 256;
 
 const ACK: u32 = 1;
@@ -25,7 +25,7 @@ const UNKNOWN: u32 = 0x8000_0006;
 
 /// The only context that a client can ask for: block status.
 const ALLOCATION: &[u8] = b"base:allocation";
-/// The number under which this context is reported.
+/// The number under which that context is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
 
 /// What is exported, under the empty name.
@@ -257,7 +257,7 @@ fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend_from_slice(data);
 }
 
-/// Splits off a length and as many bytes as it says; returns these bytes and what follows them.
+/// Splits off a length and the bytes that it counts; returns these bytes and the rest of the data.
 fn text(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = (data.len() >= 4).then(|| u32_at(data, 0) as usize)?;
     let end = length.checked_add(4).filter(|&end| end <= data.len())?;

@@ -1,8 +1,8 @@
 //! The NBD protocol (fixed newstyle), as a pure function of bytes.
 //!
-//! A [`Session`] is given the received bytes and interprets their beginning; what it answers itself (the
-//! handshake) it appends to a buffer. It uses no socket and no thread, so that it can be tested alone with
-//! hostile bytes. Source: the NetworkBlockDevice project's proto.md.
+//! A [`Session`] is given the received bytes and interprets their beginning; what it answers itself (the handshake) it
+//! appends to a buffer. It uses no socket and no thread, so that hostile bytes can be tried on it without a server.
+//! Source: the NetworkBlockDevice project's proto.md.
 
 mod handshake;
 pub mod reply;
@@ -12,7 +12,7 @@ pub(crate) use handshake::ALLOCATION_ID;
 pub use handshake::{Export, Session, Turn};
 pub use request::{Command, Flags, HEADER, Parsed, Request, parse};
 
-/// The most bytes of one read or write.
+/// Upper bound on the bytes of one read or write.
 pub const MAX_PAYLOAD: u32 = 32 << 20;
 
 /// Error numbers of the protocol.

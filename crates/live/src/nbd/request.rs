@@ -87,7 +87,7 @@ pub struct Request {
 /// What a sequence of bytes begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// An incomplete request, which has at least this many bytes.
+    /// An incomplete request, which needs at least this many bytes.
     Part(usize),
     /// A request; header and data end at this place.
     Whole(Request, usize),

@@ -45,7 +45,7 @@ pub fn session(random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
         // Some requests are beyond the end of the device.
         let mut offset = if random.random_bool(0.2) { 3 << 20 } else { random.random_range(0..2 << 20) };
         match random.random_range(0..16) {
-            // At the limits of what a field holds, where sums overflow.
+            // Ranges at the limits of their fields, where sums overflow.
             0 => (offset, length) = (u64::MAX - random.random_range(0..3), random.random_range(0..5)),
             1 if command != 1 => (offset, length) = (random.random_range(0..5), u32::MAX),
             // A correct flush, which has no range.
@@ -84,7 +84,7 @@ pub fn mutate(random: &mut Xoshiro256PlusPlus, mut parts: Vec<Vec<u8>>) -> Vec<u
 pub struct Understood {
     /// The answers to the handshake, greeting included.
     pub handshake: Vec<u8>,
-    /// Requests that the server may answer, by cookie, with the number of replies so far to each cookie.
+    /// Requests that the server may answer, by cookie, and the number of replies that have come for each cookie.
     requests: HashMap<u64, (Vec<Request>, usize)>,
     structured: bool,
     block_status: bool,

@@ -6,7 +6,7 @@ use ftlab_config::{Base, Override, Resolved, resolve};
 use ftlab_core::sim::Prepared;
 use ftlab_live::engine::Sink;
 
-/// Makes the device of a few MiB on which `ftlab crash` cuts the power, with these keys.
+/// Makes the device of a few MiB on which `ftlab crash` cuts the power, with these keys changed.
 pub fn device(keys: &[(&str, &str)]) -> (Resolved, Prepared) {
     let set = |&(key, value): &(&str, &str)| Override {
         origin: "test".into(),
@@ -25,7 +25,7 @@ pub fn device(keys: &[(&str, &str)]) -> (Resolved, Prepared) {
 pub struct Kept(Mutex<Vec<Vec<u8>>>);
 
 impl Kept {
-    /// Returns the replies so far.
+    /// Takes and returns the replies that have arrived.
     #[allow(dead_code)] // not every test reads them
     pub fn take(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.0.lock().unwrap())

@@ -1,4 +1,4 @@
-//! An object of a Python class, and the message when it does something wrong.
+//! An object of a Python class, and the messages for what it does wrong.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use pyo3::types::PyList;
 
 use crate::errors::{Fault, end};
 
-/// An object of the user's class, and the present simulated time, for messages.
+/// An object of the user's class, and the current simulated time, for messages.
 pub(super) struct Object {
     name: String,
     object: Py<PyAny>,

@@ -25,7 +25,7 @@ struct Victims {
     object: Object,
     space: Space,
     blocks: Vec<Closed>,
-    /// Closed blocks of each LUN, in the order in which they reached their present number of valid pages.
+    /// Closed blocks of each LUN, in the order in which they reached their current numbers of valid pages.
     luns: Vec<BTreeMap<u64, u32>>,
     changes: u64,
     /// The counter value of the block that was closed last; no two blocks have the same value.

@@ -26,8 +26,8 @@ impl Parser for Cloudphysics {
 
     fn parse(&mut self, line: &[u8], _: &mut Devices) -> Result<Row, Trouble> {
         let mut fields = Commas::of(line);
-        // The columns of the hypervisor's trace record. Their values are checked, since the columns of other traces
-        // would otherwise be taken for these.
+        // These are the columns of the hypervisor's trace record. Their values are checked, since the columns of other
+        // traces would otherwise be taken for these.
         match fields.need("version")? {
             b"1" | b"2" => {}
             other => return Err(unexpected("version", other, "1 or 2")),

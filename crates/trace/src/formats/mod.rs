@@ -105,7 +105,7 @@ fn header_is(line: &[u8], names: &[&str]) -> bool {
 
 /// Whether a first line is a header that begins with one of these names.
 ///
-/// A layout without a header may have gained one when somebody loaded and saved the file.
+/// A file in a layout without a header may have gained one when somebody loaded and saved it.
 fn added_header(line: &[u8], first_names: &[&str]) -> bool {
     let field = crate::fields::Commas::of(line).next().unwrap_or_default();
     first_names.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()))

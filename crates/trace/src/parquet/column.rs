@@ -106,7 +106,7 @@ impl Column {
         };
         let mut left = self.present.iter().filter(|&&level| level != 0).count();
         self.decode(&mut out[..left])?;
-        // From the end, so that no value is overwritten before it has moved.
+        // Values move to their rows from the last row to the first, so that none is overwritten before it has moved.
         for (row, &level) in self.present.iter().enumerate().rev() {
             out[row] = if level == 0 {
                 0
@@ -147,7 +147,7 @@ impl Column {
         Ok(())
     }
 
-    /// Prepares for the rows of `page`, or takes its dictionary.
+    /// Prepares to read the rows of `page` or, if it is a dictionary page, stores its values.
     fn begin(&mut self, page: Page) -> Result<(), String> {
         let data = &self.pages.data[..page.length];
         let levels = match page.content {
@@ -179,7 +179,7 @@ impl Column {
         };
         self.values = match page.encoding {
             PLAIN => Values::Plain(at),
-            // A page without any values may lack the width.
+            // A page without any values may lack the width of its indices.
             PLAIN_DICTIONARY | RLE_DICTIONARY => {
                 let bits = data.get(at).map_or(0, |&bits| u32::from(bits));
                 Values::Dictionary(Hybrid::new(bits, (at + 1).min(data.len()), data.len())?)

@@ -59,7 +59,8 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Skips `count` numbers if the run shows that all of them have this value; returns whether it does.
+    /// Skips the next `count` numbers if the current run shows that all of them are `number`; returns whether they were
+    /// skipped.
     pub(super) fn pass(&mut self, data: &[u8], count: usize, number: u32) -> Result<bool, String> {
         while self.left == 0 {
             self.next_run(data)?;
@@ -156,7 +157,7 @@ impl Delta {
             if self.left == 0 {
                 self.next_group(data)?;
             }
-            // Read in halves, since a word may provide only 57 bits.
+            // The number is read in halves, since a word may provide only 57 bits.
             let low = word(data, self.bit) & mask(self.bits.min(32));
             let high = word(data, self.bit + 32) & mask(self.bits.saturating_sub(32));
             self.next = self.next.wrapping_add(self.least).wrapping_add((high << 32 | low) as i64);

@@ -1,4 +1,4 @@
-//! The footer of a Parquet file: its columns, and where each row group has their data.
+//! The footer of a Parquet file: its columns, and where the data of each row group is.
 
 use super::thrift::Thrift;
 
@@ -28,7 +28,7 @@ pub(super) enum Holds {
     Other(&'static str),
 }
 
-/// The data of some columns for some of the rows.
+/// A row group: the data of the chosen columns for some of the rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) rows: u64,
@@ -116,7 +116,7 @@ fn group(thrift: &mut Thrift, columns: &[Column]) -> Result<Group, String> {
     Ok(group)
 }
 
-/// Returns where a column's data is, if that is stated.
+/// Returns where a column's data is; `None` if the footer does not state that.
 fn part(thrift: &mut Thrift) -> Result<Option<ColumnChunk>, String> {
     let (mut last, mut part) = (0, None);
     while let Some((id, kind)) = thrift.field(&mut last)? {

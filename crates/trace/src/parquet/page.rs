@@ -98,8 +98,8 @@ impl Pages {
 
     /// Returns the page header at the current position, and its length.
     fn header(&mut self) -> Result<(Header, usize), String> {
-        /// Bytes to read at first, enough for most headers, and bytes to read if those do not suffice, enough for
-        /// headers with statistics of any numbers.
+        /// Number of bytes read first, which suffices for most headers, and number of bytes read if it does not, which
+        /// suffices for headers with the statistics of any numbers.
         const LENGTHS: [u64; 2] = [256, 64 << 10];
         let rest = self.part.end - self.part.start;
         self.read(self.part.start, LENGTHS[0].min(rest) as usize)?;
@@ -122,7 +122,7 @@ impl Pages {
         })
     }
 
-    /// Fills `data` with the page whose bytes were read, uncompressed.
+    /// Fills `data` with the uncompressed content of the page whose bytes were read.
     fn unpack(&mut self, header: &Header, length: usize) -> Result<(), String> {
         // Levels of version 2 are never compressed.
         let plain = match header.content {
@@ -170,7 +170,7 @@ impl Pages {
 
 /// The header of a page.
 struct Header {
-    /// `None`: the page is of another kind.
+    /// What the page holds; `None`: neither rows nor a dictionary.
     content: Option<Content>,
     /// Bytes of the page in the file.
     packed: u64,

@@ -140,7 +140,7 @@ pub(super) fn zigzag(code: u64) -> i64 {
     (code >> 1) as i64 ^ -((code & 1) as i64)
 }
 
-/// Decodes a number in groups of seven bits, lowest first; bits beyond 64 are lost.
+/// Decodes a number that is stored in groups of seven bits, lowest first; bits beyond 64 are lost.
 pub(super) fn varint(data: &[u8], at: &mut usize) -> Result<u64, String> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

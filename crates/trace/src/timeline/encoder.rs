@@ -69,7 +69,7 @@ impl Message {
 mod tests {
     use super::Message;
 
-    /// The examples in the description of the encoding.
+    /// The examples in the description of the encoding are encoded as stated there.
     #[test]
     fn encodes_as_described() {
         let mut message = Message::default();

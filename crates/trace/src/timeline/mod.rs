@@ -27,8 +27,8 @@ pub use window::Window;
 /// Number of events (slices and counter changes) after which a timeline without a window stops.
 pub const MOST_EVENTS: u64 = 1_000_000;
 
-/// The most requests that are drawn next to each other from their arrival on; if more wait at a time, the others
-/// are drawn from their dispatch on.
+/// Upper bound on the number of requests that are drawn next to each other from their arrival on; if more wait at a
+/// time, the others are drawn from their dispatch on.
 const MOST_LANES: u64 = 1024;
 
 const HOST: u64 = 1;
@@ -42,7 +42,7 @@ const FIRST: u64 = 16;
 pub struct Drawn {
     /// Number of slices and counter changes.
     pub events: u64,
-    /// When the timeline stopped because it reached its limit, ns.
+    /// Time at which the timeline stopped because it had reached its limit, ns; `None` if it had not.
     pub cut_ns: Option<u64>,
 }
 
@@ -100,7 +100,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Puts the file in its place.
+    /// Completes the file and puts it in its place; returns what the file holds.
     ///
     /// # Errors
     /// The first error of writing.
@@ -324,7 +324,8 @@ impl Timeline {
         FIRST + u64::from(self.tracks.channels) + channel
     }
 
-    /// Returns a LUN's track, or the track of its transfers if they may overlap with the work of its cells.
+    /// Returns the track of a LUN's stage; transfers that may overlap with the work of the cells have a track of their
+    /// own.
     fn lun_track(&self, lun: u64, stage: Stage) -> u64 {
         let data = self.tracks.overlap && stage != Stage::Cells;
         let behind = if data { self.tracks.luns.len() as u64 } else { 0 };
@@ -346,7 +347,7 @@ impl Timeline {
             && let Err(error) = out.write_all(self.message.as_bytes())
         {
             self.error = Some(OutputError::new(&self.path, error));
-            // Also removes the file next to the target.
+            // Dropping the output also removes the file next to the target.
             self.out = None;
         }
         self.message.clear();

@@ -12,17 +12,17 @@ pub enum Name {
     Wait,
     /// The time in the device.
     Access,
-    /// Data to the chip, or over the link to the device.
+    /// A transfer of data to the chip, or over the link to the device.
     DataIn,
-    /// Data from the chip, or over the link to the host.
+    /// A transfer of data from the chip, or over the link to the host.
     DataOut,
-    /// The link carries a command.
+    /// The transfer of a command over the link.
     Command,
-    /// A core works on a command.
+    /// The work of a core on a command.
     Work,
-    /// The link carries an answer.
+    /// The transfer of an answer over the link.
     Answer,
-    /// Cells at work.
+    /// The work of cells: the operation and its cause.
     Cells(Operation, Cause),
 }
 
@@ -91,13 +91,13 @@ fn op_name(op: Op) -> &'static str {
 pub enum Category {
     /// A request or a part of it.
     Request,
-    /// Data on a bus.
+    /// A transfer of data on a bus.
     Bus,
-    /// Cells at work, by operation.
+    /// Work of cells, by operation.
     Cells(Operation),
-    /// The link.
+    /// A transfer over the link.
     Link,
-    /// A core of the controller.
+    /// Work of a core of the controller.
     Core,
 }
 

@@ -57,8 +57,8 @@ fn ends_once_it_has_grown_to_its_bound() {
     assert!(timeline.open.is_empty() && timeline.lanes.count == 1);
     let drawn = timeline.finish().unwrap();
     std::fs::remove_file(&path).unwrap();
-    // There are three events per request; the 34th request brings their number to 102, which is noticed at its
-    // completion.
+    // There are three events per request; the 34th request brings their number to 102, and the limit takes effect when
+    // that request completes.
     assert_eq!(drawn, Drawn { events: 102, cut_ns: Some(340) });
 }
 

@@ -18,8 +18,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Parses `START:END`, for example `10ms:20ms`; if one of them is missing, the window is open on that
-    /// side.
+    /// Parses `START:END`, for example `10ms:20ms`; if START or END is missing, the window is open on that side.
     ///
     /// # Errors
     /// A message that says what is wrong and what to write.
@@ -35,8 +34,8 @@ impl Window {
         Ok(window)
     }
 
-    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch is either inside the
-    /// window or outside.
+    /// Returns the part of a stretch of time that is within the window, if any. An empty stretch is returned unchanged
+    /// if it lies within the window.
     pub fn clip(&self, begin_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
         let inside = begin_ns < self.end_ns && (end_ns > self.start_ns || begin_ns >= self.start_ns);
         inside.then(|| (begin_ns.max(self.start_ns), end_ns.min(self.end_ns)))

@@ -1,7 +1,7 @@
 //! Runs a campaign of numbered cases: a short form, and a long form that resumes where it stopped.
 //!
-//! `FTLAB_CAMPAIGN=N` continues from out/campaigns/NAME to the next multiple of N; `FTLAB_CAMPAIGN_SECONDS`
-//! may end it earlier. `FTLAB_CASE=K` runs case K alone.
+//! `FTLAB_CAMPAIGN=N` continues from out/campaigns/NAME to the next multiple of N; `FTLAB_CAMPAIGN_SECONDS` may end it
+//! earlier. `FTLAB_CASE=K` runs only case K.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -11,11 +11,11 @@ pub struct JobError {
     pub file: String,
     /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong, with the option's name.
+    /// What is wrong, including the name of the option.
     pub message: String,
 }
 
-/// The largest number of characters in a message.
+/// Upper bound on the number of characters in a message.
 const MOST_MESSAGE: usize = 300;
 
 /// The options that are understood, as messages list them.
@@ -36,7 +36,7 @@ const OPTIONS: &[&str] = &[
     "buffered",
 ];
 
-/// A section that is being read: the job, and which of its required options have appeared.
+/// A section that is being read: the job so far, and which of its required options have appeared.
 #[derive(Clone)]
 struct Draft {
     job: Job,
@@ -91,7 +91,7 @@ impl Draft {
 /// # Errors
 /// [`JobError`] for the first line at fault; its message also lists all other unknown options.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
-    // A line may be as long as the file, so messages quote only a part.
+    // A line may be as long as the file, so messages are cut short.
     let short = |message: String| message.chars().take(MOST_MESSAGE).collect();
     let fail = |line: usize, message: String| JobError { file: file.into(), line, message: short(message) };
     let mut global = Draft::new();
@@ -151,8 +151,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Job>, JobError> {
     Ok(jobs)
 }
 
-/// Makes the error for the first refused line, with a message about all of them, so that a user can fix all of them at
-/// once.
+/// Makes one error for all refused lines, at the place of the first, so that a user can fix all of them in one go.
 fn refusal(refused: &[(usize, String)], short: impl Fn(String) -> String) -> Option<(usize, String)> {
     let ((line, first), others) = refused.split_first()?;
     let others: String = others.iter().map(|(line, message)| format!("\n  line {line}: {message}")).collect();

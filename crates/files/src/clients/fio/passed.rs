@@ -64,7 +64,8 @@ pub(super) const PASSED_OVER: &[&str] = &[
     "zero_buffers",
 ];
 
-/// Returns the options of a job file that are skipped because they change nothing here, each once, in order.
+/// Returns the options of a job file that are skipped because they change nothing here, each listed once, in the order
+/// of the file.
 pub fn passed_over(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for line in text.lines() {

@@ -9,7 +9,7 @@ use crate::clients::{Client, Clients, FileOp, Moment, Step};
 use ftlab_core::util::{below, stream};
 use ftlab_core::workload::Scatter;
 
-/// Bytes of each write call while a file that will be read is laid out.
+/// Bytes of each write call that lays out a file to be read later.
 const LAY_OUT: u64 = 128 << 10;
 
 /// Where random requests go, in blocks.
@@ -20,8 +20,8 @@ enum Addresses {
     Zipf(Zipf<f64>, Scatter),
     /// The exponent of the power law, and how ranks are scattered over the file.
     Pareto(f64, Scatter),
-    /// For each zone: the bound (out of 1,000,000) below which a draw selects it, its first block, and its number of
-    /// blocks.
+    /// For each zone: the number (out of 1,000,000) below which a draw selects the zone, the zone's first block, and
+    /// its number of blocks.
     Zoned(Vec<(u64, u64, u64)>),
 }
 
@@ -55,7 +55,7 @@ impl Addresses {
         match self {
             Addresses::Random => below(random.next_u64(), blocks),
             Addresses::Zipf(ranks, scatter) => {
-                // Ranks run from 1 to the number of blocks, but floats are not trusted at the ends.
+                // Ranks run from 1 to the number of blocks; the clamp guards against rounding at both ends.
                 scatter.place((ranks.sample(random) as u64).clamp(1, blocks) - 1)
             }
             Addresses::Pareto(power, scatter) => {
@@ -72,18 +72,18 @@ impl Addresses {
     }
 }
 
-/// The phases of a worker: first the file is written so that it exists, then comes the load.
+/// Phases of a worker: first it makes its file, then comes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Make,
-    /// Lays the file out; it has been written up to this byte.
+    /// The worker lays the file out and has written it up to this byte.
     LayOut(u64),
     Forget,
-    /// Waits for the other workers: fio lays out the files of all jobs before any job begins.
+    /// The worker waits for the others: fio lays out the files of all jobs before any job begins.
     Gather,
     Begin,
     Load,
-    /// Waits for direct requests to end.
+    /// The worker waits for its direct requests to end.
     Drain,
     Ended,
 }
@@ -98,9 +98,9 @@ pub struct Worker {
     begun_ns: u64,
     /// Number of bytes requested so far, by reads and by writes.
     bytes: [u64; 2],
-    /// Where the next sequential request goes.
+    /// Offset of the next sequential request.
     at: u64,
-    /// Writes since the last fsync.
+    /// Number of writes since the last fsync.
     unsynced: u64,
 }
 
@@ -188,7 +188,7 @@ impl Worker {
         late || (whole && !self.job.time_based)
     }
 
-    /// Returns when the rate allows the next read (`half` is 0) or write (`half` is 1).
+    /// Returns the time at which the rate limit allows the next read (`half` is 0) or write (`half` is 1).
     fn allowed_ns(&self, half: usize) -> u64 {
         match self.job.rate[half] {
             0 => 0,
@@ -215,8 +215,8 @@ impl Worker {
         if self.job.direct && moment.outstanding >= self.job.iodepth {
             return Step::Await;
         }
-        // The operation is drawn only when it can be issued, so that no draw is used up by waiting; the limits of
-        // reads and of writes are considered together.
+        // An operation is drawn only when it can be issued, so that waiting uses up no draws; if both reads and writes
+        // have to wait for their rate limits, none is drawn.
         let half = match self.job.read_percent {
             100 => 0,
             0 => 1,
