@@ -113,7 +113,7 @@ class Request:
     op: str
     """The operation: R, W, T or F."""
     offset: int
-    """Address of its first byte."""
+    """Address of the request's first byte."""
     size: int
     """Size in bytes."""
     arrival_ns: int

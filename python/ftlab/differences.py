@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Returns the results in a file that ``run --json`` or ``compare --json`` wrote, by variant label.
 
     Raises:
-        UserError: the file cannot be read, or neither of these wrote it.
+        UserError: the file cannot be read, or neither command wrote it.
     """
     try:
         data = json.loads(Path(path).read_bytes())

@@ -113,7 +113,9 @@ METRICS = (
 
 
 def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """Returns a metric for each figure that parts in these results report themselves, in that order."""
+    """Returns a metric for each figure that the results' parts report about themselves, in the order of the
+    results.
+    """
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }

@@ -13,7 +13,7 @@ PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 
 
 def render(result: Result) -> str:
-    """Returns the report of one run, which ends with where the time went."""
+    """Returns the report of one run; its last lines say where the time went."""
     data = result.to_dict()
     lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
@@ -233,7 +233,7 @@ def _own(data: dict[str, Any]) -> list[str]:
 
 
 def _health(health: dict[str, Any]) -> list[str]:
-    """Returns lines about wear, and how near the device is to its end; empty if blocks last for ever."""
+    """Returns lines about wear and about the life that the device has left; empty if blocks last for ever."""
     smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
     if smart["percentage_used"] is None and not blocks["spare"]:
         return []
@@ -290,7 +290,9 @@ def _where_time_went(data: dict[str, Any]) -> list[str]:
 
 
 def _at_the_controller(data: dict[str, Any]) -> list[str]:
-    """Returns a line with the shares of the latency spent at link, cores and write buffer, and how busy these were."""
+    """Returns a line with the shares of the latency that were spent at the link, the cores and the write
+    buffer, and with the shares of the time that these were busy.
+    """
     device, latency = data.get("device", {}), data["latency"]["all"]
     spent = device.get("commands", {}) | device.get("buffer", {})
     if not spent:

@@ -87,7 +87,7 @@ class Simulation:
             offset: address of the first byte.
             size: number of bytes.
             at_ns: time of arrival, by default now; not before now, and not before the last submitted arrival.
-                Decisions already taken at this instant do not know a request that arrives now.
+                A request that arrives now has no influence on decisions already taken at this instant.
             fua: the write completes only when it would survive a power cut.
             stream: a number for the caller's own use; the simulation ignores it.
 
@@ -129,7 +129,8 @@ class Simulation:
         return range(first, last + 1)
 
     def next_event_ns(self) -> int | None:
-        """Returns the time, in ns, of the next event without a further submission; None if there is none."""
+        """Returns the time, in ns, of the next event if nothing else is submitted; None if there is no event.
+        """
         return self._core.next_event_ns()
 
     def advance(self, until_ns: int) -> list[Completion]:
@@ -187,7 +188,7 @@ class Simulation:
         """Starts the device again from its flash alone; returns the pages read and written, and the time
         taken.
 
-        What `result` reports starts again from there.
+        From then on, `result` reports only what happens after the recovery.
 
         Raises:
             UserError: the power is on.

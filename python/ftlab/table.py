@@ -97,7 +97,9 @@ def render(comparison: Side, width: int) -> str:
 
 
 def render_for(comparison: Side, stream: TextIO, width: int | None = None) -> str:
-    """Formats the table for ``stream``: on a terminal in colour and as wide as that, otherwise 100 wide."""
+    """Formats the table for ``stream``: in colour and as wide as the terminal if that is one, otherwise 100
+    columns wide.
+    """
     from rich.console import Console
 
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:

@@ -1,4 +1,4 @@
-"""What a study declares: axes, values and panels. Each figure of a paper is a study, and so are your own."""
+"""What a study declares: axes, values and panels. A study is a figure of a paper, or your own."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Aggregate:
     by: str
     """The value by which volumes are sorted, the worst first."""
     worst: int
-    """The number of the worst volumes that are listed."""
+    """How many of the worst volumes are listed."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,9 @@ def load_study(path: Path) -> Figure:
 
 
 def study_of(path: Path) -> Figure:
-    """Makes a study without axes, for runs chosen elsewhere; ``path`` is where those are stated."""
+    """Makes a study without axes, for runs chosen elsewhere; ``path`` names the place where the runs are
+    stated.
+    """
     return _figure(Table(path, {}), "", path.stem, path.stem)
 
 

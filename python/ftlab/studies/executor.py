@@ -55,7 +55,7 @@ class Executor(Protocol):
         """Does all runs; ``told`` is called for one run at a time, in the order in which they end.
 
         Raises:
-            UserError: the runs cannot be done there; raised before any is started.
+            UserError: the executor cannot do the runs; raised before any run is started.
         """
 
 

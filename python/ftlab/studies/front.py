@@ -140,7 +140,7 @@ def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
 
 
 def default_parameters(tuned: Tuned) -> dict[str, str]:
-    """Returns the parameters as the default configuration has them."""
+    """Returns the values that the default configuration gives the parameters, by the parameters' names."""
     if tuned.default.config is None:
         return {}
     found = {}
