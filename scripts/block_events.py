@@ -62,8 +62,8 @@ class Account:
     """Pieces that were never inserted: (time, op, first sector, sectors)."""
 
     def submit(self, time_ns: int, op: str, sector: int, sectors: int) -> None:
-        """Notes that a piece was submitted; an earlier piece with the same place must have joined a waiting
-        request.
+        """Notes that a piece was submitted; an earlier piece of the same operation and sector must have
+        joined a waiting request.
         """
         before = self.waiting.pop((op, sector), None)
         if before is not None:

@@ -21,7 +21,9 @@ A size may be given as a whole number of bytes.
 """
 
 ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
-"""A preset's name, a TOML file, a nested mapping (for example a result's ``config``) or a resolved one."""
+"""A preset's name, a TOML file, a nested mapping (for example a result's ``config``) or a resolved
+configuration.
+"""
 
 
 class Override(NamedTuple):

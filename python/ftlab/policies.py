@@ -195,8 +195,8 @@ def name_of(policy: type) -> str:
 def allow_python() -> None:
     """Lets configurations and studies name policies as ``python:FILE.py:CLASS``, which run as code.
 
-    Without it, only values that the user passes directly may name one: ``--set``, ``--vary``, ``set``, a
-    keyword, a class.
+    Without this permission, only what the user passes directly may name a policy: ``--set``, ``--vary``, the
+    argument ``set``, a keyword, or a class itself.
     """
     _allowed.add(PREFIX)
 

@@ -64,8 +64,8 @@ KEPT_UP = 0.9
 """A device that keeps up with arrivals for a smaller share of the time than this counts as overloaded."""
 
 MARGIN = 0.5
-"""The share of the time that the device may be busy, at the suggested speed, with what was a backlog; it is
-less than 1 because some arrivals were denser than others.
+"""The share of the time for which the device is busy, at the suggested speed, with the requests that were a
+backlog; it is less than 1 because some arrivals were denser than others.
 """
 
 

@@ -97,8 +97,8 @@ def render(comparison: Side, width: int) -> str:
 
 
 def render_for(comparison: Side, stream: TextIO, width: int | None = None) -> str:
-    """Formats the table for ``stream``: in colour and as wide as the terminal if that is one, otherwise 100
-    columns wide.
+    """Formats the table for ``stream``: if that is a terminal, in colour and as wide as the terminal;
+    otherwise 100 columns wide.
     """
     from rich.console import Console
 

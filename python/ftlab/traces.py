@@ -210,7 +210,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
 
 
 def _provenance(config: Config) -> dict[str, str]:
-    """Returns metadata for a file that says where its rows come from."""
+    """Returns the metadata that say where the rows of a file come from."""
     if config.trace is None:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}

@@ -64,9 +64,8 @@ TABLE_1_LPNS = [5, 105, 106, 6, 10, 205, 206, 11, 110, 111, 210, 211]
 def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
     """Fig. 5 / Table I: 100 entries per translation page, twelve reads at one instant.
 
-
-    The cached entries are brought in by six reads of one page, far apart in time, so that none
-    of them is prioritized and each is a batch of its own. Then the twelve arrive at once.
+    The cached entries are brought in by six reads of one page, far apart in time, so that none of them is
+    prioritized and each is a batch of its own. Then the twelve arrive together.
     """
     start = 100 * MS
     warm_up = [(10 * MS * number, "R", lpn, 1) for number, lpn in enumerate(CACHED)]

@@ -81,7 +81,7 @@ def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
 
 
 AT_LIMIT = 640
-"""The number of requests, each of one page, that all arrive at once."""
+"""The number of requests, each of one page, that all arrive together."""
 
 
 def at_limit(preset: str, op: str) -> tuple[int, float]:

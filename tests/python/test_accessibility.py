@@ -70,7 +70,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
         found: str = tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
         return found
 
-    # Pictures too have the page's colours, for their text and their background.
+    # Pictures, too, have the page's colours, for their text and their background.
     assert style("figure svg .role-title-text text", "fill") == style("h1", "color")
     assert style("figure svg > rect", "fill") == "none"
     assert style("body", "backgroundColor") == (

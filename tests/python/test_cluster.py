@@ -104,7 +104,7 @@ def test_a_worker_killed_in_the_middle(cli: Cli) -> None:
 
 
 def lines(said: str) -> list[str]:
-    """Returns what a client says, without its progress."""
+    """Returns the lines that a client prints, without its progress lines."""
     return [line for line in said.splitlines() if not line.startswith("ftlab: ")]
 
 
@@ -121,7 +121,7 @@ def test_no_worker_is_left(cli: Cli) -> None:
                 f"error: --dask {address}: no worker for 2 s (--dask-wait); what is done is kept",
             ],
         )
-        # No worker ever came.
+        # Here the scheduler never had a worker.
         done = cli("sweep", "study.toml", "--out", "out", "--dask", address, "--dask-wait", "0")
         assert (done.returncode, len(lines(done.stderr))) == (2, 1), done.stderr
     kept = len(list((cli.directory / "out" / "json").glob("*.json")))
@@ -261,7 +261,9 @@ def test_a_trace_that_a_worker_has_no_room_for(cli: Cli, tmp_path_factory: pytes
 
 
 def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
-    """Kills the client at random moments; no finished run is repeated, and the rows end up the same."""
+    """Kills the client at random moments; no finished run is repeated, and the rows are those of an
+    undisturbed study.
+    """
     cli.ok("sweep", "study.toml", "--out", "whole")
     folder = cli.directory / "out" / "json"
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", *where]

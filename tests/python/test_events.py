@@ -47,7 +47,9 @@ def test_every_request_completes_when_the_model_says(
 def test_pages_are_bound_when_a_die_is_free(
     geometry: str, load: str, hot_pages: int | None, order: str
 ) -> None:
-    """With few hot pages, reads meet writes of the same page that have no die yet."""
+    """ftlab completes every request when the model does; if hot pages are few, that includes reads of pages
+    whose write has no die yet.
+    """
     array = replace(arrays.GEOMETRIES[geometry], allocation="dynamic", arbitration=order)
     requests = arrays.load(array, arrays.LOADS[load], 16, REQUESTS[16], seed=16)
     if hot_pages is not None:
@@ -93,8 +95,8 @@ def test_two_reads_of_one_channel_share_its_bus() -> None:
 
 
 def test_commands_first_lets_a_command_pass_a_transfer() -> None:
-    """There are three reads; the third read's command comes while one page is on the bus and another page
-    waits for the bus.
+    """With commands first, the third read's command, which comes while one page is on the bus and another
+    page waits for the bus, goes before the page that waits.
     """
     requests = [(0, "R", 0, 1), (0, "R", 1, 1), (30_000, "R", 2, 1)]
     behind = events.simulate(events.Array(ways=3), requests)

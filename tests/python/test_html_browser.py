@@ -335,8 +335,8 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
 
 
 def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
-    """A link with the choices shows the same page, in a new tab and in an open one; default choices need no
-    link.
+    """A link with the choices shows the same page, in a new tab and in an open one; default choices are not
+    in the link.
     """
     page = Page(browser, report)
     assert "#" not in page.tab.url

@@ -126,8 +126,8 @@ def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
-    """If no device runs, or several do, a message says so and names them; names left by killed devices are
-    removed.
+    """Commands without a path go to the only device; if no device runs, or several do, a message says so.
+    Names left by killed devices are removed.
     """
     none = cli("ctl", "stats")
     assert none.returncode == 2 and "no live device of this user runs" in none.stderr
@@ -191,8 +191,8 @@ def watched(device: Served) -> int:
 
 @pytest.mark.parametrize("how", [["--time", "free"], ["--speed", "20"]], ids=["free", "real"])
 def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli, how: list[str]) -> None:
-    """The recording has the columns that `trace convert` writes, and one for the number of outstanding
-    requests.
+    """A Parquet recording replays to the result of the device; it has the columns that `trace convert`
+    writes, and one for the number of outstanding requests.
     """
     need("nbdsh")
     recording = tmp_path / "recording.parquet"

@@ -147,7 +147,7 @@ def terminals(place: Path) -> Iterator[Terminals]:
 
 @pytest.mark.parametrize("page", ["live", "serve-a-device", "real-workload"])
 def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
-    """The recipe is typed block by block."""
+    """Each command of the recipe, typed block by block, succeeds and prints what the page shows."""
     need_loop()
     need("mkfs.ext4", "sqlite3", "fio", "nbdinfo")
     typed = 0

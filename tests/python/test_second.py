@@ -1,9 +1,10 @@
-"""Compares ftlab with second implementations and with timings worked out by hand, request by request.
+"""Compares ftlab with second implementations, with times worked out by hand, and with closed forms.
 
-They are FTLs that write mappings back after a given amount of data (``tests/oracle/units.py``), BAST and FAST
-below noop, irbw, padding and coop (``coop.py``), times that follow from rules (``byhand.py``), write
-amplification that follows from closed forms (``steady.py``). TPFTL and CDFTL are part of ``test_oracle.py``.
-``FTLAB_CAMPAIGN=20000`` runs that many random cases, and devices of 4,096 blocks.
+The second implementations are those of FTLs that write mappings back after a given amount of data
+(``tests/oracle/units.py``) and of BAST and FAST below noop, irbw, padding and coop (``coop.py``). The times
+by hand are in ``byhand.py``, the comparison of write amplification with closed forms in ``steady.py``. TPFTL
+and CDFTL are part of ``test_oracle.py``. ``FTLAB_CAMPAIGN=20000`` runs that many random cases, and devices of
+4,096 blocks.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture
 def swept(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs the first study of the page, with fewer requests, as the page says."""
+    """Runs the first study of the page as the page says, but with fewer requests."""
     (cli.directory / "study.toml").write_text(blocks("studies", "toml")[0].replace("100000", "300"))
     cli.ok("sweep", "study.toml", "--out", "results", "--dry-run")
     cli.ok("sweep", "study.toml", "--out", "results")

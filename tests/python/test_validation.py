@@ -54,7 +54,7 @@ def test_the_page_is_all_equal() -> None:
 
 @pytest.mark.parametrize("spare", facts.WAF)
 def test_write_amplification_follows_the_closed_form(spare: float) -> None:
-    """The difference is within 1 %, as in the row of SSDSim next to this one."""
+    """The measured write amplification is within 1 % of the closed form, like SSDSim's on the same page."""
     measured = facts.WAF[spare]()
     expected = theory.greedy_device(
         facts.BLOCKS,

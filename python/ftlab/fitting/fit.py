@@ -133,7 +133,7 @@ class Fit:
 
 
 class Fitter:
-    """Fits generators, and their conflicts on one device."""
+    """Fits generators; all conflicts are measured on one device."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class Fitter:
         return self._run(self._generator(keys))
 
     def fit(self, targets: Targets) -> Fit:
-        """Returns the generator for ``targets``."""
+        """Fits a generator to ``targets``."""
         self._runs = 0
         keys = _given(targets)
         # Arrivals are fitted first, since the draws of addresses depend on those of arrivals.

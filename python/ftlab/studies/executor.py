@@ -127,7 +127,9 @@ class Budget:
     """Memory that runs share; each run waits until there is room for its device."""
 
     def __init__(self, total: int) -> None:
-        """Makes a budget of ``total`` bytes; a run that needs more is done alone."""
+        """Makes a budget of ``total`` bytes; a run that needs more is done while no other run uses the
+        budget.
+        """
         self.total = total
         self._used = 0
         self._changed = threading.Condition()

@@ -1,4 +1,4 @@
-"""The outcome of a search, as text and CSV: its Pareto front, its best trial, what parameters account for."""
+"""The outcome of a search, as text and CSV: its Pareto front, its best trial, the share of parameters."""
 
 from __future__ import annotations
 
