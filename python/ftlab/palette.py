@@ -81,7 +81,7 @@ POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
 
 
 _SAID = {"baseline": "noop"}
-"""ftlab's names of policies, by those names in papers that contain no word of ftlab's name."""
+"""ftlab's name of a policy, for each name in papers that contains no word of ftlab's name."""
 
 
 @cache

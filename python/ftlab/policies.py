@@ -135,8 +135,8 @@ class VictimPolicy(_Policy):
     def choose(self, candidates: Candidates) -> int:
         """Returns the row of the block to collect.
 
-        Collecting a block whose pages are all valid gains nothing. A policy may choose such a block, but as
-        long as collecting another block would gain something, at most as many times in succession as the chip
+        Collecting a block whose pages are all valid gains nothing. A policy may choose such a block; but
+        while another block would gain something, it may do so at most as many times in succession as the chip
         has closed blocks.
         """
         raise NotImplementedError

@@ -182,8 +182,8 @@ def _rough(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-# The number of columns that the spinner and the time take, and then, with several tasks, those that the bar
-# and the slash between the numbers of tasks take as well; each includes the space after it.
+# Columns taken by the spinner and the time and, with several tasks, also by the bar and by the slash between
+# the numbers of tasks; each of these includes the space after it.
 _SINGLE = 10
 _SEVERAL = _SINGLE + 21 + 2
 

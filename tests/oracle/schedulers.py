@@ -293,8 +293,9 @@ class Scheduler:
         return sorted(expired, key=lambda request: request.id)
 
     def take_late_batch(self, now: int, deadline_ns: int | None) -> tuple[list[Request], bool] | None:
-        """Takes out the oldest request and, if it is in a batch, the whole batch; also returns whether it is
-        in one. Returns None if the request has not yet waited for ``deadline_ns``.
+        """Takes out the oldest request, together with its batch if it is in one; returns the requests taken
+        out, and whether they are a batch. Returns None if the oldest request has not yet waited for
+        ``deadline_ns``.
         """
         waiting = [request for part in self.parts() for request in part.all()]
         if not waiting or deadline_ns is None or self.name == "map-ratio":

@@ -39,7 +39,7 @@ class Program(subprocess.Popen[Any]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # After a failure in the block the program is killed, lest the test wait until it ends by itself.
+        # After a failure in the block the program is killed, so that the test does not wait for it to end.
         if kind is not None:
             self.kill()
         super().__exit__(kind, error, where)

@@ -203,7 +203,6 @@ def test_greedy_gc_meets_the_closed_form(blocks: int, b: int, spare: float, gate
     times the logical space is written, after 12 times as a warm-up.
 
     The measured part is the difference between two runs with the same seed, one of them longer.
-
     """
     over_provisioning = round((1 - 1 / spare) * 1e6) / 1e4
     logical = int(blocks * b * (1_000_000 - round(over_provisioning * 1e4)) / 1_000_000)

@@ -160,8 +160,8 @@ def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> 
 
 
 def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
-    """Both signals end the device after the requests under way have completed, even if it was started with
-    the signals ignored, as by a shell in the background.
+    """Both signals end the device cleanly, even if it was started with the signals ignored, as by a shell
+    that starts it in the background.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,6 @@
-"""The outcome of a search, as text and CSV: its Pareto front, its best trial, the share of parameters."""
+"""The outcome of a search as text and CSV: the Pareto front, the best trial, and what each parameter accounts
+for.
+"""
 
 from __future__ import annotations
 
