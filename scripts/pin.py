@@ -369,7 +369,7 @@ class Pins:
         return " ".join([fields_hash(result), *digests])
 
     def absent(self, case: Case) -> bool:
-        """Whether a case needs a recorded trace that is not here."""
+        """Whether a case needs a recorded trace that is absent."""
         name = dict(case).get("recorded")
         return name is not None and not (RECORDED / name).exists()
 

@@ -1,4 +1,5 @@
-"""Comparisons: every combination of the varied values is run, in parallel and in a fixed order."""
+"""Comparisons: every combination of the varied values is run, in parallel; the variants have a fixed order.
+"""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
     try:
         text = Path(config).read_text(encoding="utf-8") if Path(config).is_file() else ""
     except (OSError, UnicodeDecodeError):
-        text = ""  # The core reports that when it reads the file.
+        text = ""  # The core reports that the file cannot be read.
     with _policies_of(text, overrides):
         return _core.resolve(os.fspath(config), list(overrides))
 

@@ -15,7 +15,7 @@ from ftlab.units import Unit, significant, time_unit
 
 RESULT, COMPARISON = "ftlab.result.v1", "ftlab.compare.v1"
 
-# Fields that always differ between runs, and fields that repeat others.
+# These fields are not compared: the first differs between any two runs, the second does not differ.
 _APART = ("engine", "schema")
 
 

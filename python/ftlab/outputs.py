@@ -97,7 +97,7 @@ def refuse_link(folder: Path, name: str) -> None:
     """Refuses a link in the place of a file or a directory that ftlab itself names.
 
     Raises:
-        UserError: there is a link.
+        UserError: there is such a link.
     """
     if (folder / name).is_symlink():
         raise UserError(f"--out {folder}: {name} is a link: remove it, or name another directory")

@@ -9,7 +9,7 @@ ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGH
 """Signals that end a command, with what it then prints; the exit status is 128 plus the signal's number."""
 
 STDOUT = "standard output"
-"""What errors of this stream name in place of a file."""
+"""The name that errors of standard output have in place of a file's name."""
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 

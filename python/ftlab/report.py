@@ -115,7 +115,8 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _rates(data: dict[str, Any], name: str) -> str:
-    """Returns requests and bytes per second, over the whole run."""
+    """Returns requests and bytes per second over the whole run, as text; empty if these rates are not known.
+    """
     elapsed, all_bytes = data["elapsed_ns"], data["throughput_bytes_per_s"]
     if not elapsed or all_bytes is None:
         return ""
@@ -256,7 +257,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     if not engine:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
-    # Making an empty device takes hardly any time, so that is not reported.
+    # Making an empty device takes hardly any time, so this time is not reported.
     parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:

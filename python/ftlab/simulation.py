@@ -39,7 +39,7 @@ class Simulation:
     Times are nanoseconds, offsets and sizes bytes. Objects are independent of one another. An object takes
     one call at a time; calls that move time release the GIL. Where ``host.merge_limit`` merges requests,
     every submission has its own completion, and ``mapping_misses`` is counted for the first of the merged
-    ones.
+    submissions.
     """
 
     def __init__(
@@ -196,7 +196,8 @@ class Simulation:
         return self._core.recover()
 
     def close(self) -> None:
-        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does so too."""
+        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does the same.
+        """
         self._core = _Closed()
 
     def __enter__(self) -> Simulation:

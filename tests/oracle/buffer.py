@@ -93,9 +93,9 @@ class Command:
     lpns: range
     size: int
     since: int = 0
-    """When it began to wait for room."""
+    """When the command began to wait for room."""
     placed: int = 0
-    """How many of its pages have got room."""
+    """How many of the command's pages have got room."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class Device:
         self.flying: tuple[int, int] | None = None
         """The page on its way to the flash, and its room."""
         self.dropped = False
-        """Whether that page was dropped meanwhile."""
+        """Whether the page on its way to the flash was dropped meanwhile."""
         self.rooms = 0
         """Rooms given so far."""
         self.destaging = False

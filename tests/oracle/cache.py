@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cost(Protocol):
-    """What a cache reports its reads and programs of translation pages to."""
+    """What a cache calls to report reads and programs of translation pages."""
 
     def map_read(self) -> None: ...
     def map_program(self) -> None: ...

@@ -39,8 +39,8 @@ class Fact:
     """ftlab's figure at the time of the measurement."""
     digits: int
     bound: float
-    """By how much ftlab's figure may differ at most, as a share of theirs; 0 if it must be equal in the
-    digits shown.
+    """The largest difference allowed between ftlab's figure and ``theirs``, as a share of ``theirs``; 0 if
+    both must be equal in the digits shown.
     """
     cause: str
     right: str

@@ -178,7 +178,9 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
 def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
     cli: Cli, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Traces are found by content, since the workers cannot see them at the client's paths."""
+    """Results and failures equal those on threads, although the workers cannot read the traces at the
+    client's paths.
+    """
     (cli.directory / "volumes").mkdir()
     for place, name in enumerate(("a", "b", "bad")):
         (cli.directory / "volumes" / f"{name}.csv").write_text(TRACE.replace("900000", f"90000{place}"))

@@ -59,8 +59,8 @@ def test_pages_are_bound_when_a_die_is_free(
 
 
 def test_a_write_waits_for_a_die_and_a_read_for_its_write() -> None:
-    """With two dies and no time on the bus, the third page of the write goes to the die at which no read
-    waits.
+    """A page without a die gets the first idle one: with two dies and no time on the bus, the third page of
+    the write goes to the die at which no read waits.
     """
     array = events.Array(
         channels=2, read_ns=10, program_ns=100, byte_ns=0.0, command_ns=0, allocation="dynamic"

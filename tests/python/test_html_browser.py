@@ -31,7 +31,7 @@ def shown(value: float) -> str:
 
 
 def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
-    """A script that got into the page unescaped does not run, and neither does an event handler."""
+    """A script that got into the page unescaped does not run; nor does an event handler."""
     html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
     page = Page(browser, tmp_path / "r.html")
     assert page.tab.evaluate("window.broken") is None

@@ -112,7 +112,7 @@ for refused in (lambda: h.pwrite(b"x", 0), lambda: h.zero(512, 0), lambda: h.tri
 
 
 def test_requests_take_the_time_that_was_asked(tmp_path: Path) -> None:
-    """With reads of 20 ms and programs of 30 ms, no request completes early."""
+    """No request completes before its time: reads take 20 ms, programs 30 ms."""
     need("nbdsh")
     slow = ["--set", "flash.read=20ms", "--set", "flash.program=30ms"]
     script = """

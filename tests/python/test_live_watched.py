@@ -82,8 +82,8 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:
-    """The names of these metrics end in the unit, and each has a description; without parts that report
-    figures there are no such metrics.
+    """Figures that parts report are metrics with the unit at the end of the name, and with a description;
+    without such parts there are no such metrics.
     """
     need("nbdsh")
     policy = f"host.scheduler=python:{DASHBOARD.parents[1]}/examples/policies/shortest.py:ShortestFirst"

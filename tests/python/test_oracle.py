@@ -69,7 +69,8 @@ def with_pages(
 
 
 def test_command_line_and_python_agree(tmp_path: Path) -> None:
-    """The other tests use the Python interface; the files that ``ftlab run`` writes must hold the same."""
+    """The files that ``ftlab run`` writes hold what the Python interface returns, which the other tests use.
+    """
     for seed in range(5):
         config, trace = generate.case(seed)
         folder = tmp_path / str(seed)

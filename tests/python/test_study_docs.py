@@ -74,7 +74,7 @@ def test_the_query_in_sql_runs(swept: Cli) -> None:
 def test_the_python_of_the_first_study_runs(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The code runs on the page's study; what it prints is compared in `test_snippets`."""
+    """The code on the page runs with the page's study; `test_snippets` compares what it prints."""
     (cli.directory / "workloads").symlink_to(ROOT / "workloads")
     (cli.directory / "study.toml").write_text(blocks("first-study", "toml")[0].replace("20000", "300"))
     cli.ok("sweep", "study.toml", "--out", "results")

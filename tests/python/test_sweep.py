@@ -324,7 +324,7 @@ def test_as_many_at_a_time_as_memory_allows() -> None:
     for thread in threads:
         thread.join()
     assert 40 < most <= 100
-    # A run larger than the whole budget runs alone.
+    # A run larger than the whole budget is let in when no other run uses the budget.
     with budget.reserved(1000):
         pass
 

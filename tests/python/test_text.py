@@ -215,8 +215,8 @@ def test_table_of_many_variants_has_them_as_rows(result_of: Make) -> None:
 
 
 def on_traces(make: Make, traces: dict[str, float]) -> Comparison:
-    """Compares two schedulers on traces. Each trace multiplies the latencies by its factor, and the trace
-    varies slowest.
+    """Returns a comparison of two schedulers on traces, which multiply the latencies by their factors; the
+    trace varies slowest.
     """
     schedulers = {"noop": 1.0, "map+": 0.5}
     variants = []

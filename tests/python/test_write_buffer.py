@@ -91,7 +91,9 @@ def test_every_request_is_the_oracles(name: str, load: float) -> None:
 
 
 def test_the_loads_have_all_that_a_buffer_does() -> None:
-    """Pages are hit, replaced and destaged, reads find some of their pages in the buffer, and writes wait."""
+    """In the loads of these tests, pages are hit, replaced and destaged, reads find some of their pages in
+    the buffer, and writes wait.
+    """
     for load in (0.9, 1.5):
         rows = trace(7, 10_000, int(520_000 / load))
         outcome = buffer.run(DEVICES["stalling"], rows)

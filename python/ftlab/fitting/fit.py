@@ -64,7 +64,7 @@ HOT_PIECES = 256
 """The maximum number of pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""How often, at most, the arrival process is corrected because its draws deviate from what is expected."""
+"""The maximum number of corrections of the arrival process, whose draws deviate from what is expected."""
 
 GOOD = 0.25
 """A search ends when it is within this fraction of the tolerance."""

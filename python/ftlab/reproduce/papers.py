@@ -83,7 +83,7 @@ class Paper:
     citation: str
     about: str
     words: dict[str, str]
-    """The meanings of abbreviations in its figures."""
+    """The meanings of the abbreviations in the paper's figures."""
     required: tuple[str, ...]
     """Figures and tables that the specification requires."""
     shared_device: bool

@@ -114,7 +114,7 @@ class Figure:
     skip: int
     """For requests: the number of requests at the beginning that only warm up."""
     report: bool
-    """Whether its runs are in the interactive report."""
+    """Whether the figure's runs are in the interactive report."""
     long: bool
     """Whether a quick run leaves the figure out unless it is named."""
     seconds: float

@@ -25,7 +25,7 @@ class Trial:
     number: int
     """The trial's number, counted from 1; 0 is the default configuration."""
     parameters: Mapping[str, str]
-    """The values of its parameters by name; parameters that do not apply are absent."""
+    """The values of the trial's parameters by name; parameters that do not apply are absent."""
     values: tuple[float, ...] = ()
     """Values of the objectives; empty if the run failed."""
     violation: float = 0.0

@@ -46,7 +46,7 @@ class Run:
     device: str = ""
     """Hash of what determines a shareable device: the configuration without its workload."""
     collect: bool = False
-    """Whether its individual requests are needed."""
+    """Whether the run's individual requests are needed."""
     plain: str = ""
     """The key of the same run without the settings that only the page's charts need."""
     sequence: tuple[Config, ...] = ()
