@@ -155,7 +155,7 @@ def pages(requests: Iterable[Request], ops: str) -> set[int]:
 
 
 def facts(recording: Recording) -> dict[str, object]:
-    """Returns figures that describe the recording to people, by name."""
+    """Returns, by name, figures that describe the recording to people."""
     requests = recording.requests
     of = {op: [request for request in requests if request[1] == op] for op in "RWTF"}
     size = {op: sum(request[3] for request in of[op]) for op in "RWT"}

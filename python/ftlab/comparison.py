@@ -123,7 +123,7 @@ class Plan:
 
 
 class Comparison(Side):
-    """Variants that have been run, with the last key varying fastest; prints as a table."""
+    """Variants that have been run, the last key varying fastest; `print` shows them as a table."""
 
     variants: list[Variant]
 

@@ -38,7 +38,7 @@ class Group:
     load: str
     """The varied values that are not policies, which all members share; empty if no such key is varied."""
     members: list[int]
-    """The variants' positions, in order; ratios refer to the first."""
+    """The variants' positions, in order; ratios refer to the first variant."""
 
 
 class Labels:

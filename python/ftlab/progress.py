@@ -31,7 +31,7 @@ last round.
 
 
 class Reporter:
-    """Shows the progress of one or more tasks that run in threads; a context manager."""
+    """Shows, as a context manager, the progress of one or more tasks that run in threads."""
 
     def __init__(
         self,

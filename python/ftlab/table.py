@@ -1,4 +1,5 @@
-"""A comparison as a table: in each group that may be compared, the best values and ratios to the first.
+"""A comparison as a table: for each group that may be compared, the best values, and ratios to the group's
+first variant.
 
 Variants are columns if they fit, otherwise rows. Only file names are shortened: a column that does not fit is
 left out and named below.

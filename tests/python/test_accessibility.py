@@ -117,7 +117,7 @@ def test_the_site(browser: Any, scheme: str) -> None:
 @built
 @pytest.mark.parametrize("scheme", ["file", "http"])
 def test_the_search_of_the_site(browser: Any, scheme: str) -> None:
-    """The search works if the site is opened from a disk, and if it comes from a server."""
+    """The search works both if the site is opened from a disk and if it comes from a server."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

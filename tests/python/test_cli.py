@@ -281,7 +281,7 @@ def test_help_names_only_what_works(cli: Cli, command: list[str]) -> None:
     assert "sprandom" not in text
     keys = set(re.findall(r"\[((?:workload|host|ftl|flash|device)\.[a-z_.]+|seed)\]", text))
     known = set(keys_of(json.loads(cli.ok("schema"))))
-    # Each of these is a key or a table of keys.
+    # Each name in brackets is a key or a table of keys.
     assert all(key in known or any(name.startswith(f"{key}.") for name in known) for key in keys)
 
 

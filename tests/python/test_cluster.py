@@ -1,4 +1,6 @@
-"""Studies on Dask: rows equal those on threads; workers die, engines differ, traces are sent."""
+"""Studies on Dask: rows that equal those on threads, workers that die, engines that differ, traces that are
+sent.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASO
 
 
 def unequal(numbers: Iterable[int], differences: Callable[[int], list[str]]) -> list[str]:
-    """Returns the first differences of each case that has any."""
+    """Returns, for each case that differs, its first differences."""
     return [
         f"case {number}: " + "\n  ".join(found[:5]) for number in numbers if (found := differences(number))
     ]

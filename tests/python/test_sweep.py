@@ -1,4 +1,6 @@
-"""``ftlab sweep``: its axes, tables and replications, what it keeps, and failures and kills."""
+"""``ftlab sweep``: its axes, its tables, its replications, the results that it keeps, and how it survives
+failures and kills.
+"""
 
 from __future__ import annotations
 

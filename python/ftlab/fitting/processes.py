@@ -18,8 +18,8 @@ _LONGEST_BURST = 6.0
 
 
 class Process(NamedTuple):
-    """An arrival process with two variables: the function that sets them, where searches start, and the
-    limits.
+    """An arrival process with two variables: the function that sets these, the points where searches start,
+    and the variables' limits.
     """
 
     apply: Callable[[solve.Pair, dict[str, str]], None]

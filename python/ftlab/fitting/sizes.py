@@ -21,8 +21,8 @@ Mix = list[tuple[int, int]]
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
     """Returns the mix of ``sizes`` that has this mean and assumes the least; None if no mix has this mean.
 
-    Of all mixes with that mean it has the greatest entropy: weights fall (or rise) exponentially with the
-    size.
+    This mix has the greatest entropy of all mixes with that mean: weights fall (or rise) exponentially with
+    the size.
     """
     low, high = min(sizes), max(sizes)
     if not low <= mean <= high:

@@ -58,7 +58,7 @@ UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
 
 
 class Cluster:
-    """Workers of a Dask scheduler; a context manager."""
+    """The workers of a Dask scheduler, as a context manager."""
 
     def __init__(
         self,
@@ -281,7 +281,8 @@ class Cluster:
         """Sends a trace to a worker that lacks it.
 
         Raises:
-            UserError: the worker has no room for the trace, or died too many times while it was sent.
+            UserError: the worker has no room for the trace, or too many workers have died while traces were
+                sent.
         """
         if (worker, trace.sha256) in self._sent:
             # The trace has been sent meanwhile, for another run.

@@ -23,7 +23,7 @@ SHARE_OF_LIMIT = 0.8
 """The share of a worker's memory limit that devices may take."""
 
 Answer: TypeAlias = tuple[str, str]
-"""A worker's answer to a task: what kind it is, and its text (see `work`)."""
+"""A worker's answer to a task: its kind and its text (see `work`)."""
 
 
 @dataclass(frozen=True)
