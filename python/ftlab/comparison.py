@@ -1,5 +1,4 @@
-"""Comparisons: every combination of the varied values is run, in parallel; the variants have a fixed order.
-"""
+"""Comparisons: every combination of varied values is run, in parallel; the variants have a fixed order."""
 
 from __future__ import annotations
 

@@ -115,8 +115,7 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _rates(data: dict[str, Any], name: str) -> str:
-    """Returns requests and bytes per second over the whole run, as text; empty if these rates are not known.
-    """
+    """Returns requests and bytes per second over the whole run, as text; empty if they are not known."""
     elapsed, all_bytes = data["elapsed_ns"], data["throughput_bytes_per_s"]
     if not elapsed or all_bytes is None:
         return ""

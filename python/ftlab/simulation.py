@@ -129,8 +129,7 @@ class Simulation:
         return range(first, last + 1)
 
     def next_event_ns(self) -> int | None:
-        """Returns the time, in ns, of the next event if nothing else is submitted; None if there is no event.
-        """
+        """Returns the time, in ns, of the next event if nothing else is submitted; None if there is none."""
         return self._core.next_event_ns()
 
     def advance(self, until_ns: int) -> list[Completion]:
@@ -196,8 +195,7 @@ class Simulation:
         return self._core.recover()
 
     def close(self) -> None:
-        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does the same.
-        """
+        """Frees the device's memory, as the end of a ``with`` block does; earlier results stay valid."""
         self._core = _Closed()
 
     def __enter__(self) -> Simulation:

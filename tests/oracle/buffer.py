@@ -203,8 +203,7 @@ class Device:
         self.figures.stalls += 1
 
     def place(self, command: Command) -> bool:
-        """Gives room to a command's pages as long as there is room; returns whether all pages have got room.
-        """
+        """Gives room to a command's pages while there is room; returns whether all pages have got room."""
         for lpn in command.lpns[command.placed :]:
             if lpn in self.line.rooms:
                 self.line.replace(lpn)

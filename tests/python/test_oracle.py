@@ -69,8 +69,7 @@ def with_pages(
 
 
 def test_command_line_and_python_agree(tmp_path: Path) -> None:
-    """The files that ``ftlab run`` writes hold what the Python interface returns, which the other tests use.
-    """
+    """The files that ``ftlab run`` writes hold the same as results in Python, which the other tests use."""
     for seed in range(5):
         config, trace = generate.case(seed)
         folder = tmp_path / str(seed)

@@ -17,8 +17,7 @@ _SCRIPTS = ("look.js", "metrics.js", "charts.js", "picture.js", "address.js", "r
 
 
 def policy(*scripts: str) -> str:
-    """Returns the content security policy of a page: nothing is fetched, and no scripts other than these run.
-    """
+    """Returns the content security policy of a page: nothing is fetched, and no scripts but these run."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
     return (

@@ -1,5 +1,4 @@
-"""From figures to the runs they need: every combination of their axes, each resolved and named by its hash.
-"""
+"""From figures to the runs they need: each combination of their axes, resolved and named by its hash."""
 
 from __future__ import annotations
 

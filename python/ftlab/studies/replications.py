@@ -85,8 +85,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def lines(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """Returns all values of all variants, in the order of the rows; each row has its labels under ``labels``.
-    """
+    """Returns all values of all variants, in the order of ``rows``; a row has its labels in ``labels``."""
     over = seeds(figure)
     axes = [axis.name for axis in figure.axes if axis.name not in over]
     units = shown(figure, rows)
