@@ -18,7 +18,8 @@ are ftlab's own:
   them.
 - A page that is on its way when it is written again needs further room for its new version.
 - Policy "block": the pages of the chosen block leave one by one. The next block is chosen when the last of
-  these pages has been handed over and another page is to be. Pages that are written to a chosen block later
+  these pages has been handed over and a further page has to leave. Pages that are written to a chosen block
+      later
   count anew.
 """
 
