@@ -2,11 +2,11 @@
 
 The lock files are Cargo.lock and requirements.lock.
 
-Licences come from the packages themselves and are checked against ALLOWED; that needs no network except what
-cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks PyPI's own
-service; for crates, cargo-deny reads RustSec's database, which is a repository. Each tool is run if it is
-installed, and the date of its data is printed; if one is missing, the output says so, since "not checked" is
-not "nothing found".
+Licences come from the packages themselves and are checked against ALLOWED; this check needs no network,
+except for what cargo fetches. Advisories need data that no package registry has: for Python, pip-audit asks
+PyPI's own service; for crates, cargo-deny reads RustSec's database, which is a repository. Each tool is run
+if it is installed, and the date of its data is printed; if one is missing, the output says so, since "not
+checked" is not "nothing found".
 
 Exit status: 1 for a licence that is not allowed or an advisory that applies.
 """
@@ -63,7 +63,7 @@ def allowed(expression: str) -> bool:
     terms = re.sub(
         r"\b(?!AND\b|OR\b)[A-Za-z0-9.+-]+(?: WITH [A-Za-z0-9.+-]+)?",
         lambda found: str(found[0] in ALLOWED),
-        # Cargo's old syntax for OR.
+        # A slash is Cargo's old syntax for OR.
         expression.replace("/", " OR "),
     )
     terms = terms.replace("AND", "and").replace("OR", "or")

@@ -62,8 +62,8 @@ class Account:
     """Pieces that were never inserted: (time, op, first sector, sectors)."""
 
     def submit(self, time_ns: int, op: str, sector: int, sectors: int) -> None:
-        """Notes that a piece was submitted; an earlier piece with the same place must have joined a waiting
-        request.
+        """Notes that a piece was submitted; an earlier piece of the same operation and sector must have
+        joined a waiting request.
         """
         before = self.waiting.pop((op, sector), None)
         if before is not None:
@@ -155,7 +155,7 @@ def pages(requests: Iterable[Request], ops: str) -> set[int]:
 
 
 def facts(recording: Recording) -> dict[str, object]:
-    """Returns figures that describe the recording to people, by name."""
+    """Returns, by name, figures that describe the recording to people."""
     requests = recording.requests
     of = {op: [request for request in requests if request[1] == op] for op in "RWTF"}
     size = {op: sum(request[3] for request in of[op]) for op in "RWT"}

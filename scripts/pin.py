@@ -369,7 +369,7 @@ class Pins:
         return " ".join([fields_hash(result), *digests])
 
     def absent(self, case: Case) -> bool:
-        """Whether a case needs a recorded trace that is not here."""
+        """Whether a case needs a recorded trace that is absent."""
         name = dict(case).get("recorded")
         return name is not None and not (RECORDED / name).exists()
 
@@ -418,8 +418,8 @@ class Pins:
             case = self.case(values)
             if self.runs(case):
                 return case
-            # As long as the values are incompatible, one after another is reset to the first value of its
-            # axis.
+            # As long as the values are incompatible, one value after another is reset to the first value of
+            # its axis.
             changed = [axis for axis in others if values[axis] != free[axis][0]]
             if not changed:
                 return None
@@ -531,7 +531,9 @@ def check(pins: Pins, path: Path, *, short: bool, against: str | None) -> int:
 
 
 def write(pins: Pins, path: Path, *, more: bool) -> None:
-    """Hashes the cases of a file and, with ``more``, cases that it lacks."""
+    """Hashes the cases of a file anew and, with ``more``, cases that the file lacks; writes all of them to
+    the file.
+    """
     known = read_pins(path, pins) if path.exists() else {}
     cases = [*known, *(pins.complete([*known]) if more or not known else ())]
     here = [case for case in cases if not pins.absent(case)]
@@ -546,7 +548,7 @@ def write(pins: Pins, path: Path, *, more: bool) -> None:
 
 
 def main() -> None:
-    """Checks or writes a file of pins."""
+    """Checks or writes a file of pins, or prints one case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--check", type=Path, metavar="FILE")

@@ -50,7 +50,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RefusalError(Exception):
-    """Raised if this machine lacks something; the message says what it lacks, and what to do."""
+    """Raised if nothing can be recorded, or recording was stopped; the message says why."""
 
 
 def command(*words: str) -> str:
@@ -91,7 +91,7 @@ def mounted_tracefs(stack: contextlib.ExitStack) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmounts, with several attempts: another process may still be examining the new file system."""
+    """Unmounts a file system, with several attempts: another process may still be examining it."""
     for _ in range(20):
         if not folder.is_mount():
             return
@@ -263,7 +263,7 @@ def write_by_rename(path: Path, data: bytes) -> None:
 def interrupted(signal_number: int, _frame: object) -> NoReturn:
     """Turns a signal to stop into an exception, so that all that was set up is taken down."""
     for number in STOPPING:
-        # The cleanup must not be interrupted in turn.
+        # A further signal must not interrupt the cleanup.
         signal.signal(number, signal.SIG_IGN)
     raise RefusalError(f"stopped by signal {signal_number}; nothing was written")
 

@@ -139,7 +139,7 @@ MODEL_REQUESTS = {1: 8000, 16: 2000}
 
 
 def completions() -> Iterator[Equality]:
-    """Yields comparisons of requests' completions with the event model."""
+    """Yields comparisons of the completions of requests in ftlab with those in the event model."""
     for geometry, array in arrays.GEOMETRIES.items():
         for load, share in arrays.LOADS.items():
             compared = unequal = 0
@@ -152,7 +152,7 @@ def completions() -> Iterator[Equality]:
 
 
 def counters() -> Iterator[Equality]:
-    """Yields comparisons of counters with plain counts."""
+    """Yields comparisons of ftlab's counters with those of the plain models."""
     test = "tests/python/test_counts.py"
     for name in ("phone-mix", *traces.RECORDED):
         if name in traces.RECORDED and not (engine.shared_traces() / traces.RECORDED[name]).is_file():

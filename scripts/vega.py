@@ -1,4 +1,4 @@
-"""The charting library of the HTML reports: ``python scripts/vega.py``, which `make` runs once.
+"""Bundles the charting library of the HTML reports: ``python scripts/vega.py``, which `make` runs once.
 
 Bundling takes seconds of processor time, which each report would otherwise spend again, so the bundle is
 stored in the package, as a file that is not in the repository. ``--licences`` writes the licences of its

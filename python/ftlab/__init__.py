@@ -69,7 +69,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 if not TYPE_CHECKING:
-    # Hidden from type checkers, which thus know exactly the names imported above.
+    # This is hidden from type checkers, which thus know exactly the names imported above.
 
     def __getattr__(name: str) -> object:
         """Imports the module that defines a public name; returns what the name stands for."""

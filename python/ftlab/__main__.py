@@ -6,7 +6,7 @@ from ftlab import process
 
 
 def main() -> None:
-    """Runs the command line and exits; `--version` loads nothing else."""
+    """Runs the command line and exits; `--version` by itself is answered without loading the commands."""
     process.begin()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from ftlab._core import __version__

@@ -113,17 +113,17 @@ class Request:
     op: str
     """The operation: R, W, T or F."""
     offset: int
-    """Address of its first byte."""
+    """Address of the request's first byte."""
     size: int
     """Size in bytes."""
     arrival_ns: int
     """When the request arrived at the host."""
     lpn: int | None
-    """The first logical page that it covers; None for a request without pages."""
+    """The first logical page that the request covers; None for a request without pages."""
     pages: int
-    """Number of logical pages that it covers."""
+    """Number of logical pages that the request covers."""
     hit: bool
-    """Whether all its mappings are cached, as far as the host knows."""
+    """Whether all mappings of the request are cached, as far as the host knows."""
     translation_page: int | None
     """Translation page of the first logical page; None for a request without pages."""
 

@@ -1,4 +1,4 @@
-"""Running one configuration, or several in parallel."""
+"""Runs one configuration, or several in parallel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def _workload(arguments: Mapping[str, Any]) -> tuple[dict[str, Scalar], MakeChunks | None]:
-    """Returns the shorthand keywords given in a call, and the rows of its trace if that is in memory."""
+    """Returns the shorthand keywords given in a call and, if its trace is in memory, what yields the trace's
+    rows.
+    """
     given = {name: arguments[name] for name in SHORTHANDS if arguments[name] is not None}
     trace = given.get("trace")
     if trace is None or isinstance(trace, (str, os.PathLike)):
@@ -124,7 +126,7 @@ def compare(
     load_state: str | os.PathLike[str] | None = None,
     **overrides: Scalar,
 ) -> Comparison:
-    """Runs every combination of the values in ``vary``, in parallel, in a fixed order.
+    """Runs every combination of the values in ``vary``, in parallel; the order of the variants is fixed.
 
     Args:
         config: as for `run`.

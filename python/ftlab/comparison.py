@@ -1,4 +1,4 @@
-"""Comparisons: every combination of the varied values is run, in parallel and in a fixed order."""
+"""Comparisons: every combination of varied values is run, in parallel; the variants have a fixed order."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Plan:
     ) -> Comparison:
         """Runs all variants, ``jobs`` at a time (default: as many as there are cores).
 
-        ``options`` apply to each variant, except the callbacks. ``for_fio`` keeps the figures that
+        ``options``, except for their callbacks, apply to each variant. ``for_fio`` keeps the figures that
         `Comparison.to_fio` computes from the requests, but not the requests.
 
         Raises:
@@ -122,7 +122,7 @@ class Plan:
 
 
 class Comparison(Side):
-    """Variants that have been run, with the last key varying fastest; prints as a table."""
+    """Variants that have been run, the last key varying fastest; `print` shows them as a table."""
 
     variants: list[Variant]
 
@@ -132,8 +132,8 @@ class Comparison(Side):
         ``comparison["map+, 8KiB"]``, ``comparison[-1]``, ``comparison[{"host.scheduler": "map+"}]``.
 
         Raises:
-            KeyError: no variant has this name, or several have these values.
-            IndexError: there are fewer variants.
+            KeyError: no variant has this label or these values, or several have them.
+            IndexError: there are too few variants for this position.
         """
         if isinstance(which, int):
             return self.variants[which].result
@@ -166,7 +166,7 @@ class Comparison(Side):
         }
 
     def to_json(self) -> str:
-        """Returns JSON text, which is deterministic except for the ``engine`` blocks."""
+        """Returns the comparison as JSON text, which is deterministic except for the ``engine`` blocks."""
         return json_text(self.to_dict())
 
     def to_fio(self, *, plus: bool = False) -> dict[str, Any]:
@@ -220,8 +220,8 @@ class Comparison(Side):
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
         """Writes a report to read in a browser, as one file that needs no others.
 
-        It shows what the results hold: everything, if the keys of `ftlab.html.KEYS` were set to true.
-        ``command`` is shown as the command that made it.
+        The report shows what the results hold: everything, if the keys of `ftlab.html.KEYS` were set to true.
+        ``command`` is shown as the command that made the report.
 
         Raises:
             UserError: the file cannot be written.
@@ -255,7 +255,7 @@ def prepare(
     ``origin`` is what messages put before a varied key (``--vary``).
 
     Raises:
-        UserError: nothing to vary, a configuration is wrong, or every variant ignores a varied key.
+        UserError: there is nothing to vary, a configuration is wrong, or every variant ignores a varied key.
     """
     texts = _check_vary(vary, origin)
     count = math.prod(map(len, texts.values()))

@@ -21,7 +21,9 @@ A size may be given as a whole number of bytes.
 """
 
 ConfigLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Config"
-"""A preset's name, a TOML file, a nested mapping (for example a result's ``config``) or a resolved one."""
+"""A preset's name, a TOML file, a nested mapping (for example a result's ``config``) or a resolved
+configuration.
+"""
 
 
 class Override(NamedTuple):
@@ -139,7 +141,7 @@ def load(config: ConfigLike, overrides: Sequence[Override] = ()) -> Config:
     try:
         text = Path(config).read_text(encoding="utf-8") if Path(config).is_file() else ""
     except (OSError, UnicodeDecodeError):
-        text = ""  # The core reports that when it reads the file.
+        text = ""  # The core reports that the file cannot be read.
     with _policies_of(text, overrides):
         return _core.resolve(os.fspath(config), list(overrides))
 

@@ -15,7 +15,7 @@ from ftlab.units import Unit, significant, time_unit
 
 RESULT, COMPARISON = "ftlab.result.v1", "ftlab.compare.v1"
 
-# Fields that always differ between runs, and fields that repeat others.
+# These fields are not compared: the first differs between any two runs, the second does not differ.
 _APART = ("engine", "schema")
 
 
@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Returns the results in a file that ``run --json`` or ``compare --json`` wrote, by variant label.
 
     Raises:
-        UserError: the file cannot be read, or neither of these wrote it.
+        UserError: the file cannot be read, or neither command wrote it.
     """
     try:
         data = json.loads(Path(path).read_bytes())

@@ -76,7 +76,7 @@ def digest(result: Result) -> Digest:
     """Reduces the requests of a run to what fio's layout needs.
 
     Raises:
-        UserError: they were not collected.
+        UserError: the requests were not collected.
     """
     import numpy as np
 
@@ -174,7 +174,8 @@ def _busy_ns(dispatch: Times, complete: Times) -> int:
 def document(results: Sequence[tuple[str, Result]], *, plus: bool = False) -> dict[str, Any]:
     """Returns fio's document, with a job per result, each in its own group; ``plus`` adds json+'s bins.
 
-    Keys of the configuration that all results share are ``global options``, the others ``job options``.
+    Configuration keys with the same value in all results are ``global options``, all other keys are ``job
+    options``.
     """
     options = [dict(_flat(result["config"].to_dict())) for _, result in results]
     shared = {

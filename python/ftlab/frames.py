@@ -58,7 +58,8 @@ def _polars(frame: Any) -> pl.DataFrame:
 
     if isinstance(frame, pl.DataFrame):
         return frame
-    # pandas exports through pyarrow, which may not be installed; its columns are arrays anyway.
+    # pandas exports through pyarrow, which may not be installed; the columns of a pandas frame are arrays
+    # anyway.
     if type(frame).__module__.partition(".")[0] == "pandas":
         return pl.DataFrame({str(name): frame[name].to_numpy() for name in frame.columns})
     if not hasattr(frame, "__arrow_c_stream__"):
@@ -92,7 +93,7 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(values: pl.Series, kind: Any) -> pl.Series:
-    """Converts the values to the core's type, which validates them; refuses values that it cannot hold."""
+    """Converts the values to the type that the core expects; refuses values that this type cannot hold."""
     if not values.dtype.is_integer():
         raise UserError(f"{NAME}: {values.name} ({values.dtype}) must hold whole numbers")
     cast = values.cast(kind, strict=False)

@@ -69,7 +69,7 @@ class Histogram:
         """The least value; 0 if there are no values."""
         self.max_ns = int(numbers.max()) if numbers.size else 0
         """The greatest value; 0 if there are no values."""
-        # Summed in parts small enough that no part's sum can overflow.
+        # The values are summed in parts small enough that no part's sum can overflow.
         parts = [numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK)]
         self._sum = sum(int(part.sum()) for part in parts)
         mean = self.mean_ns

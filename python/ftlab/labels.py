@@ -1,7 +1,7 @@
 """What variants are called, and which of them may be compared: those that differ only in policies.
 
-Policies are compared on a trace, a generator's keys and a seed. Variants that differ in any of these have no
-best one, and ratios between them mean nothing.
+Policies are compared on a trace, a generator's keys and a seed. If variants differ in any of these, none of
+them is the best, and ratios between them mean nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Group:
     load: str
     """The varied values that are not policies, which all members share; empty if no such key is varied."""
     members: list[int]
-    """The variants' positions, in order; ratios refer to the first."""
+    """The variants' positions, in order; ratios refer to the first variant."""
 
 
 class Labels:
@@ -85,7 +85,8 @@ class Labels:
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Returns for each path the shortest end that distinguishes it: without folders if the file names differ.
+    """Returns, by path, the shortest end that distinguishes the path: the file name alone if all names
+    differ.
 
     Ends longer than `LONGEST` are cut on the left, where names of traces differ least.
     """
@@ -120,7 +121,9 @@ def source(result: Mapping[str, Any]) -> str:
 
 
 def parts(results: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> list[str]:
-    """Returns a phrase for each part that the results share, except varied ones: "scheduler noop"."""
+    """Returns a phrase, such as "scheduler noop", for each part that the results share and that was not
+    varied.
+    """
     first = results[0]["config"]
     looked_up = any(each["mapping"]["hits"] + each["mapping"]["misses"] for each in results)
     named = (

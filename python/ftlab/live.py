@@ -40,8 +40,8 @@ def runtime_directory() -> Path:
 
 @contextmanager
 def named(control: str | None) -> Iterator[str]:
-    """Publishes this process's control socket under a name that other processes find, as a symbolic link; if
-    ``control`` is ``None``, the socket itself is created under that name.
+    """Publishes this process's control socket under a name that other processes can find, as a symbolic link;
+    if ``control`` is ``None``, the socket itself is created under that name.
     """
     name = runtime_directory() / f"{os.getpid()}.ctl"
     with suppress(FileNotFoundError):
@@ -78,7 +78,7 @@ def the_only() -> str:
     """Returns the control socket of the only running device.
 
     Raises:
-        UserError: no device is running, or several are; the error names them.
+        UserError: no device is running, or several devices are; the error names the devices.
     """
     found = running()
     if len(found) == 1:
@@ -89,14 +89,15 @@ def the_only() -> str:
 
 
 def ask(path: str, command: str) -> dict[str, Any]:
-    """Sends a command to a device: ``path`` is its control socket, or the Unix socket of its NBD server.
+    """Sends a command to a device and returns its answer; ``path`` is its control socket, or the Unix socket
+    of its NBD server.
 
     Raises:
-        UserError: no device answers there, or it refuses.
+        UserError: no device answers there, or the device refuses the command.
     """
     last: OSError | None = None
-    # The control socket of an NBD server is next to its own, and is tried first: the server would send a
-    # greeting.
+    # The control socket is next to the NBD server's own socket, and is tried first: the NBD server would
+    # answer with a greeting.
     for name in (path + ".ctl", path):
         with socket.socket(socket.AF_UNIX) as control:
             try:

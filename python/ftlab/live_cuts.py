@@ -110,7 +110,7 @@ class Campaign:
         return outcome
 
     def _set_up(self, at: Path) -> None:
-        """Prepares the device before the command."""
+        """Makes a device and runs the setup command, if there is one, on it."""
         with self._device(at) as server:
             if self._programs.setup is not None:
                 status, text = self._call(["/bin/sh", "-c", self._programs.setup], at, None)
@@ -193,7 +193,9 @@ class Campaign:
             server.stop()
 
     def _call(self, command: Sequence[str], at: Path, server: LiveServer | None) -> tuple[int, str]:
-        """Runs a program in the directory; with `server`, until that device has lost its power."""
+        """Runs a program in the directory, with `server` only until that device has lost its power; returns
+        the program's exit status and output.
+        """
         if self._ended.is_set():
             raise _StoppedError
         disk = f"nbd+unix:///?socket={at / 'nbd'}"
@@ -222,7 +224,8 @@ class Campaign:
     def _wait(self, process: subprocess.Popen[bytes], server: LiveServer | None) -> None:
         """Waits for a program to end, but at most `GRACE_S` after its device or the campaign has ended.
 
-        It is not killed at once, even if nobody needs its result: it has to unmount what it mounted.
+        The program is not killed immediately, even if nobody needs its result: it has to unmount what it
+        mounted.
         """
         over_since = None
         while process.poll() is None:

@@ -15,19 +15,21 @@ class Metric:
     """One measured quantity."""
 
     group: str
-    """The heading of its rows; rows under the same heading share a unit of time."""
+    """The heading over the metric's row; rows under the same heading share a unit of time."""
     name: str
-    """The name shown in its row."""
+    """The name shown in the metric's row."""
     short: str
-    """The heading of its column in tables whose rows are variants: one word per line."""
+    """The heading of the metric's column in tables whose rows are variants: one word per line."""
     kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
-    """How its values are printed."""
+    """How the metric's values are printed."""
     better: Literal["low", "high"] | None
     """Whether low or high values are better; None if neither is, so that no value is marked as the best."""
     column: str
-    """Its column name in CSV and data frames: that of the result's field, if it is a field."""
+    """The metric's column name in CSV and data frames: the field's name, if the metric is a field of the
+    result.
+    """
     get: Callable[[dict[str, Any]], Number]
-    """Reads its value from a result."""
+    """Reads the metric's value from a result."""
 
 
 def _statistic(part: str, op: str, field: str) -> Callable[[dict[str, Any]], Number]:
@@ -113,7 +115,9 @@ METRICS = (
 
 
 def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """Returns a metric for each figure that parts in these results report themselves, in that order."""
+    """Returns a metric for each figure that the results' parts report about themselves, in the order of the
+    results.
+    """
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }

@@ -28,7 +28,7 @@ _unfinished: set[Path] = set()
 
 
 def discard_unfinished() -> None:
-    """Removes all files that are still being written, including the extension's.
+    """Removes all files that are still being written, including those that the extension writes.
 
     For a process that ends right afterwards without unwinding, for example on a signal.
     """
@@ -97,7 +97,7 @@ def refuse_link(folder: Path, name: str) -> None:
     """Refuses a link in the place of a file or a directory that ftlab itself names.
 
     Raises:
-        UserError: there is a link.
+        UserError: there is such a link.
     """
     if (folder / name).is_symlink():
         raise UserError(f"--out {folder}: {name} is a link: remove it, or name another directory")
@@ -147,7 +147,7 @@ class Output:
         """Checks early that the file can be written.
 
         Raises:
-            UserError: it cannot be written, or its name does not end in one of ``suffixes``.
+            UserError: the file cannot be written, or its name does not end in one of ``suffixes``.
         """
         if not self.name:
             raise self.fail("the name is empty")
@@ -187,7 +187,9 @@ class Output:
 
     @contextmanager
     def staged(self) -> Iterator[Path]:
-        """Yields a path to write to; it becomes the target when the block ends without an exception."""
+        """Yields a path to write to; the file there becomes the target if the block ends without an
+        exception.
+        """
         try:
             if self.special:
                 with _temporary(Path(tempfile.mkdtemp(prefix="ftlab-"))) as directory:

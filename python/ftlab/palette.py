@@ -81,7 +81,7 @@ POLICIES = ("host.scheduler", "device.scheduler", "ftl.kind", "ftl.gc")
 
 
 _SAID = {"baseline": "noop"}
-"""Names by which papers call policies, if they contain no word of ftlab's own name."""
+"""ftlab's name of a policy, for each name in papers that contains no word of ftlab's name."""
 
 
 @cache

@@ -55,7 +55,7 @@ class Stat(NamedTuple):
     value: float
     """The figure's value."""
     unit: str
-    """Its unit in the plural (``requests``, ``ns``); empty for a ratio."""
+    """The figure's unit in the plural (``requests``, ``ns``); empty for a ratio."""
     doc: str
     """A line that says what the figure is."""
 
@@ -135,8 +135,9 @@ class VictimPolicy(_Policy):
     def choose(self, candidates: Candidates) -> int:
         """Returns the row of the block to collect.
 
-        Collecting a block whose pages are all valid gains nothing. A policy may choose such a block, but as
-        long as others would gain something, not more times in succession than the chip has closed blocks.
+        Collecting a block whose pages are all valid gains nothing. A policy may choose such a block; but
+        while another block would gain something, it may do so at most as many times in succession as the chip
+        has closed blocks.
         """
         raise NotImplementedError
 
@@ -194,8 +195,8 @@ def name_of(policy: type) -> str:
 def allow_python() -> None:
     """Lets configurations and studies name policies as ``python:FILE.py:CLASS``, which run as code.
 
-    Without it, only values that the user passes directly may name one: ``--set``, ``--vary``, ``set``, a
-    keyword, a class.
+    Without this permission, only what the user passes directly may name a policy: ``--set``, ``--vary``, the
+    argument ``set``, a keyword, or a class itself.
     """
     _allowed.add(PREFIX)
 
@@ -239,7 +240,9 @@ def named_in(text: str) -> list[str]:
 
 
 def content_of(text: str) -> str:
-    """Returns the source of the classes that a TOML or JSON text names, which is part of a run's identity."""
+    """Returns what identifies the classes that a TOML or JSON text names, as part of a run's identity: the
+    hash of each class's file.
+    """
     parts = []
     for name in sorted(set(named_in(text))):
         file, _, _ = name.removeprefix(PREFIX).rpartition(":")

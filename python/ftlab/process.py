@@ -9,7 +9,7 @@ ENDED = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGH
 """Signals that end a command, with what it then prints; the exit status is 128 plus the signal's number."""
 
 STDOUT = "standard output"
-"""What errors of this stream name in place of a file."""
+"""The name that errors of standard output have in place of a file's name."""
 
 _SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 
@@ -20,8 +20,8 @@ def begin() -> None:
         # Signals that the parent process ignored stay ignored, as under nohup.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
-    # A file that is opened later must not take the place of a closed stream. Writing to a closed standard
-    # output is an error.
+    # A file that is opened later must not take the place of a closed stream. A closed standard output is
+    # opened only for reading, so that writing to it is still an error.
     for opened, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(opened)
@@ -40,10 +40,10 @@ _SETTINGS = ("encoding", "errors", "line_buffering", "write_through")
 
 
 class _Stdout(io.TextIOWrapper):
-    """Standard output, whose errors say that they come from it."""
+    """Standard output, whose errors name it in place of a file."""
 
     def write(self, text: str) -> int:
-        """Writes ``text``; an error names the stream."""
+        """Writes ``text``; an error names standard output."""
         try:
             return super().write(text)
         except OSError as error:
@@ -51,7 +51,7 @@ class _Stdout(io.TextIOWrapper):
             raise
 
     def flush(self) -> None:
-        """Flushes the stream; an error names it."""
+        """Flushes the stream; an error names standard output."""
         try:
             super().flush()
         except OSError as error:
@@ -65,7 +65,7 @@ def _end(number: int, _frame: object) -> None:
     An exception would not do: libraries mistake it for a failure of their own and report that, callbacks of
     the interpreter print and drop it, and a second signal would interrupt the cleanup after the first.
     """
-    # If the module was never loaded, or is just being loaded, no file is being written.
+    # If `ftlab.outputs` was never loaded, or is just being loaded, no file is being written.
     if discard := getattr(sys.modules.get("ftlab.outputs"), "discard_unfinished", None):
         discard()
     # The cursor is shown again, since a live display hides it.

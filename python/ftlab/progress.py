@@ -31,7 +31,7 @@ last round.
 
 
 class Reporter:
-    """Shows the progress of one or more tasks that run in threads; a context manager."""
+    """Shows, as a context manager, the progress of one or more tasks that run in threads."""
 
     def __init__(
         self,
@@ -182,8 +182,8 @@ def _rough(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-# Columns that the spinner and the time take and, with several tasks, also the bar and the slash between the
-# numbers of tasks, each with the space after it.
+# Columns taken by the spinner and the time and, with several tasks, also by the bar and by the slash between
+# the numbers of tasks; each of these includes the space after it.
 _SINGLE = 10
 _SEVERAL = _SINGLE + 21 + 2
 

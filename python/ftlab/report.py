@@ -13,7 +13,7 @@ PERCENTILES = ("50.000000", "90.000000", "99.000000", "99.900000")
 
 
 def render(result: Result) -> str:
-    """Returns the report of one run, which ends with where the time went."""
+    """Returns the report of one run; its last lines say where the time went."""
     data = result.to_dict()
     lines = [_title(data), *_benchmark(data), *_workload(data["trace"])]
     for name in ("read", "write", "all"):
@@ -115,7 +115,7 @@ def _latency(data: dict[str, Any], name: str) -> list[str]:
 
 
 def _rates(data: dict[str, Any], name: str) -> str:
-    """Returns requests and bytes per second, over the whole run."""
+    """Returns requests and bytes per second over the whole run, as text; empty if they are not known."""
     elapsed, all_bytes = data["elapsed_ns"], data["throughput_bytes_per_s"]
     if not elapsed or all_bytes is None:
         return ""
@@ -233,7 +233,7 @@ def _own(data: dict[str, Any]) -> list[str]:
 
 
 def _health(health: dict[str, Any]) -> list[str]:
-    """Returns lines about wear, and how near the device is to its end; empty if blocks last for ever."""
+    """Returns lines about wear and about the life that the device has left; empty if blocks last for ever."""
     smart, blocks, failed = health["nvme_smart"], health["blocks"], health["failed"]
     if smart["percentage_used"] is None and not blocks["spare"]:
         return []
@@ -256,7 +256,7 @@ def _engine(data: dict[str, Any], prepare_s: float) -> list[str]:
     if not engine:
         return []
     ran_s, peak = engine["wall_s"] - prepare_s, engine["peak_rss_bytes"]
-    # Making an empty device takes hardly any time, so that is not reported.
+    # Making an empty device takes hardly any time, so this time is not reported.
     parts = [f"{prepare_s:.2f} s of preconditioning"] if prepare_s >= 0.005 else []
     parts.append(f"{ran_s:.2f} s")
     if ran_s > 0:
@@ -290,7 +290,9 @@ def _where_time_went(data: dict[str, Any]) -> list[str]:
 
 
 def _at_the_controller(data: dict[str, Any]) -> list[str]:
-    """Returns a line with the shares of the latency spent at link, cores and write buffer, and how busy these were."""
+    """Returns a line with the shares of the latency that were spent at the link, the cores and the write
+    buffer, and with the shares of the time that these were busy.
+    """
     device, latency = data.get("device", {}), data["latency"]["all"]
     spent = device.get("commands", {}) | device.get("buffer", {})
     if not spent:

@@ -64,8 +64,8 @@ KEPT_UP = 0.9
 """A device that keeps up with arrivals for a smaller share of the time than this counts as overloaded."""
 
 MARGIN = 0.5
-"""The share of the time that the device may be busy, at the suggested speed, with what was a backlog; it is
-less than 1 because some arrivals were denser than others.
+"""The share of the time for which the device is busy, at the suggested speed, with the requests that were a
+backlog; it is less than 1 because some arrivals were denser than others.
 """
 
 
@@ -75,8 +75,8 @@ class Timeline(NamedTuple):
     events: int
     """The number of slices plus the number of counter changes."""
     cut_ns: int | None
-    """The simulated time, ns, at which the timeline ended because it had reached its limit; None if it had
-    not.
+    """The simulated time, ns, at which the timeline ended because it had reached its limit; None if it did
+    not reach the limit.
     """
 
 
@@ -120,7 +120,7 @@ class Result(Fields):
         """Returns a message that the device did not keep up with recorded arrivals, with a remedy; None if
         the device kept up.
 
-        For a result from a file this is not known.
+        For a result from a file, which does not hold what the message needs, None is returned too.
         """
         behind_ns, arrivals_ns = self._behind
         workload = self._data["config"]["workload"]
@@ -231,8 +231,8 @@ class Result(Fields):
     def html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str = "") -> None:
         """Writes a report to read in a browser, as one file that needs no others.
 
-        It shows what the result holds: everything, if the keys of `ftlab.html.KEYS` were set to true.
-        ``command`` is shown as the command that made it.
+        The report shows what the result holds: everything, if the keys of `ftlab.html.KEYS` were set to true.
+        ``command`` is shown as the command that made the report.
 
         Raises:
             UserError: the file cannot be written.

@@ -27,7 +27,7 @@ class Section(Mapping[str, Any]):
         return _sections(type(self)).get(name, Section)(value) if isinstance(value, dict) else value
 
     if not TYPE_CHECKING:
-        # Hidden from type checkers, which know the declared fields and no others.
+        # This is hidden from type checkers, which know the declared fields and no others.
 
         def __getattr__(self, name: str) -> Any:
             """Returns the field ``name``."""

@@ -39,7 +39,7 @@ class Simulation:
     Times are nanoseconds, offsets and sizes bytes. Objects are independent of one another. An object takes
     one call at a time; calls that move time release the GIL. Where ``host.merge_limit`` merges requests,
     every submission has its own completion, and ``mapping_misses`` is counted for the first of the merged
-    ones.
+    submissions.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Simulation:
             offset: address of the first byte.
             size: number of bytes.
             at_ns: time of arrival, by default now; not before now, and not before the last submitted arrival.
-                Decisions already taken at this instant do not know a request that arrives now.
+                A request that arrives now has no influence on decisions already taken at this instant.
             fua: the write completes only when it would survive a power cut.
             stream: a number for the caller's own use; the simulation ignores it.
 
@@ -129,7 +129,7 @@ class Simulation:
         return range(first, last + 1)
 
     def next_event_ns(self) -> int | None:
-        """Returns the time, in ns, of the next event without a further submission; None if there is none."""
+        """Returns the time, in ns, of the next event if nothing else is submitted; None if there is none."""
         return self._core.next_event_ns()
 
     def advance(self, until_ns: int) -> list[Completion]:
@@ -187,7 +187,7 @@ class Simulation:
         """Starts the device again from its flash alone; returns the pages read and written, and the time
         taken.
 
-        What `result` reports starts again from there.
+        From then on, `result` reports only what happens after the recovery.
 
         Raises:
             UserError: the power is on.
@@ -195,7 +195,7 @@ class Simulation:
         return self._core.recover()
 
     def close(self) -> None:
-        """Frees the device's memory; earlier results stay valid. The end of a ``with`` block does so too."""
+        """Frees the device's memory, as the end of a ``with`` block does; earlier results stay valid."""
         self._core = _Closed()
 
     def __enter__(self) -> Simulation:

@@ -1,4 +1,5 @@
-"""A comparison as a table: in each group that may be compared, the best values and ratios to the first.
+"""A comparison as a table: for each group that may be compared, the best values, and ratios to the group's
+first variant.
 
 Variants are columns if they fit, otherwise rows. Only file names are shortened: a column that does not fit is
 left out and named below.
@@ -97,7 +98,9 @@ def render(comparison: Side, width: int) -> str:
 
 
 def render_for(comparison: Side, stream: TextIO, width: int | None = None) -> str:
-    """Formats the table for ``stream``: on a terminal in colour and as wide as that, otherwise 100 wide."""
+    """Formats the table for ``stream``: if that is a terminal, in colour and as wide as the terminal;
+    otherwise 100 columns wide.
+    """
     from rich.console import Console
 
     if width is None and not stream.isatty() and "COLUMNS" not in os.environ:

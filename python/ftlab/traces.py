@@ -34,7 +34,7 @@ CHUNK_ROWS = 1 << 18
 """The number of rows that are read at a time, and that a row group of Parquet has."""
 
 _OPS = ("R", "W", "T", "F")
-# The generator's region must fit on a device: the largest possible one (about 8 TiB).
+# The generator's region must fit on its device, so this is the largest possible device (about 8 TiB).
 _LARGEST_DEVICE = (
     '[flash]\nblocks_per_plane = 16777216\npages_per_block = 127\n[ftl]\nover_provisioning = "1%"\n'
 )
@@ -62,7 +62,7 @@ def trace_info(path: str | os.PathLike[str], **options: Scalar) -> dict[str, Any
 
 
 def info(config: Config) -> dict[str, Any]:
-    """Like `trace_info`, for the trace of a configuration."""
+    """Returns what the trace of a configuration holds, like `trace_info`."""
     loaded: dict[str, Any] = json.loads(_core.trace_info(config))
     return loaded
 
@@ -210,7 +210,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
 
 
 def _provenance(config: Config) -> dict[str, str]:
-    """Returns metadata for a file that says where its rows come from."""
+    """Returns the metadata that say where the rows of a file come from."""
     if config.trace is None:
         synthetic = json.loads(config.json())["workload"]["synthetic"]
         return {"source_format": "synthetic", "source": json.dumps(synthetic)}

@@ -70,7 +70,7 @@ def stop(message: str) -> None:
 
 
 def fingerprint() -> str:
-    """Returns a hash of what the outcomes depend on: the sources and the tests, without this folder."""
+    """Returns a hash of what the outcomes depend on: the sources and the tests of all crates."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "crates").rglob("*")):
         if path.suffix in {".rs", ".toml"} and "target" not in path.parts:
@@ -329,7 +329,7 @@ def try_all(
     known: dict[str, Record],
     options: argparse.Namespace,
 ) -> None:
-    """Tries mutants and stores each outcome at once."""
+    """Tries the mutants, and stores each outcome as soon as it is known."""
     end = time.monotonic() + 60 * options.minutes if options.minutes else None
     lock = threading.Lock()
     count = 0

@@ -1,1 +1,1 @@
-"""The oracle: slow, independent implementations that the tests compare ftlab with."""
+"""The oracle: slow, independent implementations with which the tests compare ftlab."""

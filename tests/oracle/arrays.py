@@ -52,7 +52,9 @@ def bottleneck_ns(array: Array, read_share: float) -> float:
 
 
 def load(array: Array, share: float, most_pages: int, count: int, seed: int) -> list[Request]:
-    """Returns random requests, 60 % of them reads, of 1 to ``most_pages`` pages."""
+    """Returns random requests, 60 % of them reads, of 1 to ``most_pages`` pages, which offer the load
+    ``share`` (see `LOADS`).
+    """
     draw = random.Random(seed)
     mean_pages = (1 + most_pages) / 2
     alone_ns = 10 * most_pages * (array.program_ns + array.read_ns + round(array.page_bytes * array.byte_ns))

@@ -7,19 +7,20 @@ Where these rules leave a choice open, the model follows the documentation of ft
 are ftlab's own:
 
 - A page is on its way to the flash from the time when it is handed over. One chip has one such page at a
-  time, whose program waits in the chip's line behind what has issued before.
+  time, whose program waits in the chip's line behind the commands that have issued before.
 - A page is handed over once everything else that is due at the time has happened, and only if the device
-  holds no command, or destaging has begun, or a flush or a write waits. None is after the last request has
-  completed.
+  holds no command, or destaging has begun, or a flush or a write waits. No page is handed over after the last
+  request has completed.
 - Room that a program frees is taken before anything else that is due at the time happens. Room that
   commands free as they issue is taken when no other command can issue.
 - While writes wait for room, only writes that need room wait behind them.
-- A flush waits for the pages that have room when it comes. A page that replaces one of them is one of them
-  too.
+- A flush waits for the pages that have room when it comes. A page that replaces one of these counts among
+  them.
 - A page that is on its way when it is written again needs further room for its new version.
 - Policy "block": the pages of the chosen block leave one by one. The next block is chosen when the last of
-  them has been handed over and pages are still to be. Pages that are written to a chosen block later count
-  anew.
+  these pages has been handed over and a further page has to leave. Pages that are written to a chosen block
+      later
+  count anew.
 """
 
 from __future__ import annotations
@@ -93,9 +94,9 @@ class Command:
     lpns: range
     size: int
     since: int = 0
-    """When it began to wait for room."""
+    """When the command began to wait for room."""
     placed: int = 0
-    """How many of its pages have got room."""
+    """How many of the command's pages have got room."""
 
 
 @dataclass
@@ -106,7 +107,7 @@ class Line:
     block_pages: int
     rooms: dict[int, int] = field(default_factory=dict)
     next: dict[int, None] = field(default_factory=dict)
-    """The pages that leave next, the first one first."""
+    """The pages that leave next, in this order."""
     blocks: dict[int, set[int]] = field(default_factory=dict)
     """Under policy "block", the other pages. The block whose number of pages changed longest ago is first."""
 
@@ -136,7 +137,7 @@ class Line:
         return self.rooms.pop(lpn)
 
     def choose(self) -> None:
-        """Chooses the next block, if no page leaves next."""
+        """Chooses the next block, if no page of the chosen block is left."""
         if not self.next and self.blocks:
             block = max(self.blocks, key=lambda block: len(self.blocks[block]))
             self.next = dict.fromkeys(sorted(self.blocks.pop(block)))
@@ -159,7 +160,7 @@ class Device:
         self.flying: tuple[int, int] | None = None
         """The page on its way to the flash, and its room."""
         self.dropped = False
-        """Whether that page was dropped meanwhile."""
+        """Whether the page on its way to the flash was dropped meanwhile."""
         self.rooms = 0
         """Rooms given so far."""
         self.destaging = False
@@ -203,7 +204,7 @@ class Device:
         self.figures.stalls += 1
 
     def place(self, command: Command) -> bool:
-        """Gives room to a command's pages as far as there is room; returns whether all have it."""
+        """Gives room to a command's pages while there is room; returns whether all pages have got room."""
         for lpn in command.lpns[command.placed :]:
             if lpn in self.line.rooms:
                 self.line.replace(lpn)
@@ -226,7 +227,7 @@ class Device:
             rooms.discard(room)
 
     def admit(self) -> bool:
-        """Lets flushes and writes go on that need not wait; returns whether a flush joined the queue."""
+        """Lets the flushes and writes that need not wait go on; returns whether a flush joined the queue."""
         joined = False
         while self.flushes and not self.flushes[0][1]:
             self.queue.append(self.flushes.popleft()[0])
@@ -267,14 +268,14 @@ class Device:
         return self.config.scheduler == "direct" and command.op != "F"
 
     def drop(self, lpns: range) -> None:
-        """Drops pages from the buffer; the room of the one on its way to the flash stays in use."""
+        """Drops pages from the buffer; the room of a page on its way to the flash stays in use."""
         for lpn in lpns:
             if lpn in self.line.rooms:
                 self.free(self.line.remove(lpn))
             self.dropped |= self.flying is not None and self.flying[0] == lpn
 
     def destage(self) -> None:
-        """Hands a page to the flash, if one is to be and none is on its way."""
+        """Hands a page to the flash, if a page has to leave now and none is on its way."""
         wanted = self.held == 0 or self.destaging or self.flushes or self.writes
         while self.left and wanted and self.line.rooms:
             self.line.choose()

@@ -228,7 +228,7 @@ BACKGROUND = [
     collecting("a request waits for the copy under way", [(100, "R", 15, 1)], [273]),
     # The erasure begins at 242 and ends at 1743.
     collecting("a request waits for the erasure under way", [(300, "R", 15, 1)], [1774]),
-    # The first read begins before the erasure can, which follows from 273 to 1774.
+    # The first read begins before the erasure can begin; the erasure follows, from 273 to 1774.
     collecting("the erasure goes on behind the read", [(100, "R", 15, 1), (300, "R", 14, 1)], [273, 1805]),
     collecting("off", [(100, "R", 15, 1)], [131], ftl__gc_background=False),
     # Everything has been collected: there are eleven erased blocks.

@@ -4,7 +4,7 @@ Every cache answers the same five questions:
 
 - ``cached(lpn)``      is the entry held? (changes nothing)
 - ``translate(lpn, dirties, rest)``  look the entry up, fetching it if it is missing; True for a hit.
-  ``rest`` is what the request translates next, as far as a miss may load it
+  ``rest`` has the LPNs that the request translates next, which a miss may load too
 - ``prefetch(lpns)``   with one read, bring in the missing ones of these entries, which are all of one
   translation page; True if there was a read
 - ``flush_one()``      write back one translation page in the background; True if there was a dirty one
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cost(Protocol):
-    """What a cache reports its reads and programs of translation pages to."""
+    """What a cache calls to report reads and programs of translation pages."""
 
     def map_read(self) -> None: ...
     def map_program(self) -> None: ...

@@ -39,7 +39,7 @@ class Case:
 
 
 def figure_7(scheduler: str, units: list[int]) -> Case:
-    """Fig. 7 / Table II: two batches of reads, an unlimited cache, no deadline."""
+    """Returns the case of Fig. 7 and Table II: two batches of reads, an unlimited cache, no deadline."""
     page_a, page_b = 0, 512  # first LPNs of two translation pages of 512 entries
     sizes = [(page_a, 2), (page_b, 1), (page_a + 10, 2), (page_b + 10, 1), (page_b + 20, 2)]
     return Case(
@@ -62,11 +62,10 @@ TABLE_1_LPNS = [5, 105, 106, 6, 10, 205, 206, 11, 110, 111, 210, 211]
 
 
 def table_1(scheduler: str, order: list[int], prioritized: int) -> Case:
-    """Fig. 5 / Table I: 100 entries per translation page, twelve reads at one instant.
+    """Returns the case of Fig. 5 and Table I: 100 entries per translation page, twelve reads at one instant.
 
-
-    The cached entries are brought in by six reads of one page, far apart in time, so that none
-    of them is prioritized and each is a batch of its own. Then the twelve arrive at once.
+    The cached entries are brought in by six reads of one page, far apart in time, so that none of them is
+    prioritized and each is a batch of its own. Then the twelve arrive together.
     """
     start = 100 * MS
     warm_up = [(10 * MS * number, "R", lpn, 1) for number, lpn in enumerate(CACHED)]
@@ -104,8 +103,8 @@ TABLE_1 = [
 
 
 def figure_6(scheduler: str, waits: tuple[int, int]) -> Case:
-    """Fig. 6, where reads take 10 us: at time 0 a miss on the translation page of request 2; at 10 us
-    requests 1 and 2 arrive.
+    """Returns the case of Fig. 6, where reads take 10 us: at time 0 a read misses on the translation page of
+    request 2; at 10 us requests 1 and 2 arrive.
     """
     us = 1000
     return Case(

@@ -95,7 +95,7 @@ class Device:
         return sum(kind[1] for kind in (merges.full, merges.partial, merges.switch, self.cooperative))
 
     def moved(self) -> int:
-        """Returns the time of all copies and erasures so far."""
+        """Returns the time that all copies and erasures up to now have taken."""
         return self.copies() * (READ_NS + PROGRAM_NS) + self.ftl.merges.erases * ERASE_NS
 
     # --- Algorithm 1 ---------------------------------------------------------------------------

@@ -6,7 +6,8 @@ operation goes. It was written from model.md and docs/flash-parallelism.md, not 
 `tests/python/test_events.py` compares the two request by request, with `device.scheduler = "direct"`.
 
 With the allocation "dynamic", pages of writes wait in the order of arrival until a die is idle; the oldest
-goes to the next idle die in turn. A read of a page that waits goes right behind its write.
+goes to the idle die that is next in a round over all dies. A read of a page that waits goes right behind its
+write.
 
 A read takes the bus for its command, then the cells, then the bus for its data. A program takes the bus for
 command and data together, then the cells. Stages that take no time are skipped.

@@ -1,8 +1,8 @@
 """Figures measured once with public simulators, and ftlab's figures for the same questions today.
 
 Each fact is a row of docs/validation.md. If the notes of a measurement say enough about it, ``rerun``
-measures ftlab's side again; a figure out of ``bound`` fails `make validation`. If they do not, ``missing``
-says what is not known, and the row shows ftlab's figure at the time.
+measures ftlab's side again; a figure out of ``bound`` fails `make validation`. If the notes do not,
+``missing`` says what is not known, and the row shows ftlab's figure at the time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Fact:
     """ftlab's figure at the time of the measurement."""
     digits: int
     bound: float
-    """By how much ftlab's figure may differ at most, as a share of theirs; 0 if it must be equal in the
-    digits shown.
+    """The largest difference allowed between ftlab's figure and ``theirs``, as a share of ``theirs``; 0 if
+    both must be equal in the digits shown.
     """
     cause: str
     right: str
@@ -151,7 +151,9 @@ def dftl_hits(file: str) -> Callable[[], float]:
 
 
 def bast_merges(permuted: bool, kind: str) -> Callable[[], float]:
-    """Returns a function that counts the merges when each of 200 blocks is written once completely."""
+    """Returns a function that counts BAST's merges of a ``kind`` while each of 200 blocks is written once
+    completely.
+    """
 
     def rerun() -> float:
         draw = random.Random(13)

@@ -65,11 +65,12 @@ def config(random_source: random.Random) -> Config:
     page_bytes, entry_bytes = pick(SHAPES)
     ftl = pick(["dftl", "dftl", "dftl", "cdftl", "cdftl", "tpftl", "tpftl", "page"])
     if ftl == "cdftl":
-        # Room for at least a translation page and one more entry.
+        # There is room for at least a translation page and one more entry.
         tiny = page_bytes + entry_bytes * pick([1, 2, 5, 20])
         cache_bytes = pick([tiny, page_bytes * pick([2, 3, 4, 7, 12]), None])
     elif ftl == "tpftl":
-        # Room for at least a node with one entry; ftlab requires room for an entry as large as on flash.
+        # There is room for at least a node with one entry; ftlab requires room for an entry as large as on
+        # flash.
         tiny = max(14, entry_bytes)
         cache_bytes = pick([tiny, *(tiny + more for more in (1, 6, 13, 14, 46, 86, 286, 986)), None])
     else:

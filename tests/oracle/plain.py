@@ -72,7 +72,7 @@ class Log:
 
 @dataclass
 class Merges:
-    """The number of merges of each kind, of the pages that they copied, and of blocks erased."""
+    """The numbers of merges of each kind, of the pages that they copied, and of blocks erased."""
 
     full: list[int] = field(default_factory=lambda: [0, 0])
     partial: list[int] = field(default_factory=lambda: [0, 0])
@@ -116,7 +116,9 @@ class Hybrid:
         return found
 
     def gather(self, block: int, begin: int) -> int:
-        """Copies a block's newest pages, from offset ``begin`` on, to its data block; returns how many."""
+        """Copies a block's newest pages, from offset ``begin`` on, to its data block; returns the number of
+        these pages.
+        """
         first = block * self.block_pages
         copied = [lpn for lpn in range(first + begin, first + self.block_pages) if lpn in self.newest]
         self.newest.update(dict.fromkeys(copied))

@@ -3,7 +3,7 @@
 Nothing is simulated: `check` examines only which request was dispatched when. It applies to runs of reads and
 writes with open arrivals, whose operations take time, without a deadline or a background flush. The class of
 a request must not depend on a cache (awareness ``none``, or the FTL ``page``, where everything is a hit).
-This checks the oracle by other means, and ftlab too.
+These rules check the oracle by other means, and they check ftlab as well.
 """
 
 from __future__ import annotations

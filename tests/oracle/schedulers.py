@@ -151,7 +151,8 @@ def denser(one: Batch, other: Batch) -> bool:
 
 
 class Jobs:
-    """The queue of map-rate and map-ratio: batches as above, and each hit as a batch of its own, in one list.
+    """The queue of map-rate and map-ratio: batches as in `Batches`, and each hit as a batch of its own, in
+    one list.
 
     The cost of a batch is a read of its translation page, plus a read or a program for each page of its
     requests. A hit needs no translation page, the pages of a trim cost nothing, and no cost is below 1 ns.
@@ -292,8 +293,9 @@ class Scheduler:
         return sorted(expired, key=lambda request: request.id)
 
     def take_late_batch(self, now: int, deadline_ns: int | None) -> tuple[list[Request], bool] | None:
-        """Takes out the oldest request, if it has waited for ``deadline_ns``, and its batch if it has one;
-        also returns whether it has one.
+        """Takes out the oldest request, together with its batch if it is in one; returns the requests taken
+        out, and whether they are a batch. Returns None if the oldest request has not yet waited for
+        ``deadline_ns``.
         """
         waiting = [request for part in self.parts() for request in part.all()]
         if not waiting or deadline_ns is None or self.name == "map-ratio":

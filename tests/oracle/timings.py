@@ -24,7 +24,9 @@ class Timing:
     chips: int = 1
     channels: int = 1
     lookups: tuple[int, int] = (0, 0)
-    """How many translation pages a write reads, and how many the read of the page that it wrote."""
+    """The number of translation pages that a write reads, and the number that a later read of the same page
+    reads.
+    """
     more: dict[str, Any] = field(default_factory=dict)
     limit: dict[str, Any] = field(default_factory=dict)
     """Settings used only in the test of the device at its limit."""
@@ -81,7 +83,7 @@ def alone(preset: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
 
 
 AT_LIMIT = 640
-"""The number of requests, each of one page, that all arrive at once."""
+"""The number of requests, each of one page, that all arrive together."""
 
 
 def at_limit(preset: str, op: str) -> tuple[int, float]:

@@ -119,7 +119,7 @@ def timed(
 
 
 def lookups(accesses: Sequence[Access], policy: str, kib: int = 16) -> tuple[list[int], list[int]]:
-    """Returns hits, misses and map programs of dftl, as ftlab counts them and by the plain count."""
+    """Returns hits, misses and map programs of dftl, as counted by ftlab and by the plain model."""
     settings = {
         "ftl.kind": "dftl",
         "ftl.mapping_cache": f"{kib}KiB",
@@ -142,7 +142,7 @@ KINDS = ("full", "partial", "switch")
 def merges(
     ftl: str, block_pages: int, log_blocks: int, filled: bool, accesses: Sequence[Access]
 ) -> tuple[list[int], list[int]]:
-    """Returns merges and copies of each kind, and erases, as ftlab counts them and by the plain count."""
+    """Returns merges and copies of each kind, and erases, as counted by ftlab and by the plain model."""
     settings = {
         "ftl.kind": ftl,
         # The share is rounded down here; ftlab rounds up to whole blocks.

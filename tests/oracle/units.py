@@ -1,4 +1,4 @@
-"""FTLs that write mappings back once enough data was written: Base-DFTL, mini-page FTL and MSFTL, on one
+"""FTLs that write mappings back once enough data has been written: Base-DFTL, mini-page FTL and MSFTL, on one
 chip.
 
 The model was written from Kim and Lee (ICSOFT 2020, section 3), spec/msftl.md and DEVIATIONS.md. The part of

@@ -1,4 +1,4 @@
-"""ftlab's pages in a browser, which is the system's Chromium."""
+"""ftlab's pages in a browser: the system's Chromium."""
 
 from __future__ import annotations
 

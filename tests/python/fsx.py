@@ -152,9 +152,7 @@ class Fsx:
                 assert mapped[offset : offset + length] == self.model[offset : offset + length], "mapped"
 
     def settle(self) -> None:
-        """Does one of three things: makes the file durable and drops its cache, only makes it durable, or
-        reopens it.
-        """
+        """Makes the file durable and drops its cache, or only makes it durable, or reopens it."""
         match self.random.randrange(3):
             case 0:
                 self.note("forget")

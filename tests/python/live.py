@@ -60,7 +60,7 @@ class Served:
 
     @property
     def disk(self) -> Path:
-        """Returns the device as a file."""
+        """Returns the path of the device's file."""
         return self.path.with_name("mnt") / "disk"
 
     def client(self, *command: str) -> str:

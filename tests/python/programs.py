@@ -28,7 +28,7 @@ def give_signals_back() -> None:
 
 
 class Program(subprocess.Popen[Any]):
-    """A program that a test started; programs that have not ended are in `running`."""
+    """A program that a test started; `running` lists those that `clean_up` has to end."""
 
     running: list[Program] = []  # noqa: RUF012
 
@@ -39,7 +39,7 @@ class Program(subprocess.Popen[Any]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # After a failed test the program is killed, and not waited for.
+        # After a failure in the block the program is killed, so that the test does not wait for it to end.
         if kind is not None:
             self.kill()
         super().__exit__(kind, error, where)

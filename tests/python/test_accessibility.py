@@ -70,7 +70,7 @@ def test_a_reproduction(browser: Any, reproduced: Path, figure: str, width: int,
         found: str = tab.eval_on_selector(selector, f"one => getComputedStyle(one).{name}")
         return found
 
-    # Pictures too have the page's colours, for their text and their background.
+    # Pictures, too, have the page's colours, for their text and their background.
     assert style("figure svg .role-title-text text", "fill") == style("h1", "color")
     assert style("figure svg > rect", "fill") == "none"
     assert style("body", "backgroundColor") == (
@@ -117,7 +117,7 @@ def test_the_site(browser: Any, scheme: str) -> None:
 @built
 @pytest.mark.parametrize("scheme", ["file", "http"])
 def test_the_search_of_the_site(browser: Any, scheme: str) -> None:
-    """The search works if the site is opened from a disk, and if it comes from a server."""
+    """The search works both if the site is opened from a disk and if it comes from a server."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=SITE)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

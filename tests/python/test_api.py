@@ -37,7 +37,7 @@ SYNTHETIC: dict[str, Any] = {
 
 
 def test_a_generator_runs_at_a_speed_as_a_trace_does() -> None:
-    """Regression: `workload.speed` was ignored for a generator, and changed nothing."""
+    """Regression: for a generator, `workload.speed` was accepted but changed nothing."""
     arrivals = [
         ftlab.run("map-plus", set={**SYNTHETIC, "workload.speed": speed}).column("arrival_ns")
         for speed in ("1.0", "4.0", "0.3")
@@ -265,7 +265,7 @@ def test_import_and_run_stay_light(trace: Path) -> None:
     )
 )
 def test_files_hold_lists_of_numbers_on_one_line(value: Any) -> None:
-    """Regression: a map of 4,096 blocks took 4,096 lines. Apart from line ends, the JSON is the same."""
+    """Regression: a map of 4,096 blocks took 4,096 lines. The values in the JSON stay the same."""
     text = json_text({"value": value, "numbers": [1, 2.5e-9, None, -3]})
     assert json.loads(text) == {"value": value, "numbers": [1, 2.5e-9, None, -3]}
     assert '  "numbers": [1, 2.5e-09, null, -3]\n' in text

@@ -77,7 +77,7 @@ def test_a_piece_that_joined_a_waiting_request_is_not_lost() -> None:
 
 def test_flushes_discards_and_preflushed_writes() -> None:
     lines = [
-        bio(1, "FWS", 0, 0),  # only a flush, without data; its request is the FF below
+        bio(1, "FWS", 0, 0),  # a flush without data; its request is the FF below
         request(2, "issue", "FF", 0, 0),
         bio(3, "FWFSM", 64, 8),
         request(4, "insert", "WSM", 64, 8),

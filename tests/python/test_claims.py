@@ -37,7 +37,7 @@ def claim(published: float | None, kind: str, unit: str = "%", construction: str
         (-2.0, 0.0, "change", "%", claims.FAILS),
         (-4.9, -4.9, "change", "%", claims.SIGN),  # too small for its number to say anything
         (-4.9, -9.9, "change", "%", claims.SIGN),
-        (-3.0, -11.9, "change", "%", claims.DIRECTION),  # large, where a small one was published
+        (-3.0, -11.9, "change", "%", claims.DIRECTION),  # a large change, where a small one was published
         (-5.0, -6.9, "change", "%", claims.HOLDS),
         (2.0, 2.4, "change", "x", claims.HOLDS),
         (93.0, 88.1, "level", "%", claims.HOLDS),

@@ -281,7 +281,7 @@ def test_help_names_only_what_works(cli: Cli, command: list[str]) -> None:
     assert "sprandom" not in text
     keys = set(re.findall(r"\[((?:workload|host|ftl|flash|device)\.[a-z_.]+|seed)\]", text))
     known = set(keys_of(json.loads(cli.ok("schema"))))
-    # Each of these is a key or a table of keys.
+    # Each name in brackets is a key or a table of keys.
     assert all(key in known or any(name.startswith(f"{key}.") for name in known) for key in keys)
 
 
@@ -293,7 +293,7 @@ def keys_of(schema: dict[str, Any], prefix: str = "") -> list[str]:
 
 
 def test_lines_that_a_help_keeps_are_lines() -> None:
-    """Regression: click joined lines that must stay lines if text followed the no-wrap mark on its line."""
+    """Regression: if text followed the no-wrap mark on its line, click joined lines that must stay apart."""
     context = click.Context(commands, info_name="ftlab")
     for name in COMMANDS:
         command = commands.get_command(context, name)
@@ -386,7 +386,7 @@ def test_a_signal_stops_cleanly(cli: Cli, arguments: list[str], number: signal.S
 
 
 def test_a_signal_that_was_ignored_stays_so(cli: Cli) -> None:
-    """The signal stays ignored, as under nohup."""
+    """A command that is started with a signal ignored, as under nohup, does not end on that signal."""
     command = ["nohup", sys.executable, "-m", "ftlab", "run", "map-plus"]
     command += ["--set", "workload.synthetic.requests=1000000000000"]
     process = subprocess.Popen(

@@ -1,4 +1,6 @@
-"""Studies on Dask: rows equal those on threads; workers die, engines differ, traces are sent."""
+"""Studies on Dask: rows that equal those on threads, workers that die, engines that differ, traces that are
+sent.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def test_a_worker_killed_in_the_middle(cli: Cli) -> None:
 
 
 def lines(said: str) -> list[str]:
-    """Returns what a client says, without its progress."""
+    """Returns the lines that a client prints, without its progress lines."""
     return [line for line in said.splitlines() if not line.startswith("ftlab: ")]
 
 
@@ -121,7 +123,7 @@ def test_no_worker_is_left(cli: Cli) -> None:
                 f"error: --dask {address}: no worker for 2 s (--dask-wait); what is done is kept",
             ],
         )
-        # No worker ever came.
+        # Here the scheduler never had a worker.
         done = cli("sweep", "study.toml", "--out", "out", "--dask", address, "--dask-wait", "0")
         assert (done.returncode, len(lines(done.stderr))) == (2, 1), done.stderr
     kept = len(list((cli.directory / "out" / "json").glob("*.json")))
@@ -178,7 +180,9 @@ def test_an_interrupt_from_a_terminal_prints_no_traceback(cli: Cli, moment: str)
 def test_traces_that_a_worker_cannot_read_and_runs_that_fail(
     cli: Cli, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Traces are found by content, since the workers cannot see them at the client's paths."""
+    """Results and failures equal those on threads, although the workers cannot read the traces at the
+    client's paths.
+    """
     (cli.directory / "volumes").mkdir()
     for place, name in enumerate(("a", "b", "bad")):
         (cli.directory / "volumes" / f"{name}.csv").write_text(TRACE.replace("900000", f"90000{place}"))
@@ -261,7 +265,9 @@ def test_a_trace_that_a_worker_has_no_room_for(cli: Cli, tmp_path_factory: pytes
 
 
 def killed_again_and_again(cli: Cli, kills: int, *where: str) -> None:
-    """Kills the client at random moments; no finished run is repeated, and the rows end up the same."""
+    """Kills the client at random moments; no finished run is repeated, and the rows are those of an
+    undisturbed study.
+    """
     cli.ok("sweep", "study.toml", "--out", "whole")
     folder = cli.directory / "out" / "json"
     command = [sys.executable, "-m", "ftlab", "sweep", "study.toml", "--out", "out", *where]

@@ -45,7 +45,9 @@ def unequal(config: Config, rows: list[tuple[int, str, int, int]]) -> list[tuple
 @pytest.mark.parametrize("load", [0.3, 0.8, 1.5])
 @pytest.mark.parametrize("name", DEVICES)
 def test_every_completion_is_the_oracles(name: str, load: float) -> None:
-    """At each load, 10,000 requests are compared; on average a request takes the flash 390 us."""
+    """At each load, ftlab and the oracle agree on 10,000 requests; on average a request takes the flash 390
+    us.
+    """
     config = replace(DEVICES[name], read=35_017, program=350_039)
     assert not unequal(config, trace(7, 10_000, int(390_000 / load)))[:5]
 
@@ -53,7 +55,9 @@ def test_every_completion_is_the_oracles(name: str, load: float) -> None:
 @pytest.mark.parametrize("half_duplex", [False, True])
 @pytest.mark.parametrize("load", [0.8, 1.5])
 def test_what_is_due_at_the_same_time_has_an_order(load: float, half_duplex: bool) -> None:
-    """All times are whole microseconds, so that many events are due at the same time."""
+    """ftlab and the oracle agree on the order of events that are due at the same time, of which there are
+    many, since all times are whole microseconds.
+    """
     config = Config(
         bytes_per_s=4_096_000_000,
         half_duplex=half_duplex,

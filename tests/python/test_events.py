@@ -47,7 +47,9 @@ def test_every_request_completes_when_the_model_says(
 def test_pages_are_bound_when_a_die_is_free(
     geometry: str, load: str, hot_pages: int | None, order: str
 ) -> None:
-    """With few hot pages, reads meet writes of the same page that have no die yet."""
+    """ftlab completes every request when the model does; if hot pages are few, that includes reads of pages
+    whose write has no die yet.
+    """
     array = replace(arrays.GEOMETRIES[geometry], allocation="dynamic", arbitration=order)
     requests = arrays.load(array, arrays.LOADS[load], 16, REQUESTS[16], seed=16)
     if hot_pages is not None:
@@ -57,8 +59,8 @@ def test_pages_are_bound_when_a_die_is_free(
 
 
 def test_a_write_waits_for_a_die_and_a_read_for_its_write() -> None:
-    """With two dies and no time on the bus, the third page of the write goes to the die at which no read
-    waits.
+    """A page without a die gets the first idle one: with two dies and no time on the bus, the third page of
+    the write goes to the die at which no read waits.
     """
     array = events.Array(
         channels=2, read_ns=10, program_ns=100, byte_ns=0.0, command_ns=0, allocation="dynamic"
@@ -93,8 +95,8 @@ def test_two_reads_of_one_channel_share_its_bus() -> None:
 
 
 def test_commands_first_lets_a_command_pass_a_transfer() -> None:
-    """There are three reads; the third read's command comes while one page is on the bus and another page
-    waits for the bus.
+    """With commands first, the third read's command, which comes while one page is on the bus and another
+    page waits for the bus, goes before the page that waits.
     """
     requests = [(0, "R", 0, 1), (0, "R", 1, 1), (30_000, "R", 2, 1)]
     behind = events.simulate(events.Array(ways=3), requests)

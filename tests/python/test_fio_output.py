@@ -231,7 +231,9 @@ def test_the_layout_needs_somewhere_to_go(cli: Cli) -> None:
 
 @pytest.mark.skipif(shutil.which("fio_jsonplus_clat2csv") is None, reason="fio's scripts are not installed")
 def test_fio_s_own_script_reads_the_bins(cli: Cli) -> None:
-    """fio_jsonplus_clat2csv comes with fio; it needs an interpreter that has the module six."""
+    """The script fio_jsonplus_clat2csv, which comes with fio and needs Python's module six, finds the bins in
+    our output.
+    """
     interpreter = "/usr/bin/python3"
     if subprocess.run([interpreter, "-c", "import six"], capture_output=True, check=False).returncode:
         pytest.skip("fio's script lacks the module six")
@@ -318,6 +320,6 @@ def test_bins_are_those_of_the_core(value: int) -> None:
 
 
 def test_the_module_needs_no_numpy_until_it_is_used() -> None:
-    """`ftlab --version` imports neither NumPy nor polars, so that it starts fast."""
+    """`import ftlab` does not import NumPy, so that the command line starts fast."""
     code = "import sys, ftlab; assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -159,7 +159,9 @@ def test_targets_are_reached_and_the_model_runs(cli: Cli) -> None:
 
 
 def test_what_cannot_be_reached_is_said(cli: Cli) -> None:
-    """No order of arrivals makes every write conflict but no read."""
+    """The output and the model say which target was not reached: no order of arrivals makes every write
+    conflict but no read.
+    """
     text = TARGETS.replace("read_conflicts = 1800", "read_conflicts = 0")
     (cli.directory / "t.toml").write_text(text.replace("write_conflicts = 2000", "write_conflicts = 14000"))
     done = cli("trace", "fit", "t.toml", "--out", "t")
@@ -242,7 +244,7 @@ burst_length = 9
 
 
 def test_figures_of_a_table_are_reached(cli: Cli) -> None:
-    """Targets as a paper prints them: requests, shares, one mean size, locality, bursts."""
+    """A model reaches targets as a paper prints them: requests, shares, one mean size, locality, bursts."""
     (cli.directory / "t.toml").write_text(FIGURES)
     cli.ok("trace", "fit", "t.toml", "--out", "m", "--json", "f.json")
     (fitted,) = json.loads((cli.directory / "f.json").read_text())

@@ -55,7 +55,9 @@ def test_a_report_is_one_whole_page_that_fetches_nothing(runs: Runs) -> None:
 
 
 def test_the_library_is_that_of_the_pictures() -> None:
-    """`make` puts the library into the package with `scripts/vega.py`."""
+    """The library in the package, where `make` puts it with `scripts/vega.py`, is the one that draws the
+    pictures.
+    """
     held = (Path(html.__file__).parent / "vega.js.gz").read_bytes()
     assert gzip.decompress(held).decode() == vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
 
@@ -144,7 +146,9 @@ def test_runs_that_their_labels_do_not_tell_apart_are_numbered(runs: Runs) -> No
 
 
 def test_runs_of_a_figure_are_a_study(runs: Runs) -> None:
-    """Figures have labels of their own; a result shown by several of them is embedded once."""
+    """The runs of a figure are a study with the figure's own labels; a result in several figures is embedded
+    once.
+    """
     (_, noop), (_, other), (_, map_plus), _ = runs
     papers = [
         ({"figure": "Fig. 10", "workload": "FB", "scheduler": "MAP+"}, map_plus),

@@ -31,7 +31,7 @@ def shown(value: float) -> str:
 
 
 def test_no_other_script_runs(browser: Any, runs: Runs, tmp_path: Path) -> None:
-    """A script that got into the page unescaped does not run, and neither does an event handler."""
+    """A script that got into the page unescaped does not run; nor does an event handler."""
     html.write_report(tmp_path / "r.html", title="x", runs=runs, preface=HOSTILE)
     page = Page(browser, tmp_path / "r.html")
     assert page.tab.evaluate("window.broken") is None
@@ -335,8 +335,8 @@ def test_the_contents_are_the_sections_that_are_there(browser: Any, report: Path
 
 
 def test_choices_stand_in_the_address(browser: Any, report: Path) -> None:
-    """A link with the choices shows the same page, in a new tab and in an open one; default choices need no
-    link.
+    """A link with the choices shows the same page, in a new tab and in an open one; default choices are not
+    in the link.
     """
     page = Page(browser, report)
     assert "#" not in page.tab.url

@@ -116,7 +116,9 @@ def test_busy_never_exceeds_elapsed(kind: str, flush: bool, array: dict[str, Any
 @pytest.mark.parametrize("array", [{}, ARRAY], ids=["one chip", "four chips"])
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_sequential_overwrite_moves_nothing(kind: str, array: dict[str, Any]) -> None:
-    """An empty device is overwritten ten times in order, so no victim has a valid page."""
+    """Nothing is copied while an empty device is overwritten ten times in order, since no victim has a valid
+    page.
+    """
     chips = 4 if array else 1
     # Whole blocks are overwritten, so hybrid FTLs do only switch merges.
     pages = chips * 64 * 8 // 10 * 64
@@ -156,7 +158,9 @@ def test_larger_lru_cache_never_hits_less_under_noop(pattern: str) -> None:
 @pytest.mark.parametrize("channels", [1, 4])
 @pytest.mark.parametrize("transfer_ns", [0, 1, 50])
 def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, transfer_ns: int) -> None:
-    """The throughput is also near the bound: 512 outstanding requests of one page keep every chip busy."""
+    """The throughput is below the bound, but near it: 512 outstanding requests of one page keep every chip
+    busy.
+    """
     chips = 2
     page, cell_ns = 4096, 35_000 if op == "read" else 350_000
     settings = {
@@ -195,10 +199,10 @@ def test_throughput_below_the_bound_of_the_bottleneck(op: str, channels: int, tr
     ],
 )
 def test_greedy_gc_meets_the_closed_form(blocks: int, b: int, spare: float, gate: float) -> None:
-    """The load is uniform random single-page writes: 8 times the logical space, after 12 times as warm-up.
+    """The write amplification is that of the closed form, under uniform random writes of one page each: 8
+    times the logical space is written, after 12 times as a warm-up.
 
     The measured part is the difference between two runs with the same seed, one of them longer.
-
     """
     over_provisioning = round((1 - 1 / spare) * 1e6) / 1e4
     logical = int(blocks * b * (1_000_000 - round(over_provisioning * 1e4)) / 1_000_000)
@@ -237,7 +241,9 @@ sys.stdout.write(result.to_json())
 
 @pytest.mark.parametrize("kind", ALL_FTLS)
 def test_same_configuration_same_bytes(kind: str) -> None:
-    """The results of two processes with different hash seeds are compared, without the engine block."""
+    """Two processes with different hash seeds give the same result, byte by byte, except for the engine
+    block.
+    """
     settings = {**SMALL, **MIXED, "ftl.kind": kind, "host.scheduler": "map+", "seed": 7}
     texts = []
     for hash_seed in ("1", "2"):

@@ -64,7 +64,7 @@ def test_copies_come_back_and_holes_are_known(tmp_path: Path) -> None:
 
 
 def test_trims_zeroes_and_flushes(tmp_path: Path) -> None:
-    """A trim covers only whole pages, and writing zeroes covers every byte; both of them, and flushes, reach
+    """A trim covers only whole pages, writing zeroes covers every byte, and these as well as flushes reach
     the simulation.
     """
     need("nbdsh")
@@ -112,7 +112,7 @@ for refused in (lambda: h.pwrite(b"x", 0), lambda: h.zero(512, 0), lambda: h.tri
 
 
 def test_requests_take_the_time_that_was_asked(tmp_path: Path) -> None:
-    """With reads of 20 ms and programs of 30 ms, no request completes early."""
+    """No request completes before its time: reads take 20 ms, programs 30 ms."""
     need("nbdsh")
     slow = ["--set", "flash.read=20ms", "--set", "flash.program=30ms"]
     script = """
@@ -160,8 +160,8 @@ def test_processors_are_kept_awake_for_a_prompt_client_alone(tmp_path: Path) -> 
 
 
 def test_both_signals_end_it_cleanly_even_if_ignored(tmp_path: Path) -> None:
-    """The signals are ignored at first, as under a shell that starts the device in the background; requests
-    under way complete.
+    """Both signals end the device cleanly, even if it was started with the signals ignored, as by a shell
+    that starts it in the background.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         before = signal.signal(number, signal.SIG_IGN)

@@ -61,7 +61,9 @@ class Client:
         return bytes(data)
 
     def ask(self, command: int, offset: int = 0, length: int = 0, data: bytes = b"", flags: int = 0) -> bytes:
-        """Returns the data of a read; raises the device's error as an OSError."""
+        """Sends a request and waits for its answer; returns the data of a read, or raises the device's error
+        as an OSError.
+        """
         header = struct.pack(">IHHQQI", 0x25609513, flags, command, 7, offset, length or len(data))
         self.socket.sendall(header + data)
         _, error, cookie = struct.unpack(">IIQ", self._take(16))
@@ -262,7 +264,9 @@ def test_power_is_cut_only_where_something_is_left(tmp_path: Path, cli: Cli) -> 
 
 
 def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
-    """Once there is room again the device continues, and the data that it promised to keep are there."""
+    """On a full disk writes fail and reads do not; once there is room again the device continues, and the
+    data that it promised to keep are there.
+    """
     need("mount")
     if os.geteuid() != 0:
         lacks("only root may mount a small file system")

@@ -82,8 +82,8 @@ def test_metrics_say_what_the_result_says(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_metrics_have_the_figures_of_parts_own(tmp_path: Path, cli: Cli) -> None:
-    """The names of these metrics end in the unit, and each has a description; without parts that report
-    figures there are no such metrics.
+    """Figures that parts report are metrics with the unit at the end of the name, and with a description;
+    without such parts there are no such metrics.
     """
     need("nbdsh")
     policy = f"host.scheduler=python:{DASHBOARD.parents[1]}/examples/policies/shortest.py:ShortestFirst"
@@ -126,8 +126,8 @@ def test_metrics_are_for_this_machine(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_only_device_needs_no_name(tmp_path: Path, cli: Cli) -> None:
-    """If no device runs, or several do, a message says so and names them; names left by killed devices are
-    removed.
+    """Commands without a path go to the only device; if no device runs, or several do, a message says so.
+    Names left by killed devices are removed.
     """
     none = cli("ctl", "stats")
     assert none.returncode == 2 and "no live device of this user runs" in none.stderr
@@ -191,8 +191,8 @@ def watched(device: Served) -> int:
 
 @pytest.mark.parametrize("how", [["--time", "free"], ["--speed", "20"]], ids=["free", "real"])
 def test_a_parquet_recording_replays_to_the_same_result(tmp_path: Path, cli: Cli, how: list[str]) -> None:
-    """The recording has the columns that `trace convert` writes, and one for the number of outstanding
-    requests.
+    """A Parquet recording replays to the result of the device; it has the columns that `trace convert`
+    writes, and one for the number of outstanding requests.
     """
     need("nbdsh")
     recording = tmp_path / "recording.parquet"

@@ -218,7 +218,7 @@ READERS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, Path
 
 @pytest.fixture
 def bounded() -> Iterator[None]:
-    """Makes a case fail if it takes too long or too much memory."""
+    """Makes a case fail if it takes too much time or memory."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"more than {MOST_SECONDS} s")

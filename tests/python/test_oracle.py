@@ -69,7 +69,7 @@ def with_pages(
 
 
 def test_command_line_and_python_agree(tmp_path: Path) -> None:
-    """The other tests use the Python interface; the files that ``ftlab run`` writes must hold the same."""
+    """The files that ``ftlab run`` writes hold the same as results in Python, which the other tests use."""
     for seed in range(5):
         config, trace = generate.case(seed)
         folder = tmp_path / str(seed)
@@ -81,7 +81,9 @@ def test_command_line_and_python_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ftl", ["dftl", "cdftl"])
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_recorded_trace(scheduler: str, ftl: str) -> None:
-    """Runs 10,000 requests of Financial1 on the paper's device, ten times as fast, so that they queue."""
+    """ftlab and the oracle agree on 10,000 requests of Financial1 on the paper's device, replayed ten times
+    as fast, so that they queue.
+    """
     path = engine.shared_trace("financial1-first10000.ssdsim.txt")
     trace = []
     with path.open() as file:

@@ -51,7 +51,9 @@ def test_means_of_table_2(tmp_path: Path) -> None:
 
 
 def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
-    """The preset's figures are measured in runs, not read from its file."""
+    """The preset has the paper's figures, which are measured here in runs and not read from the preset's
+    file.
+    """
     page = 4096
 
     def access(trace: list[Any], **fields: Any) -> list[int]:
@@ -84,7 +86,7 @@ def test_preset_is_the_device_of_the_paper(tmp_path: Path) -> None:
     assert write.expired
     assert write.dispatch - write.arrival >= 10 * MS
     assert write.dispatch - write.arrival < 10 * MS + 35 * US
-    # The pending queue holds 128 requests: of 130 that arrive at once, the last two are admitted only as
+    # The pending queue holds 128 requests: of 130 that arrive together, the last two are admitted only as
     # writes leave the queue, so RoW chooses two writes before the read.
     trace = [(0, "W", number * page, page) for number in range(129)] + [(0, "R", 0, page)]
     rows = engine.result_rows(run_preset(tmp_path, trace, scheduler="row", deadline_ns=None))
@@ -130,7 +132,9 @@ def random_reads_and_writes(start: int, pages: int, page_bytes: int) -> list[tup
 @pytest.mark.parametrize("kind", ["dftl", "cdftl", "tpftl"])
 @pytest.mark.parametrize("scheduler", generate.SCHEDULERS)
 def test_cache_as_large_as_the_map_equals_page(scheduler: str, kind: str, tmp_path: Path) -> None:
-    """Once every entry has been touched, dispatch and completion agree to the nanosecond."""
+    """Once every entry has been touched, a cache as large as the map and a map in RAM lead to the same
+    dispatches and completions, to the nanosecond.
+    """
     page, pages = 4096, 4096
     warm_up = [(0, "R", lpn * page, 64 * page) for lpn in range(0, pages, 64)]
     start = 3600 * 1000 * MS

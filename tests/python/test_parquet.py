@@ -373,7 +373,9 @@ def test_memory_does_not_grow_with_the_trace(cli: Cli) -> None:
 
 
 def test_a_run_takes_as_much_memory_as_of_csv(cli: Cli) -> None:
-    """This holds even if all rows are in one row group, as many programs write them; polars is not loaded."""
+    """A run on Parquet takes as much memory as on csv, even if all rows are in one row group, as many
+    programs write them; polars is not loaded.
+    """
     cli.ok("trace", "generate", "a.csv", "--requests", "1000000", "--region", "16MiB")
     ftlab.convert_trace(cli.directory / "a.csv", cli.directory / "a.parquet")
     rows = pq.read_table(cli.directory / "a.parquet")

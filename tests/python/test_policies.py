@@ -269,7 +269,9 @@ def test_what_a_file_names_does_not_run_unasked(cli: Cli, text: str, command: st
 
 
 def test_a_configuration_in_python_is_asked_about_too(tmp_path: Path, trace: Path) -> None:
-    """A mapping may have been read from a file; only classes that are given as `set` are the caller's own."""
+    """Classes in a mapping need permission, as the mapping may come from a file; only those in `set` are the
+    caller's own.
+    """
     (tmp_path / "own.py").write_text((EXAMPLES / "schedulers.py").read_text())
     name = f"python:{tmp_path}/own.py:Rb"
     configuration = {"preset": "map-plus", "host": {"scheduler": name}}

@@ -147,7 +147,7 @@ def terminals(place: Path) -> Iterator[Terminals]:
 
 @pytest.mark.parametrize("page", ["live", "serve-a-device", "real-workload"])
 def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
-    """The recipe is typed block by block."""
+    """Each command of the recipe, typed block by block, succeeds and prints what the page shows."""
     need_loop()
     need("mkfs.ext4", "sqlite3", "fio", "nbdinfo")
     typed = 0
@@ -161,7 +161,7 @@ def test_a_recipe_does_what_the_page_says(page: str, tmp_path: Path) -> None:
 
 
 def test_the_script_under_power_cuts_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    """Regression: the page's script acknowledged a key although its sync had failed, which the first cuts
+    """Regression: the page's script acknowledged a key although the sync had failed, as the first cuts
     revealed.
 
     As the page says, cuts also reveal a script that does this, or one without the line that syncs.

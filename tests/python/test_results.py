@@ -305,7 +305,7 @@ def test_requests_go_to_arrow_without_other_packages(comparison: ftlab.Compariso
 
 
 class Exported:
-    """A table that stands for that of any library."""
+    """A table that can only export an Arrow stream, as the tables of many libraries can."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame

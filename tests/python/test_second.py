@@ -1,9 +1,10 @@
-"""Compares ftlab with second implementations and with timings worked out by hand, request by request.
+"""Compares ftlab with second implementations, with times worked out by hand, and with closed forms.
 
-They are FTLs that write mappings back after a given amount of data (``tests/oracle/units.py``), BAST and FAST
-below noop, irbw, padding and coop (``coop.py``), times that follow from rules (``byhand.py``), write
-amplification that follows from closed forms (``steady.py``). TPFTL and CDFTL are part of ``test_oracle.py``.
-``FTLAB_CAMPAIGN=20000`` runs that many random cases, and devices of 4,096 blocks.
+The second implementations are those of FTLs that write mappings back after a given amount of data
+(``tests/oracle/units.py``) and of BAST and FAST below noop, irbw, padding and coop (``coop.py``). The times
+by hand are in ``byhand.py``, the comparison of write amplification with closed forms in ``steady.py``. TPFTL
+and CDFTL are part of ``test_oracle.py``. ``FTLAB_CAMPAIGN=20000`` runs that many random cases, and devices of
+4,096 blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASO
 
 
 def unequal(numbers: Iterable[int], differences: Callable[[int], list[str]]) -> list[str]:
-    """Returns the first differences of each case that has any."""
+    """Returns, for each case that differs, its first differences."""
     return [
         f"case {number}: " + "\n  ".join(found[:5]) for number in numbers if (found := differences(number))
     ]

@@ -1,4 +1,6 @@
-"""Tests of `ftlab.Simulation`, which its caller drives: compared with `ftlab.run`, and what it refuses."""
+"""Tests of `ftlab.Simulation`, which its caller drives: its results, compared with those of `ftlab.run`, and
+the calls that it refuses.
+"""
 
 from __future__ import annotations
 

@@ -175,8 +175,8 @@ OPS = ("reads", "writes", "trims", "flushes")
 
 @pytest.mark.parametrize(("deadline", "first"), [("10ms", 2), ("50ms", 6)])
 def test_the_figures_of_map_plus_are_those_of_its_command(deadline: str, first: int) -> None:
-    """The table's columns are the published read and write; then, per deadline, read, write, all and hit
-    ratio.
+    """The page's table has the figures that its command gives. Its columns are the published read and write;
+    then, for each deadline, read, write, all and hit ratio.
     """
     table = re.findall(r"^\| ([a-z+]+) \|(.*)\|$", (DOCS / "map-plus.md").read_text(), re.MULTILINE)
     rows = {name: cells.split("|") for name, cells in table if cells.count("|") == 9}

@@ -87,7 +87,7 @@ def compared(words: list[str], lines: list[str], place: Path) -> None:
 
 
 def unfenced(page: Path) -> list[list[str]]:
-    """Returns the commands outside fences; `test_docs` runs those of README.md, in its order."""
+    """Returns the commands outside fences; `test_docs` runs those of README.md in the order of that page."""
     if page.name == "README.md":
         return []
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)

@@ -23,7 +23,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.fixture
 def swept(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Runs the first study of the page, with fewer requests, as the page says."""
+    """Runs the first study of the page as the page says, but with fewer requests."""
     (cli.directory / "study.toml").write_text(blocks("studies", "toml")[0].replace("100000", "300"))
     cli.ok("sweep", "study.toml", "--out", "results", "--dry-run")
     cli.ok("sweep", "study.toml", "--out", "results")
@@ -74,7 +74,7 @@ def test_the_query_in_sql_runs(swept: Cli) -> None:
 def test_the_python_of_the_first_study_runs(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The code runs on the page's study; what it prints is compared in `test_snippets`."""
+    """The code on the page runs with the page's study; `test_snippets` compares what it prints."""
     (cli.directory / "workloads").symlink_to(ROOT / "workloads")
     (cli.directory / "study.toml").write_text(blocks("first-study", "toml")[0].replace("20000", "300"))
     cli.ok("sweep", "study.toml", "--out", "results")

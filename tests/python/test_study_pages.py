@@ -291,7 +291,7 @@ def test_searches_for_one_thing_or_three(browser: Any, cli: Cli, sought: str) ->
     if several:
         page.choose("#x", "2")
         assert "mapping.hit_ratio" in page.texts("#front .title.x")[0]
-        # The axis that showed this objective before now shows another.
+        # The x axis, which showed this objective until then, now shows another one.
         page.choose("#y", "2")
         assert page.tab.input_value("#x") != "2"
     else:

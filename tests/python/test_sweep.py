@@ -1,4 +1,6 @@
-"""``ftlab sweep``: its axes, tables and replications, what it keeps, and failures and kills."""
+"""``ftlab sweep``: its axes, its tables, its replications, the results that it keeps, and how it survives
+failures and kills.
+"""
 
 from __future__ import annotations
 
@@ -156,15 +158,15 @@ def test_what_is_there_is_not_run_again(cli: Cli, study: Path) -> None:
 
 
 def test_what_a_short_run_costs(cli: Cli) -> None:
-    """Each of 400 runs of half a millisecond was measured to take 3 ms of processor time, after a second for
-    the start.
+    """A short run costs a few ms of processor time. When this was measured, each of 400 runs of half a
+    millisecond took 3 ms, after a second for the start.
     """
     (cli.directory / "study.toml").write_text(STUDY.replace("[1, 5, 1]", "[1, 100, 1]"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "400 runs" in cli.ok("sweep", "study.toml", "--out", "out")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    # The machine may be busy, which costs processor time too.
+    # A busy machine costs processor time too, so twice 5 ms for each run are allowed.
     assert spent < 2 * (1 + 400 * 0.005)
 
 
@@ -324,7 +326,7 @@ def test_as_many_at_a_time_as_memory_allows() -> None:
     for thread in threads:
         thread.join()
     assert 40 < most <= 100
-    # A run larger than the whole budget runs alone.
+    # A run larger than the whole budget is let in when no other run uses the budget.
     with budget.reserved(1000):
         pass
 

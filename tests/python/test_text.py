@@ -102,8 +102,8 @@ def test_report_says_it_all_and_ends_in_where_the_time_went(result_of: Make) -> 
 def test_report_says_how_much_spare_space_collection_has(
     result_of: Make, flash: dict[str, Any], left: str
 ) -> None:
-    """7 % of 64 blocks are 4.48 spare blocks; without the open and the erased block, a plane has 2.48 of
-    these.
+    """The report says how much spare space is left: 7 % of 64 blocks are 4.48 blocks, of which a plane has
+    2.48 without its open and its erased block.
     """
     data = result_of("noop")
     data["waf"] |= {"total": 8.3, "gc": 7.3}
@@ -215,8 +215,8 @@ def test_table_of_many_variants_has_them_as_rows(result_of: Make) -> None:
 
 
 def on_traces(make: Make, traces: dict[str, float]) -> Comparison:
-    """Compares two schedulers on traces. Each trace multiplies the latencies by its factor, and the trace
-    varies slowest.
+    """Returns a comparison of two schedulers on traces, which multiply the latencies by their factors; the
+    trace varies slowest.
     """
     schedulers = {"noop": 1.0, "map+": 0.5}
     variants = []

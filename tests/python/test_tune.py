@@ -1,4 +1,6 @@
-"""``ftlab tune``: what it finds within which constraints, and that stopping or repeating changes nothing."""
+"""``ftlab tune``: what it finds, under which constraints, and that neither a stop nor a repetition changes
+that.
+"""
 
 from __future__ import annotations
 

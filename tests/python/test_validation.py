@@ -54,7 +54,9 @@ def test_the_page_is_all_equal() -> None:
 
 @pytest.mark.parametrize("spare", facts.WAF)
 def test_write_amplification_follows_the_closed_form(spare: float) -> None:
-    """The difference is within 1 %, as in the row of SSDSim next to this one."""
+    """The measured write amplification differs from the closed form by at most 1 %, the bound of SSDSim's
+    rows.
+    """
     measured = facts.WAF[spare]()
     expected = theory.greedy_device(
         facts.BLOCKS,

@@ -149,7 +149,7 @@ def test_what_an_index_shows(built: Path) -> None:
     assert "License-Expression: Apache-2.0" in lines
     assert any(line.startswith("Keywords: ") for line in lines)
     assert text.startswith("# ftlab\n")
-    # A link into the repository would lead nowhere.
+    # A relative link, into the repository, would lead nowhere.
     assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("https://")] == []
 
 

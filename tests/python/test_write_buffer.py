@@ -84,12 +84,16 @@ def differences(config: Config, rows: list[Record]) -> list[tuple[str, object, o
 @pytest.mark.parametrize("load", [0.2, 0.9, 1.5])
 @pytest.mark.parametrize("name", DEVICES)
 def test_every_request_is_the_oracles(name: str, load: float) -> None:
-    """At each load, 10,000 requests are compared; without a buffer one takes the flash 520 us on average."""
+    """At each load, ftlab and the oracle agree on 10,000 requests; without a buffer a request takes the flash
+    520 us on average.
+    """
     assert not differences(DEVICES[name], trace(7, 10_000, int(520_000 / load)))[:5]
 
 
 def test_the_loads_have_all_that_a_buffer_does() -> None:
-    """Pages are hit, replaced and destaged, reads find some of their pages in the buffer, and writes wait."""
+    """In the loads of these tests, pages are hit, replaced and destaged, reads find some of their pages in
+    the buffer, and writes wait.
+    """
     for load in (0.9, 1.5):
         rows = trace(7, 10_000, int(520_000 / load))
         outcome = buffer.run(DEVICES["stalling"], rows)
@@ -103,7 +107,9 @@ def test_the_loads_have_all_that_a_buffer_does() -> None:
 def test_what_is_due_at_the_same_time_has_an_order(
     load: float, scheduler: str, protected: bool, policy: str
 ) -> None:
-    """All times are whole microseconds, so that many events are due at the same time."""
+    """ftlab and the oracle agree on the order of events that are due at the same time, of which there are
+    many, since all times are whole microseconds.
+    """
     config = Config(
         bytes_per_s=4_096_000_000,
         link_command=1_000,
@@ -125,7 +131,9 @@ def test_what_is_due_at_the_same_time_has_an_order(
 
 @pytest.mark.parametrize("seed", range(100))
 def test_random_devices(seed: int) -> None:
-    """Random devices and 300 requests for each; times are whole microseconds on every other device."""
+    """On random devices, ftlab and the oracle agree on 300 requests each; times are whole microseconds on
+    every other device.
+    """
     draw = random.Random(seed)
     step = [1, 1_000][seed % 2]
 

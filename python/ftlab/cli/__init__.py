@@ -54,7 +54,7 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """The commands, each loaded when it is called; listing them loads none."""
+    """The commands, each of which is loaded when it is called; listing the commands loads none of them."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns the command of that name, if there is one."""
@@ -104,7 +104,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         _check_text(given)
         if _COMPLETION in os.environ:
             cli.main(given, prog_name="ftlab", complete_var=_COMPLETION)
-        # Not cli.main, which treats a closed pipe as a failure.
+        # This does not call cli.main, which treats a closed pipe as a failure.
         with cli.make_context("ftlab", list(given), obj=given[1:]) as context:
             cli.invoke(context)
         return 0
@@ -190,5 +190,5 @@ def _fault(error: Exception) -> int:
 
 
 def _discard_stdout() -> None:
-    """Redirects standard output to /dev/null, for the interpreter's own flush at exit."""
+    """Redirects standard output to /dev/null, so that the interpreter's own flush at exit cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

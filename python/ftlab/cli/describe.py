@@ -1,4 +1,4 @@
-"""``ftlab presets``, ``components`` and ``schema``: what can be chosen, from the code itself."""
+"""``ftlab presets``, ``components`` and ``schema``: what can be chosen, as the code itself lists it."""
 
 from __future__ import annotations
 

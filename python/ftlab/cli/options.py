@@ -151,7 +151,8 @@ def json_option(command: Decorated) -> Decorated:
         "--json",
         "json_path",
         metavar="FILE|-",
-        # Two writers to one file would overwrite each other's output.
+        # The name /dev/stdout means the same as -: two writers to one file would overwrite each other's
+        # output.
         callback=lambda _context, _option, path: "-" if path == "/dev/stdout" else path,
         help="Write the result as JSON to a file, or to standard output instead of the text.",
     )(command)
@@ -162,7 +163,7 @@ def output(option: str, path: str | None, suffixes: Sequence[str] = ()) -> Outpu
     given.
 
     Raises:
-        UserError: it cannot be written, or its name does not end in one of ``suffixes``.
+        UserError: the file cannot be written, or its name does not end in one of ``suffixes``.
     """
     if path is None:
         return None
@@ -195,7 +196,7 @@ def check_output_format(output_format: str, json_path: str | None) -> bool:
     """Returns whether fio's output format is requested.
 
     Raises:
-        UserError: it is, but no file is named for the output.
+        UserError: fio's format is requested, but no file is named for the output.
     """
     if output_format != "json" and json_path is None:
         raise UserError(f"--output-format {output_format} needs --json FILE, or --json - to print it")

@@ -160,7 +160,9 @@ def serve(
 
 
 def _unless(asked: threading.Event, told: Preconditioning | None) -> Preconditioning:
-    """Returns a callback that ends the preparation when the device has to stop."""
+    """Returns a callback that passes progress on to ``told``, and ends the preparation once ``asked`` is set
+    or ``told`` returns False.
+    """
 
     def callback(*done: Any) -> bool:
         return not asked.is_set() and (told is None or told(*done) is not False)

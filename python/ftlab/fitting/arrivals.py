@@ -31,11 +31,11 @@ class Bursts(NamedTuple):
 
 
 def bursts(mean_ns: float, cv: float, length: float) -> Bursts:
-    """Returns the bursts with this mean gap and coefficient of variation of the gaps.
+    """Returns the bursts whose gaps have this mean and this coefficient of variation.
 
-    Gaps are a mixture of two exponentials, the long one with probability p = 1 / length: mean
-    m = (1 - p) w + p b, second moment 2 ((1 - p) w^2 + p b^2) = (cv^2 + 1) m^2. With w >= 0 the length is
-    at least (cv^2 + 1) / 2; a shorter one is raised.
+    Gaps are a mixture of two exponentials, the long one with probability p = 1 / length: mean m = (1 - p) w +
+    p b, second moment 2 ((1 - p) w^2 + p b^2) = (cv^2 + 1) m^2. With w >= 0 the length is at least (cv^2 + 1)
+    / 2; a shorter length is raised to slightly more than that.
     """
     length = max(length, (cv**2 + 1) / 2 * 1.02, 1.0001)
     p = 1 / length

@@ -131,8 +131,8 @@ def _from_trace(request: Request) -> tuple[Fit, str]:
 
 
 def _write(fit: Fit, output: Output, config: Config, *, device: bool, preset: str | None = None) -> None:
-    """Writes the model. It names ``preset``, or else the preset of the device for which it was fitted, if
-    any.
+    """Writes the model to its file, which names ``preset``, or else the preset, if any, of the device for
+    which the model was fitted.
     """
     resolved = json.loads(config.json())
     own = resolved.get("preset")

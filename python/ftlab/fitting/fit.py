@@ -1,9 +1,10 @@
 """Finds a generator's parameters from targets.
 
 Targets that are shares, sizes or rates are set directly; the process of bursts has a closed form, corrected
-for what the seed's draws actually give. The miss ratio is matched by adjusting how hot the hot part is
-(bisection), in turn with the share of requests near earlier ones and the region, since all three depend on
-each other. Conflicts are matched by adjusting two properties of the arrival process (Broyden's method):
+for what the seed's draws actually give. The miss ratio is matched by bisection over how hot the hot part is;
+this alternates with corrections of the region and of the share of requests near earlier ones, since all three
+depend on each other. Conflicts are matched by adjusting two properties of the arrival process (Broyden's
+method):
 
 - where the rate is not a target: the time between bursts, and the length of bursts of reads or of writes, one
   of which stays at 1. A longer burst of one operation adds conflicts to that operation;
@@ -63,7 +64,7 @@ HOT_PIECES = 256
 """The maximum number of pieces of a scattered hot part, so that it may be smaller than the mapping cache."""
 
 ARRIVAL_TURNS = 16
-"""How often, at most, the arrival process is corrected because its draws deviate from what is expected."""
+"""The maximum number of corrections of the arrival process, whose draws deviate from what is expected."""
 
 GOOD = 0.25
 """A search ends when it is within this fraction of the tolerance."""
@@ -103,7 +104,7 @@ class Characteristic:
 
     @property
     def difference(self) -> float:
-        """Returns the reached value minus the target; unless the target is a share, relative to it."""
+        """Returns the reached value minus the target, relative to the target unless that is a share."""
         gap = self.reached - self.target
         if self.ratio or gap == 0:
             return gap
@@ -132,7 +133,7 @@ class Fit:
 
 
 class Fitter:
-    """Fits generators, and their conflicts on one device."""
+    """Fits generators; all conflicts are measured on one device."""
 
     def __init__(
         self,
@@ -143,8 +144,8 @@ class Fitter:
         progress: Progress | None = None,
         load_state: str | None = None,
     ) -> None:
-        """Makes the fitter; ``config`` is the device whose conflicts are targets, or None if no conflicts
-        are.
+        """Makes the fitter; ``config`` is the device on which conflicts are matched, or None if there are
+        none to match.
 
         ``load_state`` is a saved state of the device.
         """
@@ -185,7 +186,7 @@ class Fitter:
         return self._run(self._generator(keys))
 
     def fit(self, targets: Targets) -> Fit:
-        """Returns the generator for ``targets``."""
+        """Fits a generator to ``targets``."""
         self._runs = 0
         keys = _given(targets)
         # Arrivals are fitted first, since the draws of addresses depend on those of arrivals.
@@ -257,8 +258,10 @@ class Fitter:
         return updated_ratio(config, self._device)
 
     def _places(self, targets: Targets, keys: dict[str, str]) -> None:
-        """Fits region, near share and locality. They depend on each other (how much of a region is touched
-        depends on the locality, and so does how often two requests meet by chance), so they take turns."""
+        """Fits the region, the near share and the locality, in turns, since they depend on each other: how
+        much of a region is touched depends on the locality, and so does how often two requests meet by
+        chance.
+        """
         if targets.footprint_bytes is None and targets.near_ratio is None:
             self._locality(targets, keys)
             return
@@ -281,8 +284,9 @@ class Fitter:
         keys.update(best)
 
     def _turns(self, targets: Targets, keys: dict[str, str]) -> float:
-        """Corrects the locality, and the near share with the region, in turns; returns the largest
-        difference that remains."""
+        """Corrects first the locality, then the near share and the region, again and again; returns the
+        largest difference that remains.
+        """
         first = parse(keys["region"]) if targets.footprint_bytes is not None else 0.0
         best, least, stalled = dict(keys), math.inf, 0
         for _ in range(PLACE_TURNS):
@@ -339,8 +343,8 @@ class Fitter:
     def _locality(self, targets: Targets, keys: dict[str, str]) -> float:
         """Fits how hot the hot part is, to match the miss ratio; returns the difference that remains.
 
-        There is one variable: up to 1, the share of requests to the hot fifth grows from a fifth (uniform) to
-        95 %; from there to 2, the hot part shrinks to a ten-thousandth.
+        There is one variable, from 0 to 2: up to 1, the share of requests to the hot fifth grows from a fifth
+        (uniform) to 95 %; from there to 2, the hot part shrinks to a ten-thousandth.
         """
         if targets.miss_ratio is None:
             return 0.0
@@ -410,7 +414,7 @@ class Fitter:
             return function
 
         def search(requests: int, within: float, most: int, starts: list[solve.Pair]) -> solve.Point:
-            """Returns the best of the searches from each start, up to the first that succeeds."""
+            """Searches from one start after another until a search succeeds; returns the best point found."""
             best: solve.Point | None = None
             for start in starts:
                 function = residuals(requests)
@@ -549,14 +553,16 @@ def _share(count: int, of: int) -> float:
 
 
 def _residual(found: float, wanted: float) -> float:
-    """Returns a difference of log-odds, which searches treat as linear; near 0 the relative difference."""
+    """Returns a difference of log-odds, which searches treat as linear; for shares near 0 this is about the
+    relative difference.
+    """
     odds = math.log(found / (1 - found)) - math.log(wanted / (1 - wanted))
     return odds * (1 - wanted)
 
 
 def _mix(wanted: sizes.Mix | None, found: Workload, reads: bool) -> tuple[float | None, float | None]:
-    """Returns a target of 0 and the largest difference between the cumulative shares of sizes; None, None
-    without a mix.
+    """Returns the target, which is 0, and the largest difference between the cumulative shares of sizes; both
+    are None if there is no mix.
     """
     if wanted is None:
         return None, None

@@ -9,7 +9,7 @@ from ftlab.fitting.targets import Targets
 
 
 def given(targets: Targets, keys: dict[str, str]) -> None:
-    """Sets the mean and the spread of the gaps."""
+    """Sets the keys that give the gaps the requested mean and spread."""
     mean, cv = targets.mean_interarrival_ns, targets.interarrival_cv
     if mean is None:
         return
@@ -43,8 +43,8 @@ class Gaps(NamedTuple):
         )
 
     def times(self, factors: list[float | None]) -> Gaps:
-        """Returns the figures times these factors, each limited to 0.5 to 2; a spread remains one that bursts
-        can have.
+        """Returns the figures multiplied by these factors, each limited to between 0.5 and 2; the spread
+        stays one that bursts can have.
         """
         mean, cv, median, seen = (
             value if value is None or by is None else value * min(max(by, 0.5), 2.0)
@@ -53,7 +53,7 @@ class Gaps(NamedTuple):
         return Gaps(mean, None if cv is None else max(cv, 1.0), median, seen)
 
     def bursts(self) -> arrivals.Bursts:
-        """Returns the process in closed form."""
+        """Returns the bursts that have these figures, from the closed forms."""
         assert self.mean_ns is not None
         if self.median_ns is not None and self.seen is not None:
             return arrivals.median_bursts(self.mean_ns, self.median_ns, self.seen, self.cv)

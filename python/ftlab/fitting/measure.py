@@ -54,19 +54,21 @@ class Workload:
 
     @property
     def sequential_ratio(self) -> float:
-        """Returns the share of requests that begin where the request before ended."""
+        """Returns the share of requests that begin where the previous request ended."""
         return self.sequential / self.requests if self.requests else 0.0
 
     @property
     def stream_ratio(self) -> float:
-        """Returns the share of requests that begin where one of the 8 before them ended: sequential ones,
-        and those of interleaved streams.
+        """Returns the share of requests that begin where one of the 8 requests before them ended, which are
+        sequential requests and those of interleaved streams.
         """
         return self.streams / self.requests if self.requests else 0.0
 
     @property
     def near_ratio(self) -> float:
-        """Returns the share of requests that begin in the same range of 2 MiB as one of the 8 before them."""
+        """Returns the share of requests that begin in the same range of 2 MiB as one of the 8 requests before
+        them.
+        """
         return self.near / self.requests if self.requests else 0.0
 
     @property

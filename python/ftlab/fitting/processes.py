@@ -18,8 +18,8 @@ _LONGEST_BURST = 6.0
 
 
 class Process(NamedTuple):
-    """An arrival process with two variables: the function that sets them, where searches start, and the
-    limits.
+    """An arrival process with two variables: the function that sets these, the points where searches start,
+    and the variables' limits.
     """
 
     apply: Callable[[solve.Pair, dict[str, str]], None]
@@ -50,7 +50,7 @@ def _of_any_rate() -> Process:
     low = (math.log(_SHORTEST_GAP_NS), -_LONGEST_BURST)
     high = (math.log(_LONGEST_GAP_NS), _LONGEST_BURST)
     gap = math.log(START_GAP_NS)
-    # The slopes on the two sides of 0 differ, so a search may need to start on the right side.
+    # The slopes on the two sides of 0 differ, so a search may need to start on the correct side.
     return Process(apply, [(gap, 0.0), (gap, -1.0), (gap, 1.0)], low, high)
 
 

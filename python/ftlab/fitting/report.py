@@ -30,7 +30,7 @@ def lines(fit: Fit) -> list[str]:
 
 
 def text(fit: Fit, path: str) -> str:
-    """Returns the report of a fit for people."""
+    """Returns the report of a fit as text for people."""
     head = f"{fit.targets.name}: {path} ({count(fit.runs)} runs)"
     return "\n".join([head, *(f"    {line}" for line in lines(fit)), *_notes(fit, "    note: ")]) + "\n"
 

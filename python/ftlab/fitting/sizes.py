@@ -19,11 +19,10 @@ Mix = list[tuple[int, int]]
 
 
 def of_mean(sizes: Sequence[int], mean: float) -> Mix | None:
-    """Returns, of all mixes of ``sizes`` with this mean, the one that assumes the least; None if there is
-    none.
+    """Returns the mix of ``sizes`` that has this mean and assumes the least; None if no mix has this mean.
 
-    It is the one of greatest entropy among all mixes with that mean: weights fall (or rise) exponentially
-    with the size.
+    This mix has the greatest entropy of all mixes with that mean: weights fall (or rise) exponentially with
+    the size.
     """
     low, high = min(sizes), max(sizes)
     if not low <= mean <= high:
@@ -82,8 +81,8 @@ def _bytes(size: int) -> str:
 
 
 def difference(found: Mapping[int, int], wanted: Mapping[int, int]) -> float:
-    """Returns the largest difference between the cumulative shares of requests by size (Kolmogorov and
-    Smirnov).
+    """Returns the largest difference between the cumulative shares of requests by size (the
+    Kolmogorov-Smirnov statistic).
     """
     totals = (sum(found.values()), sum(wanted.values()))
     if not all(totals):

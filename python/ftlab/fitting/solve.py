@@ -71,7 +71,7 @@ class Search:
         self.best: Point | None = None
 
     def run(self, start: Pair) -> Point:
-        """Returns the best point found, starting at ``start``."""
+        """Searches from ``start``; returns the best point found."""
         try:
             point = self._evaluate(start)
             while True:
@@ -97,7 +97,9 @@ class Search:
         return x, y
 
     def _descend(self, point: Point) -> Point:
-        """Steps from ``point`` with one Jacobian, until it no longer helps."""
+        """Steps from ``point`` as long as one Jacobian helps; returns the point at which to measure a new
+        one.
+        """
         jacobian = self._differences(point)
         for _ in range(_RETRIES * 3):
             step = _newton(jacobian, point.residuals)

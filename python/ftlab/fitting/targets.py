@@ -294,6 +294,6 @@ def targets_of_trace(config: Config, name: str, conflicts: tuple[int, int] | Non
 
 
 def _region(targets: Targets, footprint: int) -> int:
-    """Returns the footprint, or more if a single request is larger."""
+    """Returns the footprint in bytes, or the largest size of a request if that is more."""
     mixes = [*(targets.read_sizes or []), *(targets.write_sizes or [])]
     return max(footprint, *(size for size, _ in mixes))

@@ -32,18 +32,18 @@ def write_report(
 
     Args:
         path: the file.
-        title: its heading.
+        title: the report's heading.
         runs: the results, each with the labels that distinguish it, by name: ``{"workload": "a.csv",
             "host.scheduler": "map+"}``. Runs with the same label ``figure`` (or ``study``) are shown
-            together, distinguished by their other labels; if not all runs have that label, those whose labels
-            have the same names are. A result may be shown in several places; it is embedded once. Results are
-            `Result` objects or their dictionaries; run them with `KEYS` set to true, or charts that need more
-            than summaries are left out.
+            together, distinguished by their other labels; if not all runs have that label, runs whose labels
+            have the same names are shown together. A result may be shown in several places; it is embedded
+            once. Results are `Result` objects or their dictionaries; charts that need more than summaries are
+            drawn only for runs with `KEYS` set to true.
         preface: HTML placed before the charts as it is; the caller escapes its contents.
         command: the command that made the report, shown as text.
 
     Raises:
-        ValueError: no runs.
+        ValueError: there are no runs.
         UserError: the file cannot be written.
     """
     Output("--html", path).write(render(title=title, runs=runs, preface=preface, command=command).encode())

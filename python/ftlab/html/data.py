@@ -39,7 +39,7 @@ def payload(runs: Sequence[tuple[RunLabels, Measured]]) -> dict[str, Any]:
     """Returns the data of the page: the studies with their runs, and each result that runs refer to, once.
 
     Raises:
-        ValueError: no runs.
+        ValueError: there are no runs.
     """
     if not runs:
         raise ValueError("a report needs at least one run")

@@ -17,7 +17,7 @@ _SCRIPTS = ("look.js", "metrics.js", "charts.js", "picture.js", "address.js", "r
 
 
 def policy(*scripts: str) -> str:
-    """Returns the content security policy of a page: nothing is fetched, and no other scripts run."""
+    """Returns the content security policy of a page: nothing is fetched, and no scripts but these run."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
     return (
@@ -27,7 +27,7 @@ def policy(*scripts: str) -> str:
 
 
 def style() -> str:
-    """Returns the style sheet of every page: the palette's colours, and where they are used."""
+    """Returns the style sheet of every page: the palette's colours, and the rules that use them."""
     return palette.css() + _part("report.css")
 
 
@@ -88,7 +88,7 @@ def alone(script: str) -> str:
 
 
 def script_json(data: dict[str, Any]) -> str:
-    """Writes JSON that no HTML parser takes for the end of its element, or for a comment."""
+    """Writes JSON in which no HTML parser finds a comment, or the end of the element that holds the JSON."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -4,8 +4,8 @@
 with what the paper states. Each figure is a study (`ftlab.studies`); this package adds to its runs:
 
 - `papers`: the files, checked
-- `study`: a figure's measured values, and its CSV
+- `study`: a figure's measured values as CSV
 - `claims`: verdicts
-- `figures`: pictures
-- `page`: the page
+- `reproduction_page`: the page
+- `command`: planning, running what is missing, judging and writing
 """

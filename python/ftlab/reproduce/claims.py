@@ -41,7 +41,7 @@ class Judged:
     measured: float | None
     """The measured value; None for a direction, or if there is nothing to measure."""
     counted: tuple[int, int] | None
-    """For a direction judged in several cases: in how many of them it holds, and how many there are."""
+    """For a direction judged in several cases: the number of cases in which it holds, and of all cases."""
     spread: tuple[float, float] | None
     """For a mean of changes: the least and the greatest change."""
     verdict: str
@@ -56,9 +56,9 @@ def verdict(claim: Claim, measured: Any) -> str:
     """Judges a claim.
 
     A change holds if it has the published sign and is within 2 percentage points or 25 % of the published
-    change, whichever is larger; with the sign alone it holds in direction. If less than 5 % was published,
-    the published sign and a measured change of less than 10 % are required ("sign only"). An amount has no
-    direction: it holds within 25 %, and an amount in per cent also within 5 points.
+    change, whichever is larger; with only the sign right, it holds in direction. If less than 5 % was
+    published, the published sign and a measured change of less than 10 % are required ("sign only"). An
+    amount has no direction: it holds within 25 %, and an amount in per cent also within 5 points.
     """
     if claim.published is None:
         found = HOLDS if measured else FAILS
@@ -84,7 +84,7 @@ def _of_number(claim: Claim, published: float, measured: float) -> str:
 
 
 def judge(paper: Paper, studies: Mapping[str, Study]) -> list[Judged]:
-    """Judges the claims of a paper whose figures were measured, in order.
+    """Judges, in order, those claims of a paper whose figures were measured.
 
     Raises:
         UserError: an expression does not fit its figure.
@@ -144,8 +144,8 @@ def _names(figure: str, studies: Mapping[str, Study]) -> dict[str, Any]:
 
 
 def _recorded(claim: Claim, paper: Paper, studies: Mapping[str, Study]) -> str:
-    """Returns, as text, what the claim's measure gives on the figure of the recorded traces; empty if it does
-    not apply.
+    """Returns, as text, what the claim's measure gives on the figure of the recorded traces; empty if there
+    is no such figure or the measure cannot be applied to it.
     """
     for figure in paper.figures:
         study = studies.get(figure.id)

@@ -115,7 +115,7 @@ def _papers(base: Path, which: str) -> list[Paper]:
 
 def trace_folder(base: Path, given: str | None) -> Path | None:
     """Returns the directory of recorded traces: the one that is named, ``$FTLAB_TRACES`` or
-    ``shared/traces``.
+    ``shared/traces``; None if none of these exists.
 
     Raises:
         UserError: the named directory does not exist.

@@ -40,12 +40,12 @@ class Reason:
     """Why a claim does not hold, as far as is known; written by hand, except for the figures in it."""
 
     parts: tuple[str | tuple[Expression, str], ...]
-    """The text, with measured figures in it, each as an expression and the format of its number."""
+    """The text in parts: words, and measured figures, each as an expression and the format of its number."""
     written: str
     """The date on which the reason was written."""
 
     def used(self) -> set[str]:
-        """Returns the names in its expressions."""
+        """Returns the names in the reason's expressions."""
         return {name for part in self.parts if not isinstance(part, str) for name in part[0].used()}
 
 
@@ -83,7 +83,7 @@ class Paper:
     citation: str
     about: str
     words: dict[str, str]
-    """The meanings of abbreviations in its figures."""
+    """The meanings of the abbreviations in the paper's figures."""
     required: tuple[str, ...]
     """Figures and tables that the specification requires."""
     shared_device: bool
@@ -99,7 +99,7 @@ def root(given: str | os.PathLike[str] | None = None) -> Path:
     """Returns the directory that holds ``papers/`` and ``workloads/``; ftlab's own if none is given.
 
     Raises:
-        UserError: the directory does not hold them.
+        UserError: the directory does not hold ``papers/``.
     """
     place = folder() if given is None else Path(given)
     if not (place / "papers" / "traces.toml").is_file():
@@ -177,7 +177,7 @@ def choose(papers: Iterable[Paper], wanted: Iterable[str], *, quick: bool = Fals
     A quick run includes long figures only if they are named.
 
     Raises:
-        UserError: no paper has a figure of that name.
+        UserError: no paper has a figure of a requested name.
     """
     papers = list(papers)
     keys = {text: normal(text) for text in wanted}

@@ -103,7 +103,7 @@ def _values(table: Table) -> Iterator[Choice]:
 
 
 def _files(table: Table) -> Iterator[Choice]:
-    """Yields a label for each trace, sorted by name; an extension that all names share is left out."""
+    """Yields a choice for each trace, sorted by name; labels leave out an extension that all names share."""
     pattern = table.text("files")
     folder = table.path.parent
     try:

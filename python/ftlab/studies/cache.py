@@ -47,7 +47,7 @@ class Cache:
         return self.folder / key[:2] / f"{key}.json.gz"
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Returns the result stored under ``key``; a damaged one is ignored, with a note."""
+        """Returns the result stored under ``key``, or None; a damaged result is ignored, with a note."""
         if self._fresh and key not in self._new:
             return None
         path = self.path(key)
@@ -91,7 +91,7 @@ class Cache:
 
 
 class Folder(Cache):
-    """A cache of plain files, ``HASH.json``, that others can read; each holds a whole result."""
+    """A cache of plain files, ``HASH.json``, that other programs can read; each holds a whole result."""
 
     def path(self, key: str) -> Path:
         """Returns where the result of that key is stored."""

@@ -41,7 +41,7 @@ class Study:
         return Series(self.axes, cells).select(where or {})
 
     def names(self) -> dict[str, Callable[..., Any]]:
-        """Returns what an expression can call: a function for each value, by the value's name."""
+        """Returns the functions that an expression can call: one for each value, by the value's name."""
 
         def bound(value: str) -> Callable[..., Any]:
             return lambda **where: self.series(value, where)

@@ -1,7 +1,8 @@
 """Does runs on other machines, or in processes of this machine, with Dask.distributed.
 
 A task is the run's configuration as text and the hashes of its traces. The task is sent, and a result comes
-back; nothing else is shared. A trace that a worker cannot read is sent to it, once, by its content.
+back; nothing else is shared. If a worker cannot read a trace, the trace's content is sent to that worker,
+once.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ MOST_KILLED = 3
 """The maximum number of workers that one run may crash."""
 
 IN_FLIGHT = 500
-"""The maximum number of runs handed over whose results are still missing, lest runs or results pile up."""
+"""The maximum number of runs handed over whose results are still missing, so that neither runs nor results
+pile up.
+"""
 
 PIECE = 4 << 20
 """The size, in bytes, of the pieces in which a trace is sent."""
@@ -47,7 +50,7 @@ SAID_AFTER_S = 5.0
 """Time without a worker after which a message says so."""
 
 LOOK_S = 1.0
-"""Time between two checks for a worker, while no run ends."""
+"""Time between two checks that there is a worker."""
 
 
 UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
@@ -55,7 +58,7 @@ UnderWay: TypeAlias = dict[str, tuple[Run, Trace | None, Any]]
 
 
 class Cluster:
-    """Workers of a Dask scheduler; a context manager."""
+    """The workers of a Dask scheduler, as a context manager."""
 
     def __init__(
         self,
@@ -214,7 +217,7 @@ class Cluster:
             done.update(futures)
 
     def _answers(self, batch: Sequence[Any]) -> list[Answer]:
-        """Fetches the workers' answers to tasks that have ended, all at once if possible."""
+        """Fetches the workers' answers to tasks that have ended, all of them together if possible."""
         try:
             found: list[Answer] = self._client.gather(batch)
             return found
@@ -278,7 +281,8 @@ class Cluster:
         """Sends a trace to a worker that lacks it.
 
         Raises:
-            UserError: there is no room for it.
+            UserError: the worker has no room for the trace, or too many workers have died while traces were
+                sent.
         """
         if (worker, trace.sha256) in self._sent:
             # The trace has been sent meanwhile, for another run.
@@ -291,7 +295,8 @@ class Cluster:
                 if isinstance(said, str):
                     raise UserError(said)
                 if said is not None:
-                    # The worker died; the next worker to get the run asks again, but not for ever.
+                    # The worker died. The next worker that gets the run asks for the trace again, but at most
+                    # `MOST_LOST` times in all.
                     self._lost += 1
                     if self._lost > MOST_LOST:
                         raise UserError(f"{trace.path}: could not be sent to worker {worker}: {said}")

@@ -1,4 +1,4 @@
-"""What a study declares: axes, values and panels. Each figure of a paper is a study, and so are your own."""
+"""What a study declares: axes, values and panels. A study is a figure of a paper, or your own."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Aggregate:
     by: str
     """The value by which volumes are sorted, the worst first."""
     worst: int
-    """The number of the worst volumes that are listed."""
+    """How many of the worst volumes are listed."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Figure:
     skip: int
     """For requests: the number of requests at the beginning that only warm up."""
     report: bool
-    """Whether its runs are in the interactive report."""
+    """Whether the figure's runs are in the interactive report."""
     long: bool
     """Whether a quick run leaves the figure out unless it is named."""
     seconds: float
@@ -162,7 +162,9 @@ def load_study(path: Path) -> Figure:
 
 
 def study_of(path: Path) -> Figure:
-    """Makes a study without axes, for runs chosen elsewhere; ``path`` is where those are stated."""
+    """Makes a study without axes, for runs chosen elsewhere; ``path`` names the place where the runs are
+    stated.
+    """
     return _figure(Table(path, {}), "", path.stem, path.stem)
 
 

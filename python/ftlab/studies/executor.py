@@ -55,7 +55,7 @@ class Executor(Protocol):
         """Does all runs; ``told`` is called for one run at a time, in the order in which they end.
 
         Raises:
-            UserError: the runs cannot be done there; raised before any is started.
+            UserError: the executor cannot do the runs; raised before any run is started.
         """
 
 
@@ -127,7 +127,9 @@ class Budget:
     """Memory that runs share; each run waits until there is room for its device."""
 
     def __init__(self, total: int) -> None:
-        """Makes a budget of ``total`` bytes; a run that needs more is done alone."""
+        """Makes a budget of ``total`` bytes; a run that needs more is done while no other run uses the
+        budget.
+        """
         self.total = total
         self._used = 0
         self._changed = threading.Condition()

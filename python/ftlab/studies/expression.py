@@ -1,4 +1,4 @@
-"""The small language in which figures name their values, and claims what they measure.
+"""The small language in which figures name their values, and in which claims say what they measure.
 
 It looks like Python: numbers, names, ``a.b``, ``a['b-c']``, arithmetic, comparisons, ``and``, ``not``,
 lists, and calls of the functions below; a field may be a number (``percentile_ns.99``), and a text that
@@ -44,7 +44,9 @@ def _extreme(pick: Callable[[Iterable[Any]], Any]) -> Callable[..., Number]:
 
 
 def _where(pick: Callable[..., Any]) -> Callable[[Series], str | None]:
-    """Returns a function that finds the label of a series's least or greatest value, as ``pick`` does."""
+    """Returns a function that finds the label of the value that ``pick``, `min` or `max`, chooses from a
+    series.
+    """
 
     def find(of: Series) -> str | None:
         known = {key: value for key, value in of.cells.items() if value is not None}
@@ -213,7 +215,7 @@ class Expression:
         """Parses the expression; ``where`` is its place, for messages.
 
         Raises:
-            UserError: it does not parse, or is too long or too deep.
+            UserError: the text does not parse, is too long or is nested too deeply.
         """
         self.text = text.strip()
         self.where = where

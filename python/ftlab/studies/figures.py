@@ -39,7 +39,9 @@ def svg(study: Study) -> str:
 
 
 def png(picture: str) -> bytes:
-    """Converts an SVG to PNG, with the same bytes as from the specification, but without drawing it again."""
+    """Converts an SVG to PNG; the bytes are those that the specification would give, but nothing is drawn
+    again.
+    """
     import vl_convert
 
     return vl_convert.svg_to_png(picture, scale=2.0)
@@ -110,8 +112,8 @@ def _title(figure: Figure) -> alt.TitleParams:
 
 
 def _variant(figure: Figure) -> str:
-    """Returns the suffix of a figure's title: " on recorded traces"; for a figure that repeats another one, the part of
-    its id that follows the other's, in parentheses; else nothing.
+    """Returns the suffix of a figure's title: " on recorded traces"; for a figure that repeats another one,
+    the part of its id that follows the other's, in parentheses; otherwise empty.
     """
     if figure.kind == RECORDED:
         return " on recorded traces"

@@ -55,7 +55,7 @@ class Fleet:
             _sum(self._sums.setdefault(section, {}), result[section])
         for name in self._mapping:
             self._mapping[name] += result["mapping"][name]
-        # The hosts wrote as many pages as were programmed, divided by the write amplification.
+        # The number of pages that hosts wrote is the number programmed divided by the write amplification.
         if result["waf"]["total"]:
             self._written += sum(result["flash"]["programs"].values()) / result["waf"]["total"]
         self._elapsed = max(self._elapsed, result["elapsed_ns"])

@@ -1,4 +1,6 @@
-"""The outcome of a search, as text and CSV: its Pareto front, its best trial, what parameters account for."""
+"""The outcome of a search as text and CSV: the Pareto front, the best trial, and what each parameter accounts
+for.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class Trial:
     number: int
     """The trial's number, counted from 1; 0 is the default configuration."""
     parameters: Mapping[str, str]
-    """The values of its parameters by name; parameters that do not apply are absent."""
+    """The values of the trial's parameters by name; parameters that do not apply are absent."""
     values: tuple[float, ...] = ()
     """Values of the objectives; empty if the run failed."""
     violation: float = 0.0
@@ -140,7 +142,7 @@ def to_csv(tuned: Tuned, trials: Sequence[Trial]) -> str:
 
 
 def default_parameters(tuned: Tuned) -> dict[str, str]:
-    """Returns the parameters as the default configuration has them."""
+    """Returns the values that the default configuration gives the parameters, by the parameters' names."""
     if tuned.default.config is None:
         return {}
     found = {}

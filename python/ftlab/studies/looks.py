@@ -37,7 +37,7 @@ def by(panel: Panel) -> str | None:
 
 
 def _places(study: Study, panel: Panel, order: Sequence[str]) -> list[int]:
-    """Returns the place of each label: a policy has its own, in every panel and figure."""
+    """Returns the place of each label; a policy has the same place in every panel and figure."""
     if by(panel) == "_value" or not panel.series:
         return list(range(len(order)))
     axis = study.figure.axis(panel.series)

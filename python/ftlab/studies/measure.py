@@ -114,7 +114,7 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     """Measures how much a plain LRU cache on the host and DFTL's segmented LRU cache have in common.
 
     Both caches see the pages in the order of arrival, as under noop. After every `LOOK_EVERY` requests, the
-    share of the LRU cache's entries that DFTL's cache holds too is measured. (MAP+, section V-D.)
+    share of the LRU cache's entries that are also in DFTL's cache is measured. (MAP+, section V-D.)
     """
     import numpy as np
 

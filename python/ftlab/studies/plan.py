@@ -1,4 +1,4 @@
-"""From figures to the runs they need: every combination of their axes, resolved and named by its hash."""
+"""From figures to the runs they need: each combination of their axes, resolved and named by its hash."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Run:
     device: str = ""
     """Hash of what determines a shareable device: the configuration without its workload."""
     collect: bool = False
-    """Whether its individual requests are needed."""
+    """Whether the run's individual requests are needed."""
     plain: str = ""
     """The key of the same run without the settings that only the page's charts need."""
     sequence: tuple[Config, ...] = ()
@@ -69,8 +69,8 @@ class Missing:
 
 
 def combinations(axes: Sequence[Axis]) -> Iterator[tuple[AxisLabels, dict[str, str], tuple[Choice, ...]]]:
-    """Yields every combination of labels (the last axis varies fastest), with the keys it sets and the
-    choices.
+    """Yields every combination of labels (the last axis varies fastest), each with the keys that it sets and
+    with its choices.
     """
     for choices in itertools.product(*(axis.choices for axis in axes)):
         varied = {key: value for choice in choices for key, value in choice.set.items()}
@@ -96,7 +96,8 @@ class Planner:
         return path if path.is_file() else None
 
     def runs(self, figure: Figure, *, shared_device: bool = False) -> Iterator[Run]:
-        """Returns the figure's runs in the order of its axes, without those on absent traces (`missing`).
+        """Yields the figure's runs in the order of its axes; runs on absent traces are left out (see
+        `missing`).
 
         With ``shared_device``, runs that differ only in their workload may share one prepared device.
 

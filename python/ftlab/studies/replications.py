@@ -54,7 +54,7 @@ class Line:
     estimate: Estimate
     difference: Estimate | None
     """The mean of the paired differences from the base variant; None if there is no base variant, or if this
-    is it.
+    variant is the base.
     """
 
 
@@ -85,7 +85,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def lines(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """Returns all values of all variants, in the order of the rows; each has its labels under ``labels``."""
+    """Returns all values of all variants, in the order of ``rows``; a row has its labels in ``labels``."""
     over = seeds(figure)
     axes = [axis.name for axis in figure.axes if axis.name not in over]
     units = shown(figure, rows)
@@ -116,7 +116,9 @@ def _known(members: Mapping[tuple[str, ...], Mapping[str, Any]], name: str) -> d
 
 
 def student(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Returns the t that Student's t exceeds in absolute value with probability ``1 - confidence``."""
+    """Returns the bound that |t| exceeds with probability ``1 - confidence``, where t has Student's
+    distribution.
+    """
     low, high = 0.0, 2.0
     while _tails(high, freedom) > 1 - confidence:
         high *= 2

@@ -142,7 +142,7 @@ def names_of(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges two tables; where both have a value of the same name, the second one's is used."""
+    """Merges two tables; where both have a value of the same name, that of the second table is used."""
     merged = {**below, **above}
     for name in below.keys() & above.keys():
         if isinstance(below[name], Mapping) and isinstance(above[name], Mapping):

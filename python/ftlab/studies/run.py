@@ -52,7 +52,8 @@ def run(
 
     Raises:
         UserError, InternalError: the error of the first run (in order) that failed, unless ``failed`` takes
-        it. KeyboardInterrupt: interrupted; the runs that have finished are in the cache.
+        it.
+        KeyboardInterrupt: the user has interrupted; the runs that have finished are in the cache.
     """
     missing: dict[str, Run] = {}
     seen: set[str] = set()

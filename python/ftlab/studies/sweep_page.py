@@ -1,5 +1,5 @@
-"""The page of a sweep: means with their intervals, a line for each run, tables; and a report if the runs are
-few.
+"""The page of a sweep: means with their intervals, a line for each run, and tables. If the runs are few,
+there is also a report.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ class Table:
     """A TOML table in which a key that the code never asks for is an error."""
 
     def __init__(self, path: Path, values: dict[str, Any] | None = None, where: str = "") -> None:
-        """Makes the table of a file; ``values`` are the file's, or those of the part named ``where`` in
-        messages.
+        """Makes the table of a file, which is read unless ``values`` are given; for a part of the file,
+        ``where`` is the part's name in messages.
         """
         self.path = path
         self.where = where
@@ -80,7 +80,7 @@ class Table:
         return self.list_of(key, str)
 
     def labels(self, key: str) -> dict[str, str]:
-        """Returns the table under a key, which has a label for each of some axes."""
+        """Returns the table under a key, which names a label of one or more axes: the labels by axis."""
         return {axis: self.inner(key).text(axis) for axis in self.get(key, dict, {})}
 
     def keys_of(self, key: str) -> dict[str, str]:
@@ -160,7 +160,7 @@ def line_of(path: Path, name: str) -> int | None:
             table = f"{here}."
         else:
             here = table + here
-        # This line has the key itself, a table around it, or else the first thing in it.
+        # This line has the key itself, a table around the key, or the first entry of the key's own table.
         shorter, longer = sorted((here, name), key=len)
         if (
             longer.startswith(shorter)

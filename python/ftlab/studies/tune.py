@@ -38,7 +38,7 @@ RANDOM_AFTER = 5
 made at random.
 """
 CHECKED_WITH = 20
-"""With how many choices of the other parameters a value is tried before it is refused."""
+"""The number of choices of the other parameters with which a value is tried before it is refused."""
 
 
 def config_of(tuning: Tuning, parameters: Mapping[str, str]) -> Config:
@@ -179,7 +179,7 @@ class Tuner:
     def _check(self) -> None:
         """Refuses misspelt keys and values before any trial runs.
 
-        A value may be valid only with some values of other parameters, so it is tried with several of them.
+        A value may be valid only with some values of other parameters, so it is tried with several of those.
         """
         draw = random.Random(self._tuning.seed)
         path = self._tuning.path

@@ -23,7 +23,7 @@ SHARE_OF_LIMIT = 0.8
 """The share of a worker's memory limit that devices may take."""
 
 Answer: TypeAlias = tuple[str, str]
-"""A worker's answer to a task: what kind it is, and its text (see `work`)."""
+"""A worker's answer to a task: its kind and its text (see `work`)."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Task:
     trace: Trace | None
     engine: str
     policies: str
-    """The source of the Python classes that the configuration names."""
+    """What identifies the Python classes that the configuration names (`ftlab.policies.content_of`)."""
     collect: bool
 
 
@@ -74,7 +74,7 @@ def work(task: Task) -> Answer:
 
 
 def _other_policies(task: Task) -> str | None:
-    """Returns why the classes that a task names differ from the client's."""
+    """Returns a message if the classes that a task names are not those of the client; otherwise None."""
     names = ", ".join(sorted(set(policies.named_in(task.toml))))
     if not names:
         return None
