@@ -298,7 +298,12 @@ def _at_the_controller(data: dict[str, Any]) -> list[str]:
     if not spent:
         return []
     total = latency["mean_ns"] * latency["count"]
-    names = (("link", "link_ns"), ("cores", "core_ns"), ("fixed latency", "latency_ns"), ("buffer", "wait_ns"))
+    names = (
+        ("link", "link_ns"),
+        ("cores", "core_ns"),
+        ("fixed latency", "latency_ns"),
+        ("buffer", "wait_ns"),
+    )
     parts = [f"{name} {spent[key] / total * 100:.1f} %" for name, key in names if spent.get(key)]
     busy = [
         f"{name} {data['device'][key] * 100:.0f} %"

@@ -335,7 +335,7 @@ def _requests_parquet(rows: Path, target: Path) -> None:
 
     from ftlab.result import FLAGS, OPS, REQUEST_COLUMNS
 
-    with open(rows, encoding="ascii") as lines:
+    with rows.open(encoding="ascii") as lines:
         columns = lines.readline().strip().split(",")
     types: dict[str, Any] = dict.fromkeys(REQUEST_COLUMNS, pl.UInt64)
     types |= {"op": pl.String, "mapping_misses": pl.UInt32, **dict.fromkeys(FLAGS, pl.UInt8)}

@@ -98,11 +98,8 @@ pub fn run(
                 (Some(source), raised)
             }
         };
-        let csv = requests_csv
-            .as_deref()
-            .map(|path| RequestsCsv::create(path, settings.device.buffer.any()))
-            .transpose()
-            .map_err(no_csv)?;
+        let csv = |path: &PathBuf| RequestsCsv::create(path, settings.device.buffer.any());
+        let csv = requests_csv.as_ref().map(csv).transpose().map_err(no_csv)?;
         let timeline = timeline
             .map(|path| Timeline::create(&path, sim::Tracks::new(settings), window, timeline::MOST_EVENTS))
             .transpose()

@@ -2,7 +2,6 @@
 
 use super::buffer::{Buffer, Taken};
 use super::controller::Leaves;
-use super::settings::Settings;
 use super::{COMMAND, Device};
 use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
@@ -118,9 +117,9 @@ impl Device {
     }
 
     /// Forgets the commands in controller and write buffer, whose power is cut.
-    pub fn forget_commands(&mut self, settings: &Settings) {
+    pub fn forget_commands(&mut self) {
         if let Some(buffer) = &mut self.buffer {
-            buffer.lose(settings);
+            buffer.lose();
         }
         if let Some(controller) = &mut self.controller {
             controller.forget();

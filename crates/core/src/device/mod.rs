@@ -25,12 +25,14 @@ use crate::flash::Work;
 use crate::flash::media::Tape;
 use crate::flash::moves::Moves;
 use crate::flash::parallel::Place;
+use crate::ftl::settings::PartialWrite;
 use crate::ftl::{Ftl, Police, Running};
 use crate::request::{Pool, Request};
 use crate::util::Stat;
 use crate::workload::Op;
 pub use array::{Array, Overlaps, Span, Stage, Used};
 use buffer::Buffer;
+use buffer::settings::Around;
 use controller::Controller;
 pub use controller::{Served, Service, Spent};
 pub use lookups::Lookups;
@@ -81,7 +83,17 @@ impl Device {
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
         let controller = Controller::new(&settings.device.controller);
-        let buffer = Buffer::new(settings);
+        let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+        let around = Around {
+            page_bytes: settings.ftl.logical_page_bytes,
+            unit,
+            block: settings.flash.pages_per_block * unit,
+            pages: settings.user_pages() as u32,
+            luns: settings.flash.luns(),
+            dynamic: settings.allocates_dynamically(),
+            completes: settings.ftl.partial_write == PartialWrite::Rmw,
+        };
+        let buffer = Buffer::new(&settings.device.buffer, around);
         Device {
             depth: settings.device.queue_depth,
             held: 0,

@@ -198,7 +198,7 @@ impl Simulation<'_> {
             self.device.advance(at_ns, &mut self.host.pool, &mut self.done);
             self.device.take_spans(&self.host.pool, |span, _, _| power.operations.add_span(span));
         }
-        self.device.forget_commands(&self.settings);
+        self.device.forget_commands();
         self.done.clear();
         let operations = std::mem::take(&mut power.operations);
         let at = (operations.finished_by(self.now_ns), self.now_ns.saturating_add(1));

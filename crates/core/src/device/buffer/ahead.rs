@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::settings::Settings;
+use super::settings::Around;
 use crate::request::Pages;
 use crate::util::{List, Lru, NONE};
 
@@ -53,14 +53,12 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Makes the read-ahead of a device; `None` if it reads nothing ahead.
-    pub fn new(settings: &Settings) -> Option<Ahead> {
-        let page_bytes = u64::from(settings.ftl.logical_page_bytes);
-        let reach = (settings.device.buffer.read_ahead / page_bytes) as u32;
+    /// Makes the read-ahead of this many pages; `None` for no pages.
+    pub fn new(reach: u32, around: Around) -> Option<Ahead> {
         (reach > 0).then(|| Ahead {
             reach,
-            unit: settings.flash.page_bytes / settings.ftl.logical_page_bytes,
-            end: settings.user_pages() as u32,
+            unit: around.unit,
+            end: around.pages,
             streams: [Stream::default(); STREAMS],
             reads: 0,
             pages: Lru::new(None),

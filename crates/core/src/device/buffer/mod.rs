@@ -22,14 +22,13 @@ mod versions;
 
 use std::collections::VecDeque;
 
-use crate::device::settings::Settings as DeviceSettings;
-use crate::ftl::settings::PartialWrite;
 use crate::ftl::{Locate, Police};
 use crate::request::{Pages, Request};
 use crate::util::{Lru, NONE};
 use crate::workload::Op;
 use ahead::Ahead;
 use order::{Kept, Order};
+use settings::{Around, Settings};
 use versions::Versions;
 
 /// What becomes of a command that came to the buffer.
@@ -92,9 +91,8 @@ pub struct Stats {
 /// The buffer with its pages, and the commands that wait in it.
 #[derive(Debug)]
 pub struct Buffer {
-    protected: bool,
-    /// Whether the rest of a page that was written in part is read from flash.
-    completes: bool,
+    own: Settings,
+    around: Around,
     capacity: u32,
     /// Destaging begins above this number of pages in use.
     high: u32,
@@ -125,21 +123,20 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Makes an empty buffer; `None` if the settings ask for none.
-    pub fn new(settings: &DeviceSettings) -> Option<Box<Buffer>> {
-        let own = &settings.device.buffer;
-        let capacity =
-            (own.bytes / u64::from(settings.ftl.logical_page_bytes)).min(u64::from(NONE / 4)) as u32;
+    /// Makes an empty buffer; `None` if the settings want none.
+    pub fn new(own: &Settings, around: Around) -> Option<Box<Buffer>> {
+        let page_bytes = u64::from(around.page_bytes);
+        let capacity = (own.bytes / page_bytes).min(u64::from(NONE / 4)) as u32;
         let share = |ppm: u64| (u64::from(capacity) * ppm / 1_000_000) as u32;
         own.any().then(|| {
             Box::new(Buffer {
-                protected: own.protects(),
-                completes: settings.ftl.partial_write == PartialWrite::Rmw,
+                own: own.clone(),
+                around,
                 capacity,
                 high: share(own.high_ppm),
                 low: share(own.low_ppm),
                 pages: Lru::new(None),
-                order: Order::new(settings),
+                order: Order::new(own.policy, around),
                 used: 0,
                 flights: 0,
                 rooms: 0,
@@ -147,7 +144,7 @@ impl Buffer {
                 waiting: VecDeque::new(),
                 barriers: VecDeque::new(),
                 leaving: VecDeque::new(),
-                ahead: Ahead::new(settings),
+                ahead: Ahead::new((own.read_ahead / page_bytes) as u32, around),
                 reads: Vec::new(),
                 came: false,
                 versions: None,
@@ -168,7 +165,7 @@ impl Buffer {
     ) -> Taken {
         match request.op {
             Op::Trim => Taken::ToQueue,
-            Op::Flush if self.protected => Taken::Answered,
+            Op::Flush if self.own.protects() => Taken::Answered,
             Op::Flush => self.take_flush(id),
             Op::Read => self.take_read(id, request),
             Op::Write if self.goes_past(request) => Taken::ToQueue,
@@ -186,7 +183,8 @@ impl Buffer {
 
     fn goes_past(&self, request: &Request) -> bool {
         let mark = request.mark;
-        self.capacity == 0 || mark.coop | mark.begin | mark.end | mark.pad | (mark.fua && !self.protected)
+        self.capacity == 0
+            || mark.coop | mark.begin | mark.end | mark.pad | (mark.fua && !self.own.protects())
     }
 
     fn take_flush(&mut self, id: u32) -> Taken {
@@ -226,7 +224,7 @@ impl Buffer {
     /// Finds room for the first of these pages: that of the page's older version, if it can be replaced, or free room.
     fn take_room(&mut self, pages: Pages, ftl: &impl Locate) -> bool {
         let lpn = pages.first;
-        let part = self.completes && (pages.head_partial || (pages.pages == 1 && pages.tail_partial));
+        let part = self.around.completes && (pages.head_partial || (pages.pages == 1 && pages.tail_partial));
         let mut id = self.pages.find(lpn);
         if id != NONE && self.pages.value(id).dirty {
             self.stats.coalesced += 1;
@@ -342,9 +340,9 @@ impl Buffer {
     }
 
     /// Loses all pages and commands because power is cut; only the counters remain.
-    pub fn lose(&mut self, settings: &DeviceSettings) {
+    pub fn lose(&mut self) {
         let stats = self.stats;
-        *self = *Buffer::new(settings).expect("it is there");
+        *self = *Buffer::new(&self.own, self.around).expect("it is there");
         self.stats = stats;
     }
 }

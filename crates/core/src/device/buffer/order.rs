@@ -6,8 +6,7 @@
 //! `block`, each logical block has a list of its pages, and once the lists of the LUNs are empty, the pages of the
 //! fullest block move to them. Of several equally full blocks, the one that has been that full for longest is taken.
 
-use super::settings::Policy;
-use crate::device::settings::Settings;
+use super::settings::{Around, Policy};
 use crate::ftl::Locate;
 use crate::util::{Bits, List, Lru, NONE};
 
@@ -64,12 +63,9 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub fn new(settings: &Settings) -> Order {
-        let dynamic = settings.allocates_dynamically();
-        let lists = if dynamic { 1 } else { settings.flash.luns() };
-        let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
-        let pages = settings.flash.pages_per_block * unit;
-        let policy = settings.device.buffer.policy;
+    pub fn new(policy: Policy, around: Around) -> Order {
+        let Around { unit, block: pages, luns, dynamic, .. } = around;
+        let lists = if dynamic { 1 } else { luns };
         let blocks =
             Blocks { pages, held: Lru::new(None), with: vec![List::EMPTY; pages as usize + 1], most: 0 };
         Order {
@@ -78,7 +74,7 @@ impl Order {
             dynamic,
             ready: vec![List::EMPTY; lists as usize],
             out: vec![0; lists as usize],
-            bound: if dynamic { settings.flash.luns() * unit } else { 1 },
+            bound: if dynamic { luns * unit } else { 1 },
             taken: Bits::new(lists as usize),
             some: Bits::new(lists as usize),
             full: Bits::new(lists as usize),

@@ -34,6 +34,25 @@ section! {
     }
 }
 
+/// What the buffer knows about the device around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Around {
+    /// Bytes of a logical page.
+    pub page_bytes: u32,
+    /// Number of logical pages that fill a NAND page.
+    pub unit: u32,
+    /// Number of logical pages that fill an erase block.
+    pub block: u32,
+    /// Number of logical pages of the device.
+    pub pages: u32,
+    /// Number of LUNs.
+    pub luns: u32,
+    /// Whether the FTL chooses the LUN of a page only when the page is written.
+    pub dynamic: bool,
+    /// Whether the rest of a page that was written in part is read from flash.
+    pub completes: bool,
+}
+
 impl Settings {
     /// Whether there is a write buffer.
     pub fn on(&self) -> bool {
