@@ -51,7 +51,7 @@ class Config(controller.Config):
     block_pages: int = 64
 
     def settings(self) -> dict[str, str | int | bool]:
-        """Returns the same settings as keys of ftlab."""
+        """Returns these settings under ftlab's names for them."""
         return {
             **super().settings(),
             "device.scheduler": self.scheduler,

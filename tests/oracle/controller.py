@@ -34,7 +34,7 @@ class Config:
     page: int = 4096
 
     def settings(self) -> dict[str, str | int]:
-        """Returns the same settings as keys of ftlab."""
+        """Returns these settings under ftlab's names for them."""
         return {
             "ftl.kind": "page",
             "host.scheduler": "noop",

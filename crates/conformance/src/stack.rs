@@ -87,8 +87,8 @@ pub fn tiny(kind: &str) -> Settings {
     settings
 }
 
-/// Makes a device as [`tiny`] does, with logical pages smaller than the NAND page, which gather in page buffers if the
-/// FTL has page buffers; pages are placed on the chips one after another.
+/// Makes a device as [`tiny`] does, but with four logical pages to a NAND page (unless the FTL maps blocks), other
+/// numbers of blocks and a queue depth of 8.
 pub fn buffered(kind: &str) -> Settings {
     let mut settings = tiny(kind);
     if !maps_blocks(&settings) {

@@ -182,7 +182,7 @@ fn a_victim_that_owns_the_sequential_block() {
 }
 
 /// "A block that holds data, overwritten once in order: exactly one merge, without copies, a switch merge everywhere
-/// but a CSM under coop on FAST." The first write of a block goes to log blocks too.
+/// but a CSM under coop on FAST." A block that holds no data yet is written through a log block, too (the last case).
 #[test]
 fn a_block_overwritten_in_order() {
     for kind in common::hybrids() {

@@ -70,8 +70,8 @@ fn every_scheduler_by_flash_blocks() {
     }
 }
 
-/// Regression: a device that had been used before time 0 was written to its media block by block, in the order of the
-/// blocks' numbers. Recovery relies on the order of programs, so it found the log blocks of FAST in the wrong order.
+/// Regression: if a device had been used before time 0, its data was put on the media block by block, in the order of
+/// block numbers. Recovery relies on the order of programs, so it found the log blocks of FAST in the wrong order.
 #[test]
 fn what_was_used_before_is_there() {
     for kind in common::hybrids() {
