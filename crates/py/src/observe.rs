@@ -32,10 +32,16 @@ pub struct Rows {
     expired: Vec<u8>,
     batch: Vec<u64>,
     channel_batch: Vec<u64>,
-    buffered: Vec<u32>,
+    /// Only for devices that answer from RAM.
+    buffered: Option<Vec<u32>>,
 }
 
 impl Rows {
+    /// Makes no rows; `buffered` adds the column of that name.
+    pub fn new(buffered: bool) -> Rows {
+        Rows { buffered: buffered.then(Vec::new), ..Rows::default() }
+    }
+
     /// Adds a row.
     pub fn push(&mut self, row: &Completion) {
         self.id.push(row.id);
@@ -50,7 +56,9 @@ impl Rows {
         self.expired.push(u8::from(row.expired));
         self.batch.push(row.batch);
         self.channel_batch.push(row.channel_batch);
-        self.buffered.push(row.buffered);
+        if let Some(buffered) = &mut self.buffered {
+            buffered.push(row.buffered);
+        }
     }
 
     /// Sorts the rows by id: they came in the order of completion.
@@ -79,7 +87,9 @@ impl Rows {
             pick(values, &order);
         }
         pick(&mut self.mapping_misses, &order);
-        pick(&mut self.buffered, &order);
+        if let Some(buffered) = &mut self.buffered {
+            pick(buffered, &order);
+        }
     }
 
     /// Returns the columns by name, in the order of the per-request file.
@@ -100,7 +110,9 @@ impl Rows {
         dict.set_item("expired", Column::from(self.expired))?;
         dict.set_item("batch", Column::from(self.batch))?;
         dict.set_item("channel_batch", Column::from(self.channel_batch))?;
-        dict.set_item("buffered", Column::from(self.buffered))?;
+        if let Some(buffered) = self.buffered {
+            dict.set_item("buffered", Column::from(buffered))?;
+        }
         Ok(dict)
     }
 }

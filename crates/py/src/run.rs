@@ -104,7 +104,7 @@ pub fn run(
             .map(|path| Timeline::create(&path, sim::Tracks::new(settings), window, timeline::MOST_EVENTS))
             .transpose()
             .map_err(no_timeline)?;
-        let rows = collect.then(Rows::default);
+        let rows = collect.then(|| Rows::new(settings.device.buffer.any()));
         let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
         let mut watch = Watch { rows, csv, timeline, pulse };
         let before = start.elapsed();

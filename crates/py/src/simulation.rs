@@ -210,7 +210,7 @@ impl Simulation {
     ) -> PyResult<Simulation> {
         let resolved = &config.get().resolved;
         let work = || {
-            let rows = collect.then(Rows::default);
+            let rows = collect.then(|| Rows::new(resolved.settings.device.buffer.any()));
             let mut heard = Heard { answers: Vec::new(), rows, pulse: Pulse::new(None) };
             let object = ftlab_embed::simulation(resolved, load_state.as_deref(), check, &mut heard)?;
             Ok(Box::new(Driven { object, heard, wall: Duration::ZERO, broken: None }))
