@@ -136,10 +136,6 @@ pub struct DeviceSide {
     pub luns: Window,
     /// Number of flash steps that have not finished.
     pub steps_left: u32,
-    /// Pages read from the write buffer.
-    pub buffered: u32,
-    /// Whether the write buffer answered the request, so that it was never in the device's queue.
-    pub answered: bool,
 }
 
 /// A request between its admission and its completion.
@@ -230,12 +226,7 @@ impl Request {
                 whole: NONE,
                 parts: 0,
             },
-            device: DeviceSide {
-                luns: Window { first: 0, width: 0 },
-                steps_left: 0,
-                buffered: 0,
-                answered: false,
-            },
+            device: DeviceSide { luns: Window { first: 0, width: 0 }, steps_left: 0 },
             links: [[NONE; 2]; 2],
         }
     }

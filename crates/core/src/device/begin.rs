@@ -110,7 +110,7 @@ impl Device {
     ) {
         self.waiting.leave(&pool[id], &self.array, ftl, work);
         let pages = pool[id].pages;
-        pool[id].misses = self.read_rest(&mut pool[id], pages, now_ns, ftl, work);
+        pool[id].misses = self.read_rest((id, &pool[id]), pages, now_ns, ftl, work);
         pool[id].device.steps_left = work.steps().len() as u32;
         if pool[id].device.steps_left == 0 {
             return self.end(id, now_ns, pool, done);
@@ -122,7 +122,7 @@ impl Device {
     #[cold]
     fn read_rest(
         &mut self,
-        request: &mut Request,
+        (id, request): (u32, &Request),
         pages: Pages,
         now_ns: u64,
         ftl: &mut impl Running,
@@ -134,7 +134,7 @@ impl Device {
             let (held, count) = buffer.run(pages, at);
             let part = pages.part(at, count);
             if held {
-                buffer.hit(request, part);
+                buffer.hit(id, part);
                 if let Some(moves) = &self.moves {
                     moves.note(Move::Issue { request: Some(request.id) });
                     commands::note_read(moves, part, Some(buffer), ftl);
@@ -178,7 +178,7 @@ impl Device {
             let misses = match op {
                 Op::Write => ftl.write_page(pages, at, mark, work),
                 Op::Read if self.buffer.is_some() => {
-                    self.read_rest(&mut pool[id], issuing, now_ns, ftl, work)
+                    self.read_rest((id, &pool[id]), issuing, now_ns, ftl, work)
                 }
                 _ => serve(ftl, op, issuing, Some(mark), work),
             };

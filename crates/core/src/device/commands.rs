@@ -42,7 +42,7 @@ impl Device {
         if pool[id].op == Op::Flush {
             notes.come();
         }
-        let taken = buffer.take(id, &mut pool[id], now_ns, ftl, |lpn| notes.page(lpn, ftl));
+        let taken = buffer.take(id, &pool[id], now_ns, ftl, |lpn| notes.page(lpn, ftl));
         self.go_on(id, taken, now_ns, pool, ftl, done);
     }
 
@@ -65,7 +65,9 @@ impl Device {
                     note_read(moves, pool[id].pages, self.buffer.as_deref(), ftl);
                 }
                 pool[id].failed |= taken == Taken::Refused;
-                pool[id].device.answered = true;
+                if let Some(buffer) = &mut self.buffer {
+                    buffer.answers(id);
+                }
                 self.answer(id, now_ns, pool, done);
             }
         }
@@ -99,7 +101,7 @@ impl Device {
         if let Some(buffer) = buffer {
             let notes = |id: u32| Notes { tape, moves, number: pool[id].id, now_ns };
             buffer.admit(now_ns, ftl, |id, lpn| notes(id).page(lpn, ftl));
-            buffer.resume_reads(pool);
+            buffer.resume_reads();
         }
         while let Some((id, taken)) = self.buffer.as_mut().and_then(|buffer| buffer.leave()) {
             self.go_on(id, taken, now_ns, pool, ftl, done);

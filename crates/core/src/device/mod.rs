@@ -196,6 +196,11 @@ impl Device {
         }
     }
 
+    /// Returns what a command has found in the write buffer, if there is one.
+    pub fn found(&self, id: u32) -> buffer::Found {
+        self.buffer.as_ref().map_or_else(Default::default, |buffer| buffer.found(id))
+    }
+
     /// Follows the versions of pages in the write buffer from now on, if `follow`.
     pub fn keep_versions(&mut self, follow: bool) {
         if let (Some(buffer), true) = (&mut self.buffer, follow) {

@@ -241,8 +241,9 @@ impl Simulation<'_> {
     fn completion(&self, id: u32) -> Completion {
         let request = &self.host.pool[id];
         // A request that was refused, or cut, may never have been in the device's queue.
-        let whole = !request.failed && !request.device.answered && request.host.whole == NONE;
-        let of_device = if whole { self.device.batch_of(id) } else { None };
+        let whole = !request.failed && request.host.whole == NONE;
+        let found = if whole { self.device.found(id) } else { Default::default() };
+        let of_device = if whole && !found.answered { self.device.batch_of(id) } else { None };
         let (batch, channel_batch) = of_device.unwrap_or((request.host.batch, 0));
         Completion {
             id: request.id,
@@ -258,7 +259,7 @@ impl Simulation<'_> {
             expired: request.host.expired,
             batch,
             channel_batch: u64::from(channel_batch),
-            buffered: request.device.buffered,
+            buffered: found.pages,
         }
     }
 

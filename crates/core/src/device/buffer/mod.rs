@@ -44,6 +44,15 @@ pub enum Taken {
     ToQueue,
 }
 
+/// What a command has found in the buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    /// Pages that it read here.
+    pub pages: u32,
+    /// Whether it was answered here, and so was never in the device's queue.
+    pub answered: bool,
+}
+
 /// A page handed to the FTL.
 #[derive(Clone, Copy, Debug)]
 pub struct Destaged {
@@ -116,6 +125,8 @@ pub struct Buffer {
     reads: Vec<(u32, Pages)>,
     /// Whether such pages have come since those reads were last looked at.
     came: bool,
+    /// What each command has found here, by its place in the pool.
+    found: Vec<Found>,
     /// In check mode, the version that the device has of each page.
     versions: Option<Versions>,
     /// The counters.
@@ -147,6 +158,7 @@ impl Buffer {
                 ahead: Ahead::new((own.read_ahead / page_bytes) as u32, around),
                 reads: Vec::new(),
                 came: false,
+                found: Vec::new(),
                 versions: None,
                 stats: Stats::default(),
             })
@@ -158,16 +170,20 @@ impl Buffer {
     pub fn take(
         &mut self,
         id: u32,
-        request: &mut Request,
+        request: &Request,
         now_ns: u64,
         ftl: &impl Locate,
         placed: impl FnMut(u32),
     ) -> Taken {
+        if id as usize >= self.found.len() {
+            self.found.resize(id as usize + 1, Found::default());
+        }
+        self.found[id as usize] = Found::default();
         match request.op {
             Op::Trim => Taken::ToQueue,
             Op::Flush if self.own.protects() => Taken::Answered,
             Op::Flush => self.take_flush(id),
-            Op::Read => self.take_read(id, request),
+            Op::Read => self.take_read(id, request.pages),
             Op::Write if self.goes_past(request) => Taken::ToQueue,
             Op::Write => {
                 self.waiting.push_back(Waiting { id, pages: request.pages, since_ns: now_ns });
@@ -266,6 +282,16 @@ impl Buffer {
     /// Returns the next command that leaves the buffer now.
     pub fn leave(&mut self) -> Option<(u32, Taken)> {
         self.leaving.pop_front()
+    }
+
+    /// Notes that a command is answered here.
+    pub fn answers(&mut self, id: u32) {
+        self.found[id as usize].answered = true;
+    }
+
+    /// Returns what a command that came to the buffer has found.
+    pub fn found(&self, id: u32) -> Found {
+        self.found.get(id as usize).copied().unwrap_or_default()
     }
 
     /// Whether commands can leave the buffer, or take room.

@@ -1,20 +1,19 @@
 //! What reads find in the buffer: pages that were written, and pages that were read ahead.
 
 use super::{Buffer, Taken};
-use crate::request::{Pages, Pool, Request};
+use crate::request::Pages;
 use crate::util::NONE;
 
 impl Buffer {
     /// Takes a read, which may continue a stream.
-    pub(super) fn take_read(&mut self, id: u32, request: &mut Request) -> Taken {
-        let pages = request.pages;
+    pub(super) fn take_read(&mut self, id: u32, pages: Pages) -> Taken {
         if pages.pages == 0 {
             return Taken::ToQueue;
         }
         if let Some(ahead) = &mut self.ahead {
             ahead.follow(pages);
         }
-        let taken = self.look_for(request);
+        let taken = self.look_for(id, pages);
         if taken == Taken::Waits {
             self.reads.push((id, pages));
         }
@@ -22,10 +21,9 @@ impl Buffer {
     }
 
     /// Returns what becomes of a read: it is answered, waits for pages that are read ahead, or goes to the queue.
-    fn look_for(&mut self, request: &mut Request) -> Taken {
-        let pages = request.pages;
+    fn look_for(&mut self, id: u32, pages: Pages) -> Taken {
         if self.run(pages, 0) == (true, pages.pages) {
-            self.hit(request, pages);
+            self.hit(id, pages);
             return Taken::Answered;
         }
         let Some(ahead) = &self.ahead else { return Taken::ToQueue };
@@ -34,12 +32,12 @@ impl Buffer {
     }
 
     /// Looks again at the reads that wait, if pages have come.
-    pub fn resume_reads(&mut self, pool: &mut Pool) {
+    pub fn resume_reads(&mut self) {
         if !std::mem::take(&mut self.came) {
             return;
         }
         for (id, pages) in std::mem::take(&mut self.reads) {
-            match self.look_for(&mut pool[id]) {
+            match self.look_for(id, pages) {
                 Taken::Waits => self.reads.push((id, pages)),
                 taken => self.leaving.push_back((id, taken)),
             }
@@ -60,8 +58,8 @@ impl Buffer {
     }
 
     /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead.
-    pub fn hit(&mut self, request: &mut Request, pages: Pages) {
-        request.device.buffered += pages.pages;
+    pub fn hit(&mut self, id: u32, pages: Pages) {
+        self.found[id as usize].pages += pages.pages;
         self.stats.hits += u64::from(pages.pages);
         self.forget_ahead(pages);
     }
