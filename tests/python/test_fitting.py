@@ -254,8 +254,8 @@ def test_figures_of_a_table_are_reached(cli: Cli) -> None:
     stated = {"write_ratio", "mean_size", "stream_ratio", "near_ratio", "miss_ratio"}
     assert stated | {"median_interarrival_ns", "interarrival_cv", "burst_length"} <= set(found)
     assert found["writes"]["reached"] == 18_000
-    # The model's file names the device, so that a run of it needs no other configuration; the run has the miss ratio
-    # that was asked for.
+    # The model's file names the device, so that a run of it needs no other configuration; the run has the
+    # miss ratio that was asked for.
     written = model(cli.directory / "m" / "app.toml")
     assert written["preset"] == "map-plus"
     alone = ("--set", "workload.replay=closed", "--set", "host.queue_depth=1", "--set", "host.scheduler=noop")
