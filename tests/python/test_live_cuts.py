@@ -296,15 +296,19 @@ def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
         root("umount", small)
 
 
-def test_ext4_on_it_is_whole_after_every_cut(tmp_path: Path) -> None:
-    """With data=ordered, e2fsck finds nothing once the journal is replayed."""
+@pytest.mark.parametrize("buffer", ["0B", "256KiB"])
+def test_ext4_on_it_is_whole_after_every_cut(tmp_path: Path, buffer: str) -> None:
+    """With data=ordered, e2fsck finds nothing once the journal is replayed. A write buffer loses only what was
+    not flushed.
+    """
     need_loop()
     need("mkfs.ext4", "e2fsck")
     mount, at = tmp_path / "mnt", tmp_path / "fs"
     mount.mkdir()
     at.mkdir()
     device = ["map-plus", "--set", "flash.blocks_per_plane=128", "--time", "free", "--fuse", str(mount)]
-    for seed in campaign.cases("live-cuts-ext4", range(3)):
+    device += ["--set", f"device.write_buffer={buffer}", "--set", "device.queue_depth=16"]
+    for seed in campaign.cases(f"live-cuts-ext4-{buffer}", range(3)):
         draw = random.Random(seed)
         with started(tmp_path, *device) as (process, said):
             block = root("losetup", "--direct-io=on", "--find", "--show", mount / "disk").strip()
