@@ -298,8 +298,8 @@ def test_a_full_disk_fails_writes_and_not_reads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("buffer", ["0B", "256KiB"])
 def test_ext4_on_it_is_whole_after_every_cut(tmp_path: Path, buffer: str) -> None:
-    """With data=ordered, e2fsck finds nothing once the journal is replayed. A write buffer loses only what was
-    not flushed.
+    """With data=ordered, e2fsck finds nothing once the journal is replayed. A write buffer loses only what
+    was not flushed.
     """
     need_loop()
     need("mkfs.ext4", "e2fsck")
