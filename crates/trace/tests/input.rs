@@ -199,6 +199,8 @@ fn a_pipe_is_read_once() {
     let mut source = open(&path, &Options::default()).unwrap();
     assert_eq!(common::drain(&mut *source).unwrap().len(), 1);
     feeder.join().unwrap().unwrap();
+    // While this reader has the pipe open, the next writer would not wait for another, which would then wait for ever.
+    drop(source);
     let feeder = feed();
     let error = open(&path, &Options { repeat: 2, ..Options::default() }).err().unwrap().to_string();
     assert!(error.contains("cannot be read twice"), "{error}");
