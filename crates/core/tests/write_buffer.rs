@@ -281,3 +281,25 @@ fn sixteen_streams_are_told_apart() {
         assert_eq!(buffer(&run(&reading_ahead(2), trace).0).hits, hits, "{streams} streams");
     }
 }
+
+/// Regression: a batch loads its mappings when its first request issues. Where the buffer answered that request, or a part
+/// of it, nobody loaded them, and each of the others missed by itself.
+#[test]
+fn a_batch_whose_first_read_is_buffered_still_loads_its_mappings_at_once() {
+    for first in [1, 2] {
+        let mut settings = device(4, 64);
+        settings.ftl.kind = "dftl".into();
+        settings.host.scheduler = "rb".into();
+        settings.device.queue_depth = 1;
+        settings.device.precondition = ftlab_core::settings::Precondition::fill();
+        // LPN 0 waits behind two others of its chip; the read of LPN 5 keeps the device busy while the batch gathers.
+        let mut trace: Vec<Record> = [8, 4, 0].map(|lpn| at(0, Op::Write, lpn, 1)).to_vec();
+        trace.extend([at(1, Op::Read, 5, 1), at(2, Op::Read, 0, first)]);
+        trace.extend([2, 3].map(|lpn| at(2, Op::Read, lpn, 1)));
+        let (report, rows) = run(&settings, trace);
+        assert_eq!(rows[4].buffered, 1);
+        assert!(rows[4..].iter().all(|row| row.mapping_misses == 0), "{first}: {rows:?}");
+        // One for the writes, one for the first read, one for the batch.
+        assert_eq!(report.flash.reads[Cause::Map], 3, "{first}");
+    }
+}

@@ -109,6 +109,9 @@ impl Device {
         done: &mut Vec<u32>,
     ) {
         self.waiting.leave(&pool[id], &self.array, ftl, work);
+        if pool[id].host.prefetch {
+            fetch_for_batch(id, pool, ftl, work);
+        }
         let pages = pool[id].pages;
         pool[id].misses = self.read_rest((id, &pool[id]), pages, now_ns, ftl, work);
         pool[id].device.steps_left = work.steps().len() as u32;

@@ -7,6 +7,7 @@ use crate::flash::media::Tape;
 use crate::flash::moves::{Move, Moves};
 use crate::ftl::{Locate, Running};
 use crate::request::{Pages, Pool};
+use crate::util::NONE;
 use crate::workload::Op;
 
 impl Device {
@@ -68,6 +69,7 @@ impl Device {
                 if let Some(buffer) = &mut self.buffer {
                     buffer.answers(id);
                 }
+                pass_prefetch(id, pool);
                 self.answer(id, now_ns, pool, done);
             }
         }
@@ -126,6 +128,15 @@ impl Device {
         if let Some(controller) = &mut self.controller {
             controller.forget();
         }
+    }
+}
+
+/// Makes the next request of a batch load the mappings that the rest of the batch needs, if the request that would have
+/// loaded them is answered without the flash.
+fn pass_prefetch(id: u32, pool: &mut Pool) {
+    let next = pool.behind(id);
+    if pool[id].host.prefetch && next != NONE && pool[next].host.batch == pool[id].host.batch {
+        pool[next].host.prefetch = true;
     }
 }
 
