@@ -13,7 +13,7 @@
 //!     value: "70us".into(),
 //! };
 //! let resolved = resolve(Base::Preset("map-plus"), &[slower]).unwrap();
-//! assert_eq!(resolved.settings.flash.read_ns, 70_000);
+//! assert_eq!(resolved.settings.flash.read.mean(), 70_000);
 //!
 //! let text = "[host]\nschduler = \"noop\"\n";
 //! let error = resolve(Base::Text { name: "a.toml", text }, &[]).unwrap_err();

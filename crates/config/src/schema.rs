@@ -5,7 +5,7 @@ use crate::catalog::{catalog, leaf_of};
 use crate::presets::presets;
 use crate::value;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
-use ftlab_core::config::{Choice, Key, Kind};
+use ftlab_core::config::{Choice, Key, Kind, MOST_BITS};
 use serde_json::{Map, Value as Json, json};
 
 /// Returns the JSON Schema (draft 2020-12) of a configuration file.
@@ -53,6 +53,7 @@ fn property(key: &Key) -> Json {
         Kind::Bytes { .. } => quantity(&BYTES),
         Kind::Bandwidth { .. } => quantity(&BANDWIDTH),
         Kind::Duration { .. } => quantity(&NANOS),
+        Kind::PageTimes { .. } => quantities(&NANOS),
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
         Kind::SizeMix { .. } => json!({"type": "string", "pattern": "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$"}),
@@ -77,9 +78,18 @@ fn quantity(unit: &Unit) -> Json {
 }
 
 fn quantity_behind(text: &str, unit: &Unit) -> Json {
+    json!({"type": "string", "pattern": format!("^{text}{}$", pattern(unit))})
+}
+
+/// Returns the schema of up to [`MOST_BITS`] quantities with strokes between them.
+fn quantities(unit: &Unit) -> Json {
+    let one = pattern(unit);
+    json!({"type": "string", "pattern": format!("^{one}( */ *{one}){{0,{}}}$", MOST_BITS - 1)})
+}
+
+fn pattern(unit: &Unit) -> String {
     let names: Vec<_> = unit.names.iter().map(|&(name, _)| name).collect();
-    let pattern = format!("^{text}[0-9]+(_[0-9]+)*(\\.[0-9]+(_[0-9]+)*)? *({})$", names.join("|"));
-    json!({"type": "string", "pattern": pattern})
+    format!("[0-9]+(_[0-9]+)*(\\.[0-9]+(_[0-9]+)*)? *({})", names.join("|"))
 }
 
 /// Returns the schema of a name from a registry, possibly followed by a share; editors built on taplo show
@@ -156,6 +166,9 @@ fn takes(key: &Key) -> String {
         Kind::Bytes { min, max } => limits(&BYTES, min, max),
         Kind::Bandwidth { min, max } => limits(&BANDWIDTH, min, max),
         Kind::Duration { max_ns } => limits(&NANOS, 0, max_ns),
+        Kind::PageTimes { max_ns } => {
+            format!("{}, or one for each page type: `56us/77us/106us`", limits(&NANOS, 0, max_ns))
+        }
         Kind::TimePerByte => limits(&PICOS_PER_BYTE, 0, ftlab_core::config::MAX_TIME_PER_BYTE_PS),
         Kind::Percent { min_ppm, max_ppm } => limits(&PPM, min_ppm, max_ppm),
         Kind::SizeMix { min, max } => {

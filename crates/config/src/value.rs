@@ -3,7 +3,9 @@
 use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
-use ftlab_core::config::{Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_SIZES, SizeMix, Value, outside};
+use ftlab_core::config::{
+    Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, PageTimes, SizeMix, Value, outside,
+};
 use toml::de::DeValue;
 
 /// A value as written, before its key interprets it.
@@ -105,6 +107,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Bytes { .. } => "a size such as \"16KiB\"",
         Kind::Bandwidth { .. } => "a bandwidth such as \"3.2GB/s\"",
         Kind::Duration { .. } => "a time such as \"35us\"",
+        Kind::PageTimes { .. } => "a time such as \"35us\", or one for each page type: \"56us/77us/106us\"",
         Kind::TimePerByte => "a time per byte such as \"1.25ns\"",
         Kind::Percent { .. } => "a share such as \"7%\"",
         Kind::SizeMix { .. } => "sizes with weights such as \"4KiB/60:64KiB/40\"",
@@ -135,6 +138,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
         Kind::Bytes { min, max } => quantity(key, literal, &BYTES, min, max).map(Value::Bytes),
         Kind::Bandwidth { min, max } => quantity(key, literal, &BANDWIDTH, min, max).map(Value::Bandwidth),
         Kind::Duration { max_ns } => quantity(key, literal, &NANOS, 0, max_ns).map(Value::Nanos),
+        Kind::PageTimes { max_ns } => page_times(key, literal, max_ns),
         Kind::TimePerByte => {
             quantity(key, literal, &PICOS_PER_BYTE, 0, MAX_TIME_PER_BYTE_PS).map(Value::PicosPerByte)
         }
@@ -297,6 +301,25 @@ fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, F
     Ok(Value::SizeMix(SizeMix::new(parts)))
 }
 
+fn page_times(key: &Key, literal: &Literal, max_ns: u64) -> Result<Value, Fault> {
+    let one = |literal: &Literal| quantity(key, literal, &NANOS, 0, max_ns);
+    let stated = match literal {
+        Literal::Text(text) if text.contains('/') => text
+            .split('/')
+            .map(|part| one(&Literal::Text(part.trim().to_owned())))
+            .collect::<Result<_, _>>()?,
+        _ => vec![one(literal)?],
+    };
+    if stated.len() > MOST_BITS {
+        return fault(format!(
+            "{}: {} times; a word line has at most {MOST_BITS} pages",
+            literal.shown(),
+            stated.len()
+        ));
+    }
+    Ok(Value::PageTimes(PageTimes::new(&stated)))
+}
+
 fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault> {
     let Literal::Text(text) = literal else { return unsuited(key, literal) };
     for name in list.iter().filter_map(Choice::before_share) {
@@ -343,6 +366,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
         Value::Bytes(n) => BYTES.format(*n).into(),
         Value::Bandwidth(n) => BANDWIDTH.format(*n).into(),
         Value::Nanos(n) => NANOS.format(*n).into(),
+        Value::PageTimes(times) => times.to_string().into(),
         Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
         Value::Ppm(n) => PPM.format(*n).into(),
         Value::SizeMix(mix) => mix.to_string().into(),

@@ -240,7 +240,7 @@ fn map_plus_is_the_device_of_the_paper() {
     assert_eq!((flash.chips(), flash.dies_per_chip, flash.planes_per_die), (1, 1, 1));
     assert_eq!((flash.blocks_per_plane, flash.pages_per_block, flash.page_bytes), (65_536, 64, 4096));
     assert_eq!(flash.raw_bytes(), 16 << 30);
-    assert_eq!((flash.read_ns, flash.program_ns, flash.transfer_ps), (35_000, 350_000, 0));
+    assert_eq!((flash.read.mean(), flash.program.mean(), flash.transfer_ps), (35_000, 350_000, 0));
     assert_eq!((settings.ftl.kind.as_str(), settings.ftl.own.dftl.replacement.as_str()), ("dftl", "slru"));
     assert_eq!((settings.ftl.mapping_cache_bytes, settings.ftl.entry_bytes), (Some(16_384), 8));
     assert!(settings.ftl.own.dftl.batch_update && !settings.ftl.background_flush);

@@ -17,7 +17,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::driver::{Driver, whole};
-use crate::stack::{buffered, hybrid_device, settings, tiny};
+use crate::stack::{hybrid_device, programming, settings};
 
 /// Tests a registered FTL.
 ///
@@ -64,7 +64,7 @@ struct Suite<F>(std::marker::PhantomData<F>);
 
 impl<F: FlashTranslation> Suite<F> {
     fn run(kind: &str) {
-        for settings in [tiny(kind), buffered(kind)] {
+        for settings in programming(kind) {
             for seed in 0..6 {
                 Self::newest_versions(&settings, seed);
                 Self::goes_on_when_loaded(&settings, seed);

@@ -1,5 +1,7 @@
 //! Small stacks, loads for them, and the laws of a run.
 
+use ftlab_core::config::PageTimes;
+use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::flash::variation::Variation;
 use ftlab_core::ftl::{check, gathers, maps_blocks, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
@@ -100,6 +102,29 @@ pub fn buffered(kind: &str) -> Settings {
     settings
 }
 
+/// Makes a device as [`buffered`] does, but whose word lines of three pages, each with two logical pages, are programmed
+/// at once (unless the FTL maps blocks).
+pub fn word_lines(kind: &str) -> Settings {
+    let mut settings = buffered(kind);
+    if !maps_blocks(&settings) {
+        settings.ftl.logical_page_bytes = settings.flash.page_bytes / 2;
+        settings.flash.pages_per_block = 12;
+        settings.flash.cell = Cell::Tlc;
+        settings.flash.programming = Programming::WordLine;
+        settings.flash.read = PageTimes::new(&[20_000, 30_000, 45_000]);
+    }
+    while check(&settings).is_err() {
+        settings.flash.blocks_per_plane += 1;
+    }
+    settings
+}
+
+/// Returns small devices of an FTL that differ in what is programmed at once: a logical page, a NAND page of four, a
+/// word line of six.
+pub fn programming(kind: &str) -> [Settings; 3] {
+    [tiny(kind), buffered(kind), word_lines(kind)]
+}
+
 /// Makes a device of one chip with a hundred blocks: the user has `user` of them, and `logs` are log blocks.
 pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> Settings {
     let mut settings = settings();
@@ -109,8 +134,8 @@ pub fn hybrid_device(kind: &str, pages_per_block: u32, user: u32, logs: u32) -> 
     settings.flash.blocks_per_plane = 100;
     settings.ftl.over_provisioning_ppm = u64::from(100 - user) * 10_000;
     settings.ftl.log_blocks_ppm = u64::from(logs) * 10_000;
-    settings.flash.read_ns = 45_000;
-    settings.flash.program_ns = 240_000;
+    settings.flash.read = 45_000.into();
+    settings.flash.program = 240_000.into();
     settings.flash.erase_ns = 500_000;
     settings
 }

@@ -37,6 +37,7 @@ impl Settings {
         crate::device::sched::check(self)?;
         self.device.precondition.check()?;
         self.device.buffer.check(self.ftl.logical_page_bytes)?;
+        crate::flash::cells::check(&self.flash)?;
         crate::flash::variation::check(&self.flash)?;
         crate::ftl::check(self)
     }
@@ -50,6 +51,7 @@ impl Settings {
         self.device.buffer.ignored(&mut found);
         self.device.precondition.ignored(self, &mut found);
         crate::ftl::check::ignored(self, &mut found);
+        crate::flash::cells::ignored(&self.flash, &mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);
         found
     }

@@ -6,7 +6,7 @@ mod devices;
 #[path = "common/losses.rs"]
 mod losses;
 
-use common::{buffered, page_mapped_both_ways, settings, tiny};
+use common::{buffered, page_mapped_both_ways, programming, settings, tiny, word_lines};
 use devices::device;
 use ftlab_core::device::buffer::settings::{Policy, Settings as Buffer};
 use ftlab_core::device::controller::Duplex;
@@ -43,10 +43,11 @@ fn cuts_within_an_instant() {
 #[test]
 fn page_buffers_lose_only_what_no_flush_covers() {
     for kind in page_mapped_both_ways() {
-        let settings = buffered(kind);
-        let summary = cuts_with_fua(&settings, common::cuts(), 2, Flaw::None)
-            .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
-        assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind}: {summary:?}");
+        for settings in [buffered(kind), word_lines(kind)] {
+            let summary = cuts_with_fua(&settings, common::cuts(), 2, Flaw::None)
+                .unwrap_or_else(|fault| panic!("{kind}: {fault}"));
+            assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind}: {summary:?}");
+        }
     }
 }
 
@@ -57,7 +58,7 @@ fn page_buffers_lose_only_what_no_flush_covers() {
 #[test]
 fn garbage_collected_in_the_background() {
     for kind in page_mapped_both_ways() {
-        for (seed, mut settings) in [tiny(kind), buffered(kind)].into_iter().enumerate() {
+        for (seed, mut settings) in programming(kind).into_iter().enumerate() {
             let normal_blocks = settings.ftl.gc_free_blocks + 2;
             settings.ftl.gc_background = Some(GcBackground { normal_blocks, step_pages: 1 + seed as u32 });
             while check(&settings).is_err() {
@@ -76,7 +77,7 @@ fn garbage_collected_in_the_background() {
 #[test]
 fn commands_on_their_way() {
     for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
-        for mut settings in [tiny(kind), buffered(kind)] {
+        for mut settings in programming(kind) {
             settings.device.queue_depth = 8;
             let controller = &mut settings.device.controller;
             (controller.link, controller.link_command_ns) = (20_000_000, 5_000);
@@ -94,8 +95,8 @@ fn commands_on_their_way() {
 #[test]
 fn pages_in_a_write_buffer() {
     for kind in page_mapped_both_ways() {
-        for (seed, protected) in [false, true, false, true].into_iter().enumerate() {
-            let mut settings = if seed < 2 { tiny(kind) } else { buffered(kind) };
+        for seed in 0..6 {
+            let (mut settings, protected) = (programming(kind)[seed / 2].clone(), seed % 2 == 1);
             let policies = [Policy::Fifo, Policy::Lru, Policy::Block];
             settings.device.buffer = Buffer {
                 bytes: 24 * u64::from(settings.ftl.logical_page_bytes),
@@ -116,9 +117,9 @@ fn pages_in_a_write_buffer() {
 #[test]
 fn free_blocks_of_the_withheld_space_alone() {
     for kind in page_mapped_both_ways() {
-        for (seed, mut settings) in [tiny(kind), buffered(kind)].into_iter().enumerate() {
+        for (seed, mut settings) in programming(kind).into_iter().enumerate() {
             settings.ftl.free_blocks = FreeBlocks::Withheld;
-            settings.ftl.gc = ["cyclic", "random"][seed].into();
+            settings.ftl.gc = ["cyclic", "random", "greedy"][seed].into();
             settings.flash.blocks_per_plane += 4;
             for withheld in [Withheld::Used, Withheld::Kept] {
                 let kind = PreconditionKind::Random(300_000);
@@ -148,7 +149,7 @@ fn dies_side_by_side_and_dynamic_allocation() {
     };
     for (seed, kind) in page_mapped_both_ways().into_iter().enumerate() {
         for dynamic in [false, true] {
-            for mut settings in [tiny(kind), buffered(kind)] {
+            for mut settings in programming(kind) {
                 if dynamic {
                     settings.ftl.allocation = Allocation::Dynamic;
                 } else {
@@ -231,8 +232,8 @@ fn preset(kind: &str) -> Settings {
     settings.flash.chips_per_channel = 2;
     settings.flash.blocks_per_plane = 18;
     settings.flash.pages_per_block = 16;
-    settings.flash.read_ns = 50_000;
-    settings.flash.program_ns = 500_000;
+    settings.flash.read = 50_000.into();
+    settings.flash.program = 500_000.into();
     settings.flash.erase_ns = 3_000_000;
     settings.flash.transfer_ps = 2_500;
     settings

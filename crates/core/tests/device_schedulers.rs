@@ -56,7 +56,7 @@ fn figure_4(scheduler: &str) -> Settings {
     settings.flash.blocks_per_plane = 6;
     settings.flash.pages_per_block = 1;
     settings.ftl.over_provisioning_ppm = 500_000;
-    settings.flash.program_ns = 210_000;
+    settings.flash.program = 210_000.into();
     settings.flash.pe_cycles = 1000;
     settings.flash.variation = Some(Variation {
         growth_mean: 6.3e-3,
@@ -258,8 +258,8 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                 let Some(Waiting { id, .. }) = oracle.choose(&busy) else { break };
                 let record = &trace[id];
                 let page_ns = match record.op {
-                    Op::Read => settings.flash.read_ns,
-                    Op::Write => settings.flash.program_ns,
+                    Op::Read => settings.flash.read.mean(),
+                    Op::Write => settings.flash.program.mean(),
                     Op::Trim | Op::Flush => 0,
                 };
                 let mut last = now;
@@ -271,7 +271,7 @@ fn expected(settings: &Settings, trace: &[Record]) -> Vec<(u64, u64, u64)> {
                     Op::Trim => (first..end).for_each(|page| trimmed |= data.remove(&page)),
                     // A flush makes trims durable by programming one page, the one after the user's last.
                     Op::Flush if std::mem::take(&mut trimmed) && settings.ftl.power_safe => {
-                        last = now + settings.flash.program_ns;
+                        last = now + settings.flash.program.mean();
                         free_at[(settings.user_pages() % chips) as usize] = last;
                     }
                     Op::Read | Op::Flush => (),
@@ -367,7 +367,7 @@ fn with_one_request_at_a_time_all_schedulers_are_the_serial_device() {
 /// when they complete, us.
 fn completions(scheduler: &str, trace: &[(u64, Op, u64, u64)]) -> Vec<u64> {
     let mut settings = device(scheduler, 3, 1);
-    settings.flash.program_ns = 200_000;
+    settings.flash.program = 200_000.into();
     let trace =
         trace.iter().map(|&(us, op, first, count)| pages(us * 1000, op, 4096, first, count)).collect();
     checked(&settings, trace).1.iter().map(|row| row.complete_ns / 1000).collect()

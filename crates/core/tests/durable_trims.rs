@@ -77,7 +77,7 @@ fn a_flush_makes_the_trims_before_it_durable() {
                 .filter(|done| done.op == Op::Flush)
                 .map(|done| done.complete_ns - done.arrival_ns)
                 .collect();
-            let program = settings.flash.program_ns;
+            let program = settings.flash.program.mean();
             // Pages that are already trimmed are not trimmed again.
             let expected = if power_safe { [0, program, 0, 0, program] } else { [0; 5] };
             assert_eq!(flushes, expected, "{kind}, power_safe {power_safe}");

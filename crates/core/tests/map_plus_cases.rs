@@ -82,7 +82,7 @@ fn table_1_orders_and_prioritized_requests() {
 /// us. Returns how long these two wait.
 fn figure_6(scheduler: &str) -> Vec<u64> {
     let mut settings = with_scheduler(settings(), scheduler);
-    settings.flash.read_ns = 10_000;
+    settings.flash.read = 10_000.into();
     let trace = vec![
         pages(0, Op::Read, 4096, 7, 1),
         pages(10_000, Op::Read, 4096, 2000, 1),

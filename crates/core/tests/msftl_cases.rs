@@ -40,8 +40,8 @@ fn paper(unit: u32, blocks: u32) -> Settings {
     settings.flash.blocks_per_plane = blocks;
     settings.flash.pages_per_block = 576;
     settings.flash.page_bytes = 16 * KIB;
-    settings.flash.read_ns = 49_000;
-    settings.flash.program_ns = 600_000;
+    settings.flash.read = 49_000.into();
+    settings.flash.program = 600_000.into();
     settings.flash.erase_ns = 4_000_000;
     settings.flash.transfer_ps = 1_250;
     settings.device.queue_depth = 32;

@@ -31,7 +31,7 @@ impl Requests {
             random: stream(seed, "crash requests"),
             page: u64::from(settings.ftl.logical_page_bytes),
             pages: settings.user_pages(),
-            gap_ns: 2 * (settings.flash.program_ns + settings.flash.read_ns),
+            gap_ns: 2 * (settings.flash.program.most() + settings.flash.read.most()),
             time_ns: 0,
             made: 0,
             fua: None,

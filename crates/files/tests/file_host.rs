@@ -99,7 +99,9 @@ fn phone(blocks: u32) -> Settings {
     let mut settings = settings();
     settings.ftl.kind = "page".into();
     settings.flash.blocks_per_plane = blocks;
-    (settings.flash.read_ns, settings.flash.program_ns, settings.flash.erase_ns) = (45_000, 240_000, 500_000);
+    settings.flash.read = 45_000.into();
+    settings.flash.program = 240_000.into();
+    settings.flash.erase_ns = 500_000;
     settings.files = Files { page_cache_bytes: 512 << 20, ..Files::default() };
     settings
 }

@@ -13,7 +13,7 @@ const PAGE: u64 = 4096;
 fn phone(page_cache_bytes: u64, flash_cpu_ns: u64) -> Settings {
     let mut settings = Settings::from(common::settings());
     settings.ftl.kind = "page".into();
-    (settings.flash.read_ns, settings.flash.program_ns) = (45_000, 240_000);
+    (settings.flash.read, settings.flash.program) = (45_000.into(), 240_000.into());
     settings.files = Files { page_cache_bytes, flash_cpu_ns, ..Files::default() };
     settings
 }

@@ -6,6 +6,7 @@
 
 mod ignored;
 pub mod outside;
+mod page_times;
 pub(crate) mod parts;
 pub mod section;
 mod size_mix;
@@ -13,6 +14,7 @@ pub mod units;
 
 pub use crate::{choice, over, section, switch};
 pub use ignored::Ignored;
+pub use page_times::{MOST_BITS, PageTimes};
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
 
@@ -62,6 +64,7 @@ impl Key {
             Kind::Bytes { .. } => Value::Bytes(quantity(&BYTES)),
             Kind::Bandwidth { .. } => Value::Bandwidth(quantity(&BANDWIDTH)),
             Kind::Duration { .. } => Value::Nanos(quantity(&NANOS)),
+            Kind::PageTimes { .. } => Value::PageTimes(quantity(&NANOS).into()),
             Kind::TimePerByte => Value::PicosPerByte(quantity(&PICOS_PER_BYTE)),
             Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
             Kind::SizeMix { .. } => Value::SizeMix(SizeMix::single(quantity(&BYTES))),
@@ -105,6 +108,11 @@ pub enum Kind {
     },
     /// A time in whole nanoseconds: ns, us, ms, s, min, h.
     Duration {
+        /// Longest time, nanoseconds.
+        max_ns: u64,
+    },
+    /// A time for each page type of a word line, "56us/77us/106us", or one for all; see [`PageTimes`].
+    PageTimes {
         /// Longest time, nanoseconds.
         max_ns: u64,
     },
@@ -162,6 +170,8 @@ pub enum Value {
     Bandwidth(u64),
     /// A value of [`Kind::Duration`], in nanoseconds.
     Nanos(u64),
+    /// A value of [`Kind::PageTimes`].
+    PageTimes(PageTimes),
     /// A value of [`Kind::TimePerByte`], in picoseconds per byte.
     PicosPerByte(u64),
     /// A value of [`Kind::Percent`], in parts per million.

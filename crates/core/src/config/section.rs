@@ -21,7 +21,7 @@
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
-use super::{Choice, Key, Kind, SizeMix, Value, Values};
+use super::{Choice, Key, Kind, PageTimes, SizeMix, Value, Values};
 
 /// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
@@ -149,6 +149,13 @@ impl Field for SizeMix {
     }
 }
 
+impl Field for PageTimes {
+    fn of(value: Option<&Value>) -> Option<PageTimes> {
+        let Value::PageTimes(times) = value? else { return None };
+        Some(*times)
+    }
+}
+
 /// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {
     fn of(value: Option<&Value>) -> Option<Option<T>> {
@@ -175,7 +182,10 @@ const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 /// The kind of a key that holds the time of a flash operation: at most a second, so that the sum of 2^34 such times
 /// fits into 64 bits.
-pub const OPERATION: Kind = Kind::Duration { max_ns: 1_000_000_000 };
+pub const OPERATION: Kind = Kind::Duration { max_ns: LONGEST_NS };
+/// The kind of a key that holds the time of a flash operation for each page type, each at most a second.
+pub const BY_PAGE_TYPE: Kind = Kind::PageTimes { max_ns: LONGEST_NS };
+const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Returns the kind of a key that holds a whole number.
 pub const fn count(min: u64, max: u64) -> Kind {

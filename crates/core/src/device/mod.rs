@@ -83,11 +83,11 @@ impl Device {
     pub fn new(settings: &Settings) -> Device {
         let waiting = Waiting::new(settings);
         let controller = Controller::new(&settings.device.controller);
-        let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+        let unit = settings.flash.unit_bytes() / settings.ftl.logical_page_bytes;
         let around = Around {
             page_bytes: settings.ftl.logical_page_bytes,
             unit,
-            block: settings.flash.pages_per_block * unit,
+            block: settings.flash.units_per_block() * unit,
             pages: settings.user_pages() as u32,
             luns: settings.flash.luns(),
             dynamic: settings.allocates_dynamically(),

@@ -1,11 +1,17 @@
-//! How long cells take to read, program or erase, which may depend on the block.
+//! How long cells take to read, program or erase, which may depend on the page's type and on the block.
 //!
-//! Layers above name pages, never times. If all blocks are equally fast (`are_alike`), callers need not say
-//! which page they mean.
+//! Layers above name pages, never times. If all pages are equally fast (`are_alike`), callers need not say which page
+//! they mean.
+//!
+//! Source: the types of a word line's pages and the order of two-pass programming are those of NAND with several bits a
+//! cell (Cai et al., "Error Characterization, Mitigation, and Recovery in Flash-Memory-Based Solid-State Drives",
+//! Proc. IEEE 2017, sections 2.3 and 2.4). What was read into it is in `DEVIATIONS.md`.
 
 use super::Flash;
+use super::settings::{PageOrder, Programming};
 use super::variation::Speeds;
-use crate::util::Divider;
+use crate::config::{Contradiction, Ignored, PageTimes};
+use crate::util::{Divider, NONE};
 
 /// The cells of a device.
 #[derive(Clone, Debug)]
@@ -14,19 +20,110 @@ pub struct Cells {
     program_ns: u64,
     erase_ns: u64,
     by_block: Divider,
+    /// What differs between the pages of a block, if anything does.
+    types: Option<Box<Types>>,
     /// How fast each block is, if the blocks differ in speed.
     speeds: Option<Speeds>,
+}
+
+/// The page types of a block.
+#[derive(Clone, Debug)]
+struct Types {
+    /// Type of each page of a block.
+    of_page: Vec<u8>,
+    reads: PageTimes,
+    programs: PageTimes,
+    /// Number of pages programmed, by type.
+    programmed: Vec<u64>,
+}
+
+impl Types {
+    /// Returns the type of the page with this number in its block.
+    fn of_page(&self, offset: u32) -> usize {
+        usize::from(self.of_page[offset as usize])
+    }
+}
+
+/// Returns the page type of each page of a block, in the order of programming.
+fn types(flash: &Flash) -> Vec<u8> {
+    let bits = flash.cell.bits();
+    let pages = 0..flash.pages_per_block;
+    if flash.page_order == PageOrder::WordLine || flash.programming == Programming::WordLine {
+        return pages.map(|page| (page % bits) as u8).collect();
+    }
+    // The lower pages run ahead: page type t of word line w comes in turn w + t, the lowest type first.
+    let lines = flash.pages_per_block.div_ceil(bits);
+    let exists = |line: u32, of_type: u32| line < lines && line * bits + of_type < flash.pages_per_block;
+    (0..lines + bits)
+        .flat_map(|turn| (0..bits.min(turn + 1)).map(move |of_type| (turn - of_type, of_type)))
+        .filter(|&(line, of_type)| exists(line, of_type))
+        .map(|(_, of_type)| of_type as u8)
+        .collect()
+}
+
+/// Checks that the times and the geometry fit the cells.
+pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
+    let fail = |key, message| Err(Contradiction { key, message });
+    let (bits, cell) = (flash.cell.bits(), flash.cell.name());
+    for (key, times) in [("flash.read", &flash.read), ("flash.program", &flash.program)] {
+        let stated = times.stated().len();
+        if stated > 1 && stated != bits as usize {
+            let message = format!(
+                "{times}: {stated} times for the {bits} page types of flash.cell = \"{cell}\"; \
+                 give one time, or {bits}"
+            );
+            return fail(key, message);
+        }
+    }
+    if flash.unit_pages() == 1 {
+        return Ok(());
+    }
+    if !flash.pages_per_block.is_multiple_of(bits) {
+        let message = format!(
+            "{} is no multiple of the {bits} pages of a word line (flash.cell, flash.programming)",
+            flash.pages_per_block
+        );
+        return fail("flash.pages_per_block", message);
+    }
+    if flash.program.stated().len() > 1 {
+        let message =
+            "a word line is programmed at once (flash.programming), in one time: give one".to_owned();
+        return fail("flash.program", message);
+    }
+    Ok(())
+}
+
+/// Collects the keys that have no effect with the chosen cells.
+pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
+    let several = flash.cell.bits() > 1;
+    let keys = ["flash.page_order", "flash.programming"];
+    found.unless(several, &keys, "a word line of flash.cell = \"slc\" has one page");
+    let whole = flash.unit_pages() > 1;
+    found.unless(
+        !whole,
+        &["flash.page_order"],
+        "flash.programming = \"word-line\" programs all pages at once",
+    );
 }
 
 impl Cells {
     /// Makes the cells of `flash`, with every block already erased `flash.pe_cycles` times; `seed` seeds the random
     /// numbers.
     pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
+        let differ = !flash.read.are_alike() || !flash.program.are_alike();
         Cells {
-            read_ns: flash.read_ns,
-            program_ns: flash.program_ns,
+            read_ns: flash.read.of_type(0),
+            program_ns: flash.program.of_type(0),
             erase_ns: flash.erase_ns,
             by_block: Divider::new(flash.pages_per_block),
+            types: differ.then(|| {
+                Box::new(Types {
+                    of_page: types(flash),
+                    reads: flash.read,
+                    programs: flash.program,
+                    programmed: vec![0; flash.cell.bits() as usize],
+                })
+            }),
             speeds: Speeds::new(flash, seed, flash.pe_cycles as u32),
         }
     }
@@ -34,7 +131,19 @@ impl Cells {
     /// Whether operations of one kind all take the same time, whichever page they are for.
     #[inline]
     pub(super) fn are_alike(&self) -> bool {
-        self.speeds.is_none()
+        self.types.is_none() && self.speeds.is_none()
+    }
+
+    /// Returns each time that a program can take, ns, with the number of pages programmed in that time; `total` is the
+    /// number of all pages programmed.
+    pub fn programs(&self, total: u64) -> Vec<(u64, u64)> {
+        match (&self.speeds, &self.types) {
+            (Some(speeds), _) => speeds.programs().collect(),
+            (None, Some(types)) => {
+                (0..).zip(&types.programmed).map(|(at, &pages)| (types.programs.of_type(at), pages)).collect()
+            }
+            (None, None) => vec![(self.program_ns, total)],
+        }
     }
 
     /// Returns how fast the blocks are, if they differ in speed.
@@ -42,20 +151,49 @@ impl Cells {
         self.speeds.as_ref()
     }
 
-    /// Returns the time to read a page, ns; `page` is [`crate::util::NONE`] if the page is not known.
+    /// Returns the time to read a page, ns. A page that is not known ([`NONE`]) is of the lowest type.
     #[inline]
-    pub(super) fn read_ns(&self, _page: u32) -> u64 {
-        self.read_ns
+    pub(super) fn read_ns(&self, page: u32) -> u64 {
+        match &self.types {
+            None => self.read_ns,
+            Some(types) => self.read_of_type(types, page),
+        }
     }
 
-    /// Counts programs of consecutive pages of a block; returns the time they take in total, ns.
+    #[cold]
+    fn read_of_type(&self, types: &Types, page: u32) -> u64 {
+        let offset = if page == NONE { 0 } else { self.by_block.rem(page) };
+        types.reads.of_type(types.of_page(offset))
+    }
+
+    /// Counts `count` programs, each of a page or, if whole word lines are programmed, of the `of` pages of one; `first`
+    /// is the first of these consecutive pages of a block. Returns the time that the programs take in total, ns.
     #[inline]
-    pub(super) fn program_ns(&mut self, first: u32, pages: u32) -> u64 {
+    pub(super) fn program_ns(&mut self, first: u32, count: u32, of: u32) -> u64 {
+        if self.types.is_some() {
+            return self.programs_of_types(first, count, of);
+        }
         let each_ns = match &mut self.speeds {
             None => self.program_ns,
-            Some(speeds) => speeds.program(self.by_block.div(first), pages),
+            Some(speeds) => speeds.program(self.by_block.div(first), 0, count * of),
         };
-        u64::from(pages) * each_ns
+        u64::from(count) * each_ns
+    }
+
+    /// Counts programs where pages differ by type. A word line, which has one program time, counts for its first page.
+    #[cold]
+    fn programs_of_types(&mut self, first: u32, count: u32, of: u32) -> u64 {
+        let Cells { types: Some(types), speeds, by_block, .. } = self else { return 0 };
+        let one = |at| {
+            let page = first + at * of;
+            let of_type = types.of_page(by_block.rem(page));
+            types.programmed[of_type] += u64::from(of);
+            match speeds {
+                None => types.programs.of_type(of_type),
+                Some(speeds) => speeds.program(by_block.div(page), of_type, of),
+            }
+        };
+        (0..count).map(one).sum()
     }
 
     /// Counts an erasure of the block whose first page is `first`, which may slow the block down; returns the
@@ -78,6 +216,9 @@ impl Cells {
 
     /// Sets the counts of programmed pages back to 0.
     pub(super) fn reset_counts(&mut self) {
+        if let Some(types) = &mut self.types {
+            types.programmed.fill(0);
+        }
         if let Some(speeds) = &mut self.speeds {
             speeds.reset_counts();
         }

@@ -137,10 +137,23 @@ impl Work {
     /// Reads `page`, or an unspecified page of the LUN if `page` is [`NONE`]; the transfer of the data takes `out_ns`.
     #[inline]
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
-        let (command_ns, cell_ns) = (self.timing.command_ns[0], self.cells.read_ns(page));
+        let cell_ns = self.cells.read_ns(page);
+        self.read_for(lun, page, cause, [cell_ns, out_ns]);
+    }
+
+    #[inline(always)] // called for every read
+    fn read_for(&mut self, lun: u32, page: u32, cause: Cause, [cell_ns, out_ns]: [u64; 2]) {
+        let command_ns = self.timing.command_ns[0];
         self.counts.reads[cause] += 1;
         self.counts.busy_ns[cause] += command_ns + cell_ns + out_ns;
         self.push((lun, page), Operation::Read, cause, [command_ns, cell_ns, out_ns]);
+    }
+
+    /// Reads the `nth` of all pages of a LUN that recovery reads, one after another: of the page only its spare area, or
+    /// all of it if it is `whole`.
+    pub(crate) fn read_nth(&mut self, lun: u32, nth: u32, whole: bool) {
+        let out_ns = if whole { self.timing.page_transfer_ns } else { 0 };
+        self.read_for(lun, NONE, Cause::Map, [self.cells.read_ns(nth), out_ns]);
     }
 
     /// Reads a whole page.
@@ -162,63 +175,67 @@ impl Work {
         self.read_with(lun, page, cause, out_ns);
     }
 
-    /// Programs a page.
+    /// Programs a unit.
     #[inline(always)] // called for every write
-    pub fn program(&mut self, lun: u32, page: u32, cause: Cause) {
-        let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
-        let cell_ns = self.cells.program_ns(page, 1);
+    pub fn program(&mut self, lun: u32, unit: u32, cause: Cause) {
+        let in_ns = self.timing.program_in_ns;
+        let page = self.first_page(unit);
+        let cell_ns = self.cells.program_ns(page, 1, self.timing.unit_pages);
         self.push((lun, page), Operation::Program, cause, [in_ns, cell_ns, 0]);
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Counts programs of consecutive pages of a block, without making steps for them.
+    /// Returns the first page of a unit.
     #[inline]
-    pub(crate) fn prefill(&mut self, first: u32, pages: u32, cause: Cause) {
-        let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
-        let cell_ns = self.cells.program_ns(first, pages);
-        self.count_programs(cause, pages, u64::from(pages) * in_ns + cell_ns);
+    fn first_page(&self, unit: u32) -> u32 {
+        if unit == NONE { NONE } else { unit * self.timing.unit_pages }
+    }
+
+    /// Counts programs of consecutive units of a block, without making steps for them.
+    #[inline]
+    pub(crate) fn prefill(&mut self, first: u32, units: u32, cause: Cause) {
+        let cell_ns = self.cells.program_ns(self.first_page(first), units, self.timing.unit_pages);
+        self.count_programs(cause, units, u64::from(units) * self.timing.program_in_ns + cell_ns);
     }
 
     #[inline]
-    fn count_programs(&mut self, cause: Cause, pages: u32, busy_ns: u64) {
-        self.counts.programs[cause] += u64::from(pages);
+    fn count_programs(&mut self, cause: Cause, units: u32, busy_ns: u64) {
+        self.counts.programs[cause] += u64::from(units * self.timing.unit_pages);
         self.counts.busy_ns[cause] += busy_ns;
-        self.number = self.number.wrapping_add(pages);
+        self.number = self.number.wrapping_add(units);
     }
 
-    /// Reads the pages of a LUN that [`Work::source`] has named and programs those that [`Work::target`] has
+    /// Reads the pages of a LUN that [`Work::source`] has named and programs the units that [`Work::target`] has
     /// named; the data goes through the controller.
     pub(crate) fn copy(&mut self, lun: u32, cause: Cause) {
-        let Timing { command_ns: [read_command_ns, program_command_ns, _], page_transfer_ns, .. } =
-            self.timing;
-        let [read_bus_ns, program_bus_ns] =
-            [read_command_ns, program_command_ns].map(|command_ns| command_ns + page_transfer_ns);
-        let [reads, pages] = take(&mut self.copied.pages);
+        let Timing { command_ns, page_transfer_ns, program_in_ns: program_bus_ns, .. } = self.timing;
+        let read_bus_ns = command_ns[0] + page_transfer_ns;
+        let [reads, units] = take(&mut self.copied.counts);
         if self.joining.each || (read_bus_ns + program_bus_ns > 0 && !self.joining.fold) {
             let mut run = 0;
-            for at in 0..reads.max(pages) {
+            for at in 0..reads.max(units) {
                 if at < reads {
                     let page = self.copied.sources.get(at as usize).copied().unwrap_or(NONE);
                     self.read(lun, page, cause);
                 }
-                if at < pages {
-                    let mut page = NONE;
+                if at < units {
+                    let mut unit = NONE;
                     if let Some((next, left)) = self.copied.targets.get_mut(run) {
-                        page = *next;
+                        unit = *next;
                         (*next, *left) = (*next + 1, *left - 1);
                         run += usize::from(*left == 0);
                     }
-                    self.program(lun, page, cause);
+                    self.program(lun, unit, cause);
                 }
             }
             self.copied.sources.clear();
             self.copied.targets.clear();
-        } else if reads + pages > 0 {
-            let cell_ns = self.copying_ns(reads, pages);
-            let (reads, programs) = (u64::from(reads), u64::from(pages));
+        } else if reads + units > 0 {
+            let cell_ns = self.copying_ns(reads, units);
+            let (reads, programs) = (u64::from(reads), u64::from(units));
             let bus_ns = reads * read_bus_ns + programs * program_bus_ns;
             self.counts.reads[cause] += reads;
-            self.count_programs(cause, pages, cell_ns + bus_ns);
+            self.count_programs(cause, units, cell_ns + bus_ns);
             if self.joining.fold {
                 let ends_on_bus = reads > programs && self.timing.page_transfer_ns > 0;
                 self.push_folded(lun, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
@@ -229,18 +246,19 @@ impl Work {
     }
 
     /// Returns the cell time of a copy, ns.
-    fn copying_ns(&mut self, reads: u32, pages: u32) -> u64 {
+    fn copying_ns(&mut self, reads: u32, units: u32) -> u64 {
+        let of = self.timing.unit_pages;
         if self.cells.are_alike() {
-            return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, pages);
+            return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, units, of);
         }
         let read_ns: u64 = self.copied.sources.drain(..).map(|page| self.cells.read_ns(page)).sum();
-        let program_ns: u64 =
-            self.copied.targets.drain(..).map(|(first, pages)| self.cells.program_ns(first, pages)).sum();
-        read_ns + program_ns
+        let targets = self.copied.targets.drain(..);
+        read_ns + targets.map(|(first, units)| self.cells.program_ns(first * of, units, of)).sum::<u64>()
     }
 
-    /// Erases the block whose first page is `first`.
+    /// Erases the block whose first unit is `first`.
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
+        let first = self.first_page(first);
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
         self.counts.erases[cause] += 1;
         self.counts.busy_ns[cause] += command_ns + cell_ns;

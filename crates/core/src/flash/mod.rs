@@ -4,7 +4,7 @@
 //! with a LUN, a cause and the time that its [`Cells`] take, and the device ([`crate::device`]) decides *when*
 //! each step runs.
 
-mod cells;
+pub(crate) mod cells;
 mod emit;
 pub mod media;
 pub(crate) mod medium;
@@ -142,8 +142,12 @@ impl Counts {
 /// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
+    /// Number of NAND pages in a program unit.
+    unit_pages: u32,
     /// Time to transfer a whole page.
     page_transfer_ns: u64,
+    /// Bus time of a program: the command, and the transfer of a program unit.
+    program_in_ns: u64,
     /// Time to transfer one logical page.
     logical_transfer_ns: u64,
     /// Times of the commands for a read, a program and an erase, each including the address.
@@ -153,11 +157,15 @@ struct Timing {
 impl Timing {
     /// Makes the timing of `flash` with logical pages of `logical_page_bytes`.
     fn new(flash: &Flash, logical_page_bytes: u32) -> Timing {
+        let command_ns = [flash.read_command_ns, flash.program_command_ns, flash.erase_command_ns]
+            .map(|own_ns| own_ns.unwrap_or(flash.command_ns));
+        let page_transfer_ns = flash.transfer_ns(u64::from(flash.page_bytes));
         Timing {
-            page_transfer_ns: flash.transfer_ns(u64::from(flash.page_bytes)),
+            unit_pages: flash.unit_pages(),
+            page_transfer_ns,
+            program_in_ns: command_ns[1] + u64::from(flash.unit_pages()) * page_transfer_ns,
             logical_transfer_ns: flash.transfer_ns(u64::from(logical_page_bytes)),
-            command_ns: [flash.read_command_ns, flash.program_command_ns, flash.erase_command_ns]
-                .map(|own_ns| own_ns.unwrap_or(flash.command_ns)),
+            command_ns,
         }
     }
 }
@@ -216,6 +224,9 @@ pub struct Label {
 
 /// Collects the steps of one request, in order.
 ///
+/// What is programmed at once is a **unit**: a NAND page or, with `flash.programming = "word-line"`, all pages of a
+/// word line. Reads name NAND pages, programs and erases name units; both are numbered over the device.
+///
 /// Steps form chains: within a chain each step waits for the one before; chains (one per logical page) run side
 /// by side on different LUNs. Steps of one LUN always run in the order of emission. Neighbouring steps on one
 /// LUN that need no bus are merged, unless another step may wait for the first of them or steps are labelled
@@ -264,11 +275,11 @@ struct Joining {
     fold: bool,
 }
 
-/// How many NAND pages the next copy reads and programs and, if it matters, which ones. `targets` are runs of
-/// consecutive pages of a block, each with its length.
+/// How many NAND pages the next copy reads, how many units it programs and, if it matters, which ones. `targets` are
+/// runs of consecutive units of a block, each with its length.
 #[derive(Clone, Debug, Default)]
 struct Copied {
-    pages: [u32; 2],
+    counts: [u32; 2],
     sources: Vec<u32>,
     targets: Vec<(u32, u32)>,
 }

@@ -2,8 +2,8 @@
 
 use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
-use crate::config::section::{Field, OPERATION, bytes, count};
-use crate::config::{Kind, Value, choice, section};
+use crate::config::section::{BY_PAGE_TYPE, Field, OPERATION, bytes, count};
+use crate::config::{Kind, PageTimes, Value, choice, section};
 
 section! {
     /// The settings of section `[flash]`.
@@ -27,10 +27,16 @@ section! {
         ecc_unit_bytes: u32 = "flash.ecc_unit", bytes(1, 1 << 24), "1KiB";
         /// Raw capacity; the geometry determines it, and a value given here must agree with it.
         stated_bytes: Option<u64> = "flash.capacity", bytes(1, 1 << 60) not in state;
-        /// Time to read a page from the cells.
-        read_ns: u64 = "flash.read", OPERATION, "35us" not in state;
-        /// Time to program a page.
-        program_ns: u64 = "flash.program", OPERATION, "350us" not in state;
+        /// Number of bits that a cell holds, and so of the pages, each of another type, that share a word line.
+        cell: Cell = "flash.cell", "slc" not in state;
+        /// Which page type each page of a block has.
+        page_order: PageOrder = "flash.page_order", "word-line" not in state;
+        /// What is programmed at once.
+        programming: Programming = "flash.programming", "page";
+        /// Time to read a page from the cells, for all page types or for each.
+        read: PageTimes = "flash.read", BY_PAGE_TYPE, "35us" not in state;
+        /// Time to program a page, for all page types or for each; or to program a whole word line.
+        program: PageTimes = "flash.program", BY_PAGE_TYPE, "350us" not in state;
         /// Time to erase a block.
         erase_ns: u64 = "flash.erase", OPERATION, "1.5ms" not in state;
         /// Time that one byte takes on the channel bus.
@@ -55,6 +61,47 @@ section! {
         parallel: Parallel;
         /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
+    }
+}
+
+choice! {
+    /// The values of `flash.cell`: how many bits a cell holds.
+    pub enum Cell {
+        /// one bit a cell: all pages are alike
+        Slc = "slc",
+        /// two bits a cell
+        Mlc = "mlc",
+        /// three bits a cell
+        Tlc = "tlc",
+        /// four bits a cell
+        Qlc = "qlc",
+    }
+}
+
+impl Cell {
+    /// Returns the number of bits that a cell holds.
+    pub fn bits(self) -> u32 {
+        self as u32 + 1
+    }
+}
+
+choice! {
+    /// The values of `flash.page_order`: which page type each page of a block has.
+    pub enum PageOrder {
+        /// the pages of a word line follow each other: page p has type p mod (bits of a cell)
+        WordLine = "word-line",
+        /// two-pass programming: the lower pages of the next word lines come before the upper page of a word line
+        Shadow = "shadow",
+    }
+}
+
+choice! {
+    /// The values of `flash.programming`: what is programmed at once.
+    pub enum Programming {
+        /// one page
+        Page = "page",
+        /// all pages of a word line, in one program time, once the data of all of them are there
+        WordLine = "word-line",
     }
 }
 
@@ -129,6 +176,21 @@ impl Flash {
             Parallel { multi_plane: MultiPlane::Off, .. } => "die",
             _ => "plane",
         }
+    }
+
+    /// Returns the number of pages of a program unit, which is what is programmed at once: a page or a word line.
+    pub fn unit_pages(&self) -> u32 {
+        if self.programming == Programming::WordLine { self.cell.bits() } else { 1 }
+    }
+
+    /// Returns the number of program units in a block.
+    pub fn units_per_block(&self) -> u32 {
+        self.pages_per_block / self.unit_pages()
+    }
+
+    /// Returns the data bytes of a program unit.
+    pub fn unit_bytes(&self) -> u32 {
+        self.page_bytes * self.unit_pages()
     }
 
     /// Returns the number of NAND pages.

@@ -119,7 +119,7 @@ pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
         );
         return fail("flash.variation.step_decrement", message);
     }
-    let longest_ns = variation.program_ns(steps - 1, flash.program_ns);
+    let longest_ns = variation.program_ns(steps - 1, flash.program.most());
     if longest_ns > LONGEST_PROGRAM_NS {
         let message = format!(
             "the smallest step, {:.3} below flash.variation.max_step, would program a page in {:.1} s; \
@@ -149,8 +149,11 @@ pub struct Speeds {
     /// Index of each block's step; 0 is the largest, and so the fastest.
     class: Vec<u8>,
     budgets: Vec<f64>,
+    /// Number of page types whose program times are told apart.
+    types: usize,
+    /// Program time of each step, for each page type in turn, ns.
     program_ns: Vec<u64>,
-    /// Number of pages programmed with each step.
+    /// Number of pages programmed with each step, for each page type in turn.
     programs: Vec<u64>,
 }
 
@@ -161,16 +164,17 @@ impl Speeds {
         let variation = flash.variation.as_ref()?;
         let blocks = flash.pages() / u64::from(flash.pages_per_block);
         let mut random = stream(seed, "variation");
-        let steps = variation.steps();
+        let (steps, nominal) = (variation.steps(), flash.program.stated());
         let mut speeds = Speeds {
             growth: (0..blocks).map(|_| variation.draw(&mut random) as f32).collect(),
             erases: vec![0; blocks as usize],
             class: vec![0; blocks as usize],
             budgets: (0..steps).map(|step| variation.budget(step)).collect(),
+            types: nominal.len(),
             program_ns: (0..steps)
-                .map(|step| variation.program_ns(step, flash.program_ns).round() as u64)
+                .flat_map(|step| nominal.iter().map(move |&ns| variation.program_ns(step, ns).round() as u64))
                 .collect(),
-            programs: vec![0; steps],
+            programs: vec![0; steps * nominal.len()],
         };
         (0..blocks as u32).for_each(|block| speeds.set_erases(block, erases));
         Some(speeds)
@@ -205,17 +209,24 @@ impl Speeds {
         u32::from(self.class[block as usize])
     }
 
-    /// Returns the time that a program takes in a block, ns.
+    /// Returns the time that a program of the lowest page type takes in a block, ns.
     #[inline]
     pub fn program_ns(&self, block: u32) -> u64 {
-        self.program_ns[usize::from(self.class[block as usize])]
+        self.program_ns[self.at(block, 0)]
     }
 
-    /// Counts programs of a block's pages; returns the time of each program, ns.
+    /// Returns where the times and counts of a block and a page type are.
     #[inline]
-    pub fn program(&mut self, block: u32, pages: u32) -> u64 {
-        self.programs[usize::from(self.class[block as usize])] += u64::from(pages);
-        self.program_ns(block)
+    fn at(&self, block: u32, of_type: usize) -> usize {
+        usize::from(self.class[block as usize]) * self.types + if self.types == 1 { 0 } else { of_type }
+    }
+
+    /// Counts programs of a block's pages of one type; returns the time of each program, ns.
+    #[inline]
+    pub fn program(&mut self, block: u32, of_type: usize, pages: u32) -> u64 {
+        let at = self.at(block, of_type);
+        self.programs[at] += u64::from(pages);
+        self.program_ns[at]
     }
 
     /// Counts an erasure of a block, and finds its step anew.
@@ -229,7 +240,7 @@ impl Speeds {
         self.programs.fill(0);
     }
 
-    /// Returns the program time of each step, ns, and the number of pages programmed with it.
+    /// Returns the program time of each step and page type, ns, and the number of pages programmed in it.
     pub fn programs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.program_ns.iter().copied().zip(self.programs.iter().copied())
     }

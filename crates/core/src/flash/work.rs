@@ -58,6 +58,11 @@ impl Work {
         self.loads.get_or_insert(0);
     }
 
+    /// Returns the number of NAND pages in a unit.
+    pub(crate) fn unit_pages(&self) -> u32 {
+        self.timing.unit_pages
+    }
+
     /// Returns the cells.
     pub fn cells(&self) -> &Cells {
         &self.cells
@@ -130,7 +135,7 @@ impl Work {
     /// Names NAND pages that the next [`Work::copy`] reads, in the order of the reads.
     #[inline]
     pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
-        self.copied.pages[0] += pages.len() as u32;
+        self.copied.counts[0] += pages.len() as u32;
         if self.tells_pages() {
             self.copied.sources.extend(pages);
         }
@@ -142,18 +147,18 @@ impl Work {
         self.sources(std::iter::once(page));
     }
 
-    /// Names consecutive NAND pages of a block that the next [`Work::copy`] programs, in order.
+    /// Names consecutive units of a block that the next [`Work::copy`] programs, in order.
     #[inline]
-    pub(crate) fn target(&mut self, first: u32, pages: u32) {
-        self.copied.pages[1] += pages;
+    pub(crate) fn target(&mut self, first: u32, units: u32) {
+        self.copied.counts[1] += units;
         if self.tells_pages() {
-            self.copied.targets.push((first, pages));
+            self.copied.targets.push((first, units));
         }
     }
 
     /// Whether the next [`Work::copy`] programs anything.
     pub(crate) fn has_targets(&self) -> bool {
-        self.copied.pages[1] > 0
+        self.copied.counts[1] > 0
     }
 
     /// Whether it matters which pages a copy reads and programs.

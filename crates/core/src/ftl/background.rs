@@ -60,10 +60,10 @@ pub(crate) fn check(settings: &Settings, data_limit: u32) -> Result<(), Contradi
         ));
     }
     let flash = &settings.flash;
-    let slots_per_page = flash.page_bytes / settings.ftl.logical_page_bytes;
+    let unit_slots = flash.unit_bytes() / settings.ftl.logical_page_bytes;
     let live = log::live_most(settings);
     let needed =
-        log::blocks_at_least(live, flash.pages_per_block, slots_per_page, normal, log::fronts(settings));
+        log::blocks_at_least(live, flash.units_per_block(), unit_slots, normal, log::fronts(settings));
     if needed > u64::from(data_limit) {
         let most = u64::from(normal).saturating_sub(needed - u64::from(data_limit));
         let advice = if most > u64::from(urgent) {

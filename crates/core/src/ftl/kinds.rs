@@ -161,6 +161,6 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
 pub(crate) fn stripe(settings: &Settings) -> u32 {
     match maps_blocks(settings) {
         true => settings.flash.pages_per_block,
-        false => settings.flash.page_bytes / settings.ftl.logical_page_bytes,
+        false => settings.flash.unit_bytes() / settings.ftl.logical_page_bytes,
     }
 }

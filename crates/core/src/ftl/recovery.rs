@@ -138,9 +138,9 @@ impl Found {
         for block in 0..media.blocks() {
             found.scan_block(media, block, &log);
             let read = if gaps { u32::MAX } else { media.used(block) + 1 };
-            reads[media.lun(block) as usize] += read.min(media.pages_per_block());
+            reads[media.lun(block) as usize] += read.min(media.pages_per_block()) * work.unit_pages();
         }
-        found.reads = read_all(&reads, |lun, work| work.read_part(lun, NONE, Cause::Map, 0), work);
+        found.reads = read_all(&reads, false, work);
         match flaw {
             Flaw::IgnoreOrder => found.versions.sort_by_key(|at| (at.owner, at.slot)),
             _ => found.versions.sort_by_key(|at| (at.owner, Reverse(at.seq), Reverse(at.number))),
@@ -211,17 +211,17 @@ pub(crate) fn erase_all(blocks: &[u32], cause: Cause, (media, tape): (&Media, &T
     }
 }
 
-/// Reads this many pages of each LUN, on all LUNs in parallel, and makes all later chains wait for the last
+/// Reads this many NAND pages of each LUN, `whole` or only their spare areas, on all LUNs in parallel, and makes all later chains wait for the last
 /// read, since what follows needs everything that is read. Returns the number of pages.
-pub(crate) fn read_all(reads: &[u32], read: impl Fn(u32, &mut Work), work: &mut Work) -> u64 {
+pub(crate) fn read_all(reads: &[u32], whole: bool, work: &mut Work) -> u64 {
     let luns = || reads.iter().enumerate().filter(|(_, reads)| **reads > 0);
     for (lun, &reads) in luns() {
         work.chain();
-        (1..reads).for_each(|_| read(lun as u32, work));
+        (1..reads).for_each(|nth| work.read_nth(lun as u32, nth - 1, whole));
     }
     if luns().next().is_some() {
         work.chain();
-        luns().for_each(|(lun, _)| read(lun as u32, work));
+        luns().for_each(|(lun, &reads)| work.read_nth(lun as u32, reads - 1, whole));
         work.fence();
     }
     reads.iter().copied().map(u64::from).sum()

@@ -197,13 +197,11 @@ pub struct Wear {
     pub stddev: f64,
 }
 
-/// Returns the program times of the pages programmed, from the blocks' speeds or the one time they share.
-fn program_time(work: &Work, program_ns: u64) -> Summary {
+/// Returns the program times of the pages programmed.
+fn program_time(work: &Work) -> Summary {
     let mut histogram = Histogram::default();
-    match work.cells().speeds() {
-        Some(speeds) => speeds.programs().for_each(|(ns, pages)| histogram.add_many(ns, pages)),
-        None => histogram.add_many(program_ns, work.counts().programs.total()),
-    }
+    let programs = work.cells().programs(work.counts().programs.total());
+    programs.into_iter().for_each(|(ns, pages)| histogram.add_many(ns, pages));
     Summary::new(&histogram, false)
 }
 
@@ -343,7 +341,7 @@ impl Report {
                 write: conflicts[1],
                 ratio: ratio(conflicts[0] + conflicts[1], requests),
             },
-            flash: Flash::new(counts, Some(program_time(work, settings.flash.program_ns))),
+            flash: Flash::new(counts, Some(program_time(work))),
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host]),
             waf: Waf::new(counts, ftl),
             wear: Wear::new(ftl),

@@ -45,6 +45,13 @@ impl Power {
         ftl.start();
         let flash = &settings.flash;
         let wears_out = flash.endurance != Endurance::Unlimited || settings.ftl.spare_blocks > 0;
+        if flash.cell.bits() > flash.unit_pages() {
+            return Err(
+                "power cuts of word lines that are programmed page by page are not simulated: a cut would tear pages that \
+                 share cells with the one being programmed; set flash.programming to word-line, or flash.cell to slc"
+                    .into(),
+            );
+        }
         if is_hybrid(settings) && wears_out {
             return Err(
                 "power cuts of hybrid FTLs whose blocks wear out are not simulated; set flash.endurance to \
@@ -59,7 +66,7 @@ impl Power {
                     .into(),
             );
         }
-        let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0);
+        let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.units_per_block(), 0);
         if maps_blocks(settings) {
             media.allow_gaps();
         }

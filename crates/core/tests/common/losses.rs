@@ -29,7 +29,7 @@ pub fn nothing_durable(kind: &str) {
 /// accounted for.
 pub fn operations_without_time(kind: &str) {
     let mut settings = tiny(kind);
-    (settings.flash.program_ns, settings.flash.transfer_ps) = (0, 0);
+    (settings.flash.program, settings.flash.transfer_ps) = (0.into(), 0);
     for seed in 1..4 {
         cuts(&settings, count() / 4, seed, Flaw::None)
             .unwrap_or_else(|fault| panic!("{kind} {seed}: {fault}"));

@@ -29,7 +29,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
 
-/// The shape of the flash, and of its file.
+/// The shape of the flash, and of its file. A page is what is programmed at once: a NAND page or a word line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Number of erase blocks.
@@ -46,13 +46,14 @@ impl Shape {
     /// Makes the shape for a device whose translation pages hold up to this many units.
     pub fn new(settings: &Settings, units_per_page: u32) -> Shape {
         let flash = &settings.flash;
-        let slots = (flash.page_bytes / settings.ftl.logical_page_bytes).max(units_per_page) as usize;
+        let units = units_per_page * flash.unit_pages();
+        let slots = (flash.unit_bytes() / settings.ftl.logical_page_bytes).max(units) as usize;
         // An entry of the mapping is stored as 4 bytes here, whatever size it is configured to have.
         let wide = 4u32.div_ceil(settings.ftl.entry_bytes);
         Shape {
             blocks: (u64::from(flash.luns()) * flash.blocks_per_lun()) as u32,
-            pages_per_block: flash.pages_per_block,
-            page_bytes: flash.page_bytes * wide,
+            pages_per_block: flash.units_per_block(),
+            page_bytes: flash.unit_bytes() * wide,
             spare_bytes: (SPARE + slots * SLOT + 8).next_power_of_two() as u32,
         }
     }

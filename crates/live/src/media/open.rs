@@ -71,7 +71,7 @@ impl Found {
         let file = file.map_err(|error| failed(path, "cannot open", &error))?;
         lock(&file, path)?;
         let head = read_head(&file, identity).map_err(refused)?;
-        let slots = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+        let slots = settings.flash.unit_bytes() / settings.ftl.logical_page_bytes;
         if Shape::new(settings, 1).page_bytes != head.shape.page_bytes || slots == 0 {
             return Err(refused("damaged: its pages are not those of the device".into()));
         }
@@ -150,7 +150,7 @@ impl Found {
             Page(u32, &'a Page),
         }
         let flash = &settings.flash;
-        let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.pages_per_block, 0);
+        let mut media = Media::new(flash.luns(), flash.blocks_per_lun() as u32, flash.units_per_block(), 0);
         if maps_blocks(settings) {
             media.allow_gaps();
         }

@@ -99,7 +99,7 @@ impl Array {
             channel: place.channel,
             busy_ns: 0,
         };
-        let least_ns = flash.read_ns.min(flash.program_ns).min(flash.erase_ns);
+        let least_ns = flash.read.least().min(flash.program.least()).min(flash.erase_ns);
         Array {
             luns: places.iter().map(lun).collect(),
             frame: Frame::new(

@@ -25,7 +25,7 @@ pub(super) struct Destage {
 
 impl Task for Destage {
     fn new(settings: &Settings) -> Option<Destage> {
-        let unit = settings.flash.page_bytes / settings.ftl.logical_page_bytes;
+        let unit = settings.flash.unit_bytes() / settings.ftl.logical_page_bytes;
         settings.device.buffer.on().then_some(Destage { unit })
     }
 

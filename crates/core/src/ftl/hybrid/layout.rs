@@ -101,6 +101,13 @@ pub(crate) fn check(settings: &Settings, name: &str, least: u64) -> Result<(), C
         );
         return fail("ftl.logical_page", message);
     }
+    if flash.unit_pages() > 1 {
+        let message = format!(
+            "{name} programs pages one by one at their places in a block; leave this \"page\", or choose a page-mapped \
+             ftl.kind"
+        );
+        return fail("flash.programming", message);
+    }
     let luns = u64::from(flash.luns());
     let (blocks, logs) = (flash.blocks_per_lun() * luns, log_blocks(settings));
     if logs / luns < least {

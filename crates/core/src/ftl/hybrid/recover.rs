@@ -267,7 +267,7 @@ pub(super) fn recover<L: Logs>(
     for (trims, _) in scan.trims.iter().flatten() {
         reads[media.lun(media.block_of(trims.page)) as usize] += 1;
     }
-    let map_reads = read_all(&reads, |lun, work| work.read(lun, NONE, Cause::Map), work);
+    let map_reads = read_all(&reads, true, work);
     scan.settle();
     erase_all(&scan.erase(), Cause::Merge, (media, tape), work);
     let roles = scan.roles()?;

@@ -15,6 +15,7 @@ pub(crate) struct Addresses {
     by_lun: Divider,
     by_group: Divider,
     by_page: Divider,
+    by_nand_page: Divider,
     pub(super) luns: Divider,
     /// LUN of each page of a cycle, if the LUNs do not take turns page by page; otherwise empty.
     cycle: Vec<u32>,
@@ -39,6 +40,7 @@ impl Addresses {
             by_lun: Divider::new(slots_per_block * pool.blocks_per_lun()),
             by_group: Divider::new(slots_per_block * blocks_per_lun),
             by_page: Divider::new(shape.slots_per_page),
+            by_nand_page: Divider::new(shape.slots_per_nand_page()),
             luns: Divider::new(shape.luns),
             cycle_of: Divider::new(cycle.len().max(1) as u32),
             cycle,
@@ -76,10 +78,16 @@ impl Addresses {
         self.by_group.div(slot)
     }
 
-    /// Returns the NAND page of a slot.
+    /// Returns the page of a slot, which is what is programmed at once: a NAND page or a word line.
     #[inline]
     pub(crate) fn page(&self, slot: u32) -> u32 {
         self.by_page.div(slot)
+    }
+
+    /// Returns the NAND page of a slot, which is what is read at once.
+    #[inline]
+    pub(crate) fn nand_page(&self, slot: u32) -> u32 {
+        self.by_nand_page.div(slot)
     }
 
     /// Returns how many slots of its page come before a slot: 0 if it is the first of the page.

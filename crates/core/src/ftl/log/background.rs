@@ -159,7 +159,7 @@ impl Log {
             if owner < self.pages() {
                 moved(owner);
             }
-            let page = self.addresses.page(live);
+            let page = self.addresses.nand_page(live);
             if page != last_page {
                 under.work.source(page);
             }

@@ -142,12 +142,12 @@ impl Log {
 
     /// Names the pages that must be read to copy these slots.
     fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) {
-        if self.shape.slots_per_page == 1 {
+        if self.shape.slots_per_nand_page() == 1 {
             return work.sources(leaving.iter().map(|&(live, _)| live));
         }
         let mut last = NONE;
         for &(live, _) in leaving {
-            let page = self.addresses.page(live);
+            let page = self.addresses.nand_page(live);
             if page != last {
                 work.source(page);
             }

@@ -54,9 +54,9 @@ impl Log {
     /// Returns how many slots of data a LUN can hold and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let Shape { limit, reserve, fronts, slots_per_page, .. } = self.shape;
+        let Shape { sure_blocks, reserve, fronts, slots_per_page, .. } = self.shape;
         let trim_pages = if self.trims.is_some() { self.shape.trim_pages } else { 0 };
-        u64::from(limit - reserve - (fronts - 1)) * self.addresses.space.sure()
+        u64::from(sure_blocks - reserve - (fronts - 1)) * self.addresses.space.sure()
             - u64::from(slots_per_page + trim_pages)
     }
 

@@ -118,10 +118,9 @@ impl Log {
 
     /// Returns the owners whose newest versions are in the NAND page of a slot.
     pub(crate) fn owners_beside(&self, slots: &Slots, slot: u32) -> impl Iterator<Item = u32> {
-        let first = self.addresses.page(slot) * self.shape.slots_per_page;
-        (first..first + self.shape.slots_per_page)
-            .filter(|&slot| slots.valid.get(slot))
-            .map(|slot| slots.spare[slot as usize])
+        let count = self.shape.slots_per_nand_page();
+        let first = self.addresses.nand_page(slot) * count;
+        (first..first + count).filter(|&slot| slots.valid.get(slot)).map(|slot| slots.spare[slot as usize])
     }
 
     /// Gathers a victim's live slots into the open block, and erases the victim.
@@ -138,10 +137,10 @@ impl Log {
         let mut last_page = NONE;
         under.work.chain();
         while let Some(live) = under.slots.valid.next_set(slot, end) {
-            let page = self.addresses.page(live);
+            let page = self.addresses.nand_page(live);
             if page != last_page {
                 let wanted = self.owners_beside(under.slots, live).count() as u32;
-                under.work.read_share(lun, page, cause, [wanted, self.shape.slots_per_page]);
+                under.work.read_share(lun, page, cause, [wanted, self.shape.slots_per_nand_page()]);
                 last_page = page;
             }
             let owner = under.slots.spare[live as usize];

@@ -17,10 +17,14 @@ pub struct Shape {
     pub dynamic: bool,
     /// The largest number of blocks that the log may have on each LUN, including the reserve.
     pub limit: u32,
-    /// Number of NAND pages in an erase block.
+    /// Number of blocks of each LUN that the log can have at any time, including the reserve.
+    pub sure_blocks: u32,
+    /// Number of pages in an erase block. A page is what is programmed at once: a NAND page or a word line.
     pub pages_per_block: u32,
-    /// Number of slots in a NAND page.
+    /// Number of slots in a page.
     pub slots_per_page: u32,
+    /// Number of NAND pages in a page.
+    pub nand_pages: u32,
     /// Number of owners (LPNs or translation pages, then trim pages).
     pub owners: u32,
     /// Number of trim pages among the owners (`trims.rs`).
@@ -50,6 +54,11 @@ impl Shape {
         Slots::new(self.owners, pool.count() * self.pages_per_block * self.slots_per_page)
     }
 
+    /// Returns the number of slots in a NAND page.
+    pub(crate) fn slots_per_nand_page(&self) -> u32 {
+        self.slots_per_page / self.nand_pages
+    }
+
     /// Returns the name of the policy that chooses the log's victims.
     pub(super) fn policy<'a>(&self, settings: &'a Settings) -> &'a str {
         if self.gc == Cause::GcMap { &settings.ftl.translation_gc } else { &settings.ftl.gc }
@@ -76,13 +85,13 @@ fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
 
 /// Returns the largest number of the user's logical pages for which one LUN must have room.
 pub(crate) fn live_most(settings: &Settings) -> u64 {
-    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.page_bytes;
+    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.unit_bytes();
     let (user, luns) = (settings.user_pages(), u64::from(settings.flash.luns()));
     match settings.ftl.allocation {
         Allocation::Static(_) if whole_pages => settings.spread().most(user),
         // One page more, so that there is always a LUN with room for the next page, see `Log::turn`.
         Allocation::Dynamic if whole_pages => user.div_ceil(luns) + 1,
-        // NAND pages are filled one after another, and the LUNs take turns.
+        // Pages are filled one after another, and the LUNs take turns.
         _ => user.div_ceil(luns),
     }
 }

@@ -37,7 +37,9 @@ impl Context<'_> {
     pub(super) fn read(&mut self, page: u32) {
         let TranslationPages { log, slots, .. } = &*self.pages;
         let slot = slots.of(page);
-        self.work.read(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map);
+        if !log.buffered(slot) {
+            self.work.read(log.addresses.lun(slot), log.addresses.nand_page(slot), Cause::Map);
+        }
     }
 
     /// Reads a translation page into the cache; returns the load's number ([`Work::load`]).
@@ -45,7 +47,10 @@ impl Context<'_> {
     pub(super) fn load(&mut self, page: u32) -> u32 {
         let TranslationPages { log, slots, .. } = &*self.pages;
         let slot = slots.of(page);
-        self.work.load(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map)
+        if log.buffered(slot) {
+            return 0;
+        }
+        self.work.load(log.addresses.lun(slot), log.addresses.nand_page(slot), Cause::Map)
     }
 
     /// Programs a translation page with all its entries as they are now; `updated` of them are new to flash.
@@ -107,6 +112,8 @@ impl Context<'_> {
         }
         if serial {
             self.finish_page();
+        } else {
+            self.pages.flush(self.pool, self.work);
         }
     }
 }

@@ -72,6 +72,7 @@ impl TranslationPages {
             for page in 0..shape.owners {
                 log.append(&mut under, log.write_lun(page), page, Cause::Map, &mut |_| ());
             }
+            log.flush(under.slots, under.work);
         }
         TranslationPages::over((log, slots), space, settings, check)
     }
@@ -134,11 +135,11 @@ impl TranslationPages {
     pub(crate) fn pages_by_lun(&self, luns: u32) -> Vec<u32> {
         let slots = (0..self.log.shape().owners).map(|owner| self.slots.of(owner));
         let mut pages: Vec<u32> =
-            slots.filter(|&slot| slot != NONE).map(|slot| self.log.addresses.page(slot)).collect();
+            slots.filter(|&slot| slot != NONE).map(|slot| self.log.addresses.nand_page(slot)).collect();
         pages.sort_unstable();
         pages.dedup();
         let mut by_lun = vec![0; luns as usize];
-        let first = |page| page * self.log.shape().slots_per_page;
+        let first = |page| page * self.log.shape().slots_per_nand_page();
         pages.into_iter().for_each(|page| by_lun[self.log.addresses.lun(first(page)) as usize] += 1);
         by_lun
     }
@@ -218,6 +219,14 @@ impl TranslationPages {
         work: &'a mut Work,
     ) -> (&'a mut Log, Under<'a>) {
         (&mut self.log, Under { slots: &mut self.slots, pool, work })
+    }
+
+    /// Programs what waits in page buffers; gathered units never wait there.
+    pub(crate) fn flush(&mut self, pool: &mut BlockPool, work: &mut Work) {
+        if !self.log.is_serial() {
+            let (log, under) = self.on_flash(pool, work);
+            log.flush(under.slots, under.work);
+        }
     }
 
     /// Returns the log, so that its blocks can be moved.

@@ -168,8 +168,9 @@ impl Context<'_> {
         match slots.of(unit) {
             NONE => 0,
             slot => {
-                let of = log.shape().slots_per_page;
-                self.work.load_share(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map, [1, of])
+                let of = log.shape().slots_per_nand_page();
+                let page = log.addresses.nand_page(slot);
+                self.work.load_share(log.addresses.lun(slot), page, Cause::Map, [1, of])
             }
         }
     }
@@ -213,8 +214,9 @@ impl Context<'_> {
                 gathering.read.set(beside);
                 units += 1;
             }
-            let of = log.shape().slots_per_page;
-            self.work.read_share(log.addresses.lun(slot), log.addresses.page(slot), Cause::Map, [units, of]);
+            let of = log.shape().slots_per_nand_page();
+            let page = log.addresses.nand_page(slot);
+            self.work.read_share(log.addresses.lun(slot), page, Cause::Map, [units, of]);
         }
         gathering.read.clear(unit);
     }

@@ -38,10 +38,11 @@ impl Layout {
         let spare = u64::from(settings.ftl.spare_blocks);
         let blocks = flash.blocks_per_lun().saturating_sub(spare);
         let (reserve, fronts) = (settings.ftl.gc_free_blocks, log::fronts(settings));
+        let (units, unit_slots) = (flash.units_per_block(), slots_per_page * flash.unit_pages());
         let live = log::live_most(settings);
-        let least = |live| log::blocks_at_least(live, flash.pages_per_block, slots_per_page, reserve, fronts);
+        let least = |live| log::blocks_at_least(live, units, unit_slots, reserve, fronts);
         let data_least = least(live);
-        let data_wanted = log::blocks_wanted(live, flash.pages_per_block, slots_per_page, reserve, fronts);
+        let data_wanted = log::blocks_wanted(live, units, unit_slots, reserve, fronts);
         let space = UnitSpace::new(settings, T::unit_bytes(settings), T::gathers(settings));
         let map_least = if T::ON_FLASH { map_blocks_at_least(settings, space) } else { 0 };
         let own = settings.ftl.translation_blocks.filter(|_| space.gathered);
@@ -88,12 +89,17 @@ pub(crate) fn keeps_trims<T: Translation>(settings: &Settings) -> bool {
 fn map_blocks_at_least(settings: &Settings, space: UnitSpace) -> u64 {
     let flash = &settings.flash;
     let luns = u64::from(flash.luns());
+    let (units, unit_slots) = (flash.units_per_block(), space.per_page * flash.unit_pages());
     if space.gathered {
         // The last block takes the directory while another is collected.
         let live = u64::from(space.units) + u64::from(space.directory_slots);
-        (log::blocks_at_least(live, flash.pages_per_block, space.per_page, 1, 1) + 1).div_ceil(luns)
+        (log::blocks_at_least(live, units, unit_slots, 1, 1) + 1).div_ceil(luns)
     } else {
-        log::blocks_at_least(settings.spread().most(space.units.into()), flash.pages_per_block, 1, 1, 1)
+        let live = match unit_slots {
+            1 => settings.spread().most(space.units.into()),
+            _ => u64::from(space.units).div_ceil(luns),
+        };
+        log::blocks_at_least(live, units, unit_slots, 1, 1)
     }
 }
 
@@ -134,10 +140,11 @@ fn placement(settings: &Settings) -> Result<(), Contradiction> {
     if !(1..=MOST_FRONTS).contains(&fronts) {
         return fail(format!("{name} has {fronts} fronts; a LUN may have 1 to {MOST_FRONTS}"));
     }
-    if name != ONE && settings.ftl.logical_page_bytes != settings.flash.page_bytes {
+    if name != ONE && settings.ftl.logical_page_bytes != settings.flash.unit_bytes() {
         return fail(format!(
-            "{name} may keep several blocks of a LUN open, but logical pages smaller than the NAND page share one \
-             page buffer; set ftl.logical_page to \"page\", or choose \"{ONE}\""
+            "{name} may keep several blocks of a LUN open, but logical pages smaller than what is programmed at once \
+             share one page buffer; set ftl.logical_page to \"page\" and flash.programming to \"page\", or choose \
+             \"{ONE}\""
         ));
     }
     Ok(())
@@ -173,12 +180,15 @@ fn own_blocks(settings: &Settings, space: UnitSpace) -> Result<(), Contradiction
 /// Returns the layout of checked settings, and the shapes of the logs of user data and of translation pages.
 pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]) {
     let layout = Layout::new::<T>(settings).expect("the settings were checked");
+    let nand_pages = settings.flash.unit_pages();
     let data = Shape {
         luns: settings.flash.luns(),
         dynamic: settings.ftl.allocation.is_dynamic(),
         limit: layout.data_limit,
-        pages_per_block: settings.flash.pages_per_block,
-        slots_per_page: layout.slots_per_page,
+        sure_blocks: layout.data_limit,
+        pages_per_block: settings.flash.units_per_block(),
+        slots_per_page: layout.slots_per_page * nand_pages,
+        nand_pages,
         owners: settings.user_pages() as u32 + layout.trim_pages,
         trim_pages: layout.trim_pages,
         lpns_per_trim_page: lpns_per_trim_page(settings) as u32,
@@ -196,10 +206,13 @@ pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]
         serial: false,
     };
     let serial = layout.space.gathered;
+    let nand_pages = if T::ON_FLASH { nand_pages } else { 1 };
     let map = Shape {
         dynamic: false,
         limit: if serial { layout.map_limit * data.luns } else { u32::MAX },
-        slots_per_page: layout.space.per_page,
+        sure_blocks: layout.map_limit,
+        slots_per_page: layout.space.per_page * nand_pages,
+        nand_pages,
         owners: if T::ON_FLASH { layout.space.units + layout.space.directory_slots } else { 0 },
         trim_pages: 0,
         user_blocks: 0,

@@ -56,7 +56,7 @@ pub(super) fn recover<T: Translation>(
         TranslationPages::found((map, units, &layout.space), settings, T::ON_FLASH, (tape, media))?;
     let mut reads = pages.pages_by_lun(media.luns());
     scan.trims().for_each(|trim| reads[data.addresses.lun(trim.slot) as usize] += 1);
-    let map_reads = read_all(&reads, |lun, work| work.read(lun, NONE, Cause::Map), work);
+    let map_reads = read_all(&reads, true, work);
     if T::ON_FLASH {
         Context { data: &data, newest: &slots, pages: &mut pages, pool: &mut pool, work, ahead: 0 }.renew();
     }

@@ -17,7 +17,7 @@ impl<T: Translation> PageMapped<T> {
         match self.slots.of(lpn) {
             NONE => work.read_part(data.addresses.home(lpn), NONE, cause, count),
             slot if data.buffered(slot) => (),
-            slot => work.read_part(data.addresses.lun(slot), data.addresses.page(slot), cause, count),
+            slot => work.read_part(data.addresses.lun(slot), data.addresses.nand_page(slot), cause, count),
         }
     }
 
@@ -25,7 +25,7 @@ impl<T: Translation> PageMapped<T> {
     fn together(&self, lpn: u32, end: u32) -> u32 {
         let page = |lpn| match self.slots.of(lpn) {
             NONE => (true, self.by_page.div(lpn)),
-            slot => (false, self.data.addresses.page(slot)),
+            slot => (false, self.data.addresses.nand_page(slot)),
         };
         let first = page(lpn);
         (lpn + 1..end).take_while(|&next| page(next) == first).count() as u32 + 1
@@ -142,6 +142,7 @@ impl<T: Translation> Serve for PageMapped<T> {
         }
         self.data.flush(&mut self.slots, work);
         self.state_trims(work);
+        self.pages.flush(&mut self.pool, work);
         if self.host_flush_mappings {
             let (translation, mut context) = self.translation(work);
             translation.flush(&mut context);

@@ -5,7 +5,7 @@
 //! Interpretation: the times are those in the configuration; a transfer takes the time of a whole NAND page.
 
 use crate::config::section::{Field, Section};
-use crate::config::{Key, Values};
+use crate::config::{Key, PageTimes, Values};
 use crate::flash::settings::Flash;
 use crate::request::Request;
 use crate::workload::Op;
@@ -26,11 +26,12 @@ impl Section for Times {
     fn read(values: &Values) -> Times {
         let flash = Flash::default();
         let given = |key: &str, default: u64| u64::of(values.get(key)).unwrap_or(default);
+        let mean = |key: &str, default: PageTimes| PageTimes::of(values.get(key)).unwrap_or(default).mean();
         let page_bytes = given("flash.page", u64::from(flash.page_bytes));
         let transfer_ns = page_bytes * given("flash.transfer", flash.transfer_ps) / 1000;
         Times {
-            read_ns: given("flash.read", flash.read_ns) + transfer_ns,
-            program_ns: given("flash.program", flash.program_ns) + transfer_ns,
+            read_ns: mean("flash.read", flash.read) + transfer_ns,
+            program_ns: mean("flash.program", flash.program) + transfer_ns,
         }
     }
 }
