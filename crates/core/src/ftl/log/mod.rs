@@ -269,7 +269,7 @@ impl Log {
     ) {
         debug_assert!(!self.is_short(lun), "a victim is ended first");
         if self.placed.is_some() {
-            self.face(under, lun, owner, cause);
+            self.face(under, lun, owner, cause, moved);
         }
         if self.luns[lun as usize].is_full() {
             self.open_frontier(under, lun, moved);

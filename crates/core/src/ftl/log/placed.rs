@@ -122,9 +122,17 @@ impl Log {
         self.placed.as_ref().is_some_and(|placed| placed.by_speed)
     }
 
-    /// Turns a LUN to the front that takes an owner's next version, if there is a placement.
+    /// Turns a LUN to the front that takes an owner's next version, if there is a placement, and sees to it that there
+    /// is room.
     #[inline(never)] // keeps the path of most writes short
-    pub(super) fn face(&mut self, under: &mut Under, lun: u32, owner: u32, cause: Cause) {
+    pub(super) fn face(
+        &mut self,
+        under: &mut Under,
+        lun: u32,
+        owner: u32,
+        cause: Cause,
+        moved: &mut impl FnMut(u32),
+    ) {
         if self.is_by_speed() {
             let hurried = under.work.hurries(lun);
             return self.choose_frontier(under, lun, hurried, true);
@@ -132,8 +140,12 @@ impl Log {
         self.tell_invalid(owner, under.slots.of(owner));
         let front = self.front_of(under.slots, lun, owner, cause, under.work.hurries(lun));
         self.turn_to(lun, front);
+        if self.luns[lun as usize].is_full() {
+            self.open_frontier(under, lun, moved);
+        }
         let (placed, now) = (self.placed.as_mut().expect("one is asked"), self.writes);
         placed.counts[front as usize].0 += 1;
+        // Until now, garbage collection may have copied the version that will be replaced.
         if let Some(at) = placed.written.get_mut(owner as usize) {
             *at = now;
         }

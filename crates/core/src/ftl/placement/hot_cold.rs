@@ -81,7 +81,7 @@ impl Placement for HotCold {
         u32::from(*counter < self.threshold)
     }
 
-    /// The counters in eights, and how many writes are left until they are halved.
+    /// Returns the counters in eights, and how many writes are left until they are halved.
     fn save(&self) -> Vec<u64> {
         let eight = |of: &[u8]| of.iter().rev().fold(0, |word, &counter| word << 8 | u64::from(counter));
         self.counters.chunks(8).map(eight).chain([self.left]).collect()
