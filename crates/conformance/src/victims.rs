@@ -11,7 +11,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::stack::settings;
 
 /// The blocks of two LUNs, among which [`victims`] lets a policy choose.
-pub const SPACE: Space = Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2 };
+pub const SPACE: Space =
+    Space { luns: 2, blocks_per_lun: 12, slots_per_block: 8, slots_per_page: 2, fronts: 1 };
 
 /// A closed block, as the model knows it.
 #[derive(Clone, Copy, Debug)]

@@ -50,6 +50,8 @@ pub struct Space {
     pub slots_per_block: u32,
     /// Number of slots in a NAND page.
     pub slots_per_page: u32,
+    /// Number of open blocks among which the copies of one collection may be spread; each may end with a part-full page.
+    pub fronts: u32,
 }
 
 impl Space {
@@ -71,10 +73,15 @@ impl Space {
         self.slots_per_block
     }
 
-    /// Returns the least number of slots that collection can fill in any block: at most the rest of one page is lost.
+    /// Returns the largest number of slots that a collection can lose because pages stay part-full.
+    fn lost(&self) -> u32 {
+        self.fronts * (self.slots_per_page - 1)
+    }
+
+    /// Returns the least number of slots that collection can fill in any block; 0: none for certain.
     #[inline]
     pub(crate) fn sure(&self) -> u64 {
-        u64::from(self.smallest() - (self.slots_per_page - 1))
+        u64::from(self.smallest().saturating_sub(self.lost()))
     }
 
     /// Returns how many fewer slots are gained by collecting a block with this many valid slots than by collecting an
@@ -88,7 +95,7 @@ impl Space {
     /// Whether collecting a block with this many valid slots gains a page.
     #[inline]
     pub fn gainful(&self, block: u32, valid: u32) -> bool {
-        valid + self.slots_per_page <= self.slots(block)
+        valid + self.lost() < self.slots(block)
     }
 }
 

@@ -35,6 +35,7 @@ impl Addresses {
                 blocks_per_lun,
                 slots_per_block,
                 slots_per_page: shape.slots_per_page,
+                fronts: shape.fronts,
             },
             by_block: Divider::new(slots_per_block),
             by_lun: Divider::new(slots_per_block * pool.blocks_per_lun()),

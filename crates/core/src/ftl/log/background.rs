@@ -105,7 +105,7 @@ impl Log {
             self.copy_some(under, lun, victim, pages, moved);
         } else {
             self.background.as_mut().expect("a victim is begun").victims[lun as usize] = NONE;
-            if self.trims.is_some() || self.cursor.superseded.contains(&victim) {
+            if self.trims.is_some() || self.is_superseded(victim) {
                 // Other data may have to be on flash first. Trim pages are written with the last copies, and
                 // the erasure follows in the same step: until then nothing may rely on them.
                 self.empty(under, lun, victim, self.shape.gc, moved);
@@ -155,6 +155,7 @@ impl Log {
             if self.luns[lun as usize].is_full() {
                 self.next_for_copies(under, lun, true);
             }
+            self.count_moved(lun, 1);
             let placed = self.place(under.slots, lun, owner);
             if owner < self.pages() {
                 moved(owner);
@@ -175,7 +176,7 @@ impl Log {
         let programs = under.work.has_targets();
         under.work.copy(lun, self.shape.gc);
         if hosts && programs {
-            self.host_goes_on(under.work);
+            self.host_goes_on(0, under.work);
         }
     }
 }

@@ -7,6 +7,16 @@ use crate::ftl::gc::Need;
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
 
+/// The copies that go into one front.
+pub(super) struct Run {
+    /// Whether the host has begun the page into which the first copy goes.
+    pub(super) begun: bool,
+    /// Whether there are any.
+    pub(super) copies: bool,
+    /// The fronts whose begun pages were filled with copies, as a bit set.
+    pub(super) hosts: u64,
+}
+
 impl Log {
     /// Collects garbage on a LUN until the pool has an erased block of that LUN.
     pub(crate) fn reclaim(&mut self, under: &mut Under, lun: u32) {
@@ -73,48 +83,43 @@ impl Log {
         moved: &mut (impl FnMut(u32) + ?Sized),
     ) {
         let mut here = 0;
-        if self.cursor.superseded.contains(&victim) {
+        if self.is_superseded(victim) {
             // Newer versions of the victim's data are in a page buffer: a power cut after the erasure would lose both
             // versions.
             self.flush(under.slots, under.work);
         }
-        let hosts = self.fills_page_of_host(lun);
+        let mut run = Run { begun: self.fills_page_of_host(lun), copies: false, hosts: 0 };
         let stated = self.trims.is_some() && self.state_trims(under, lun, victim, &mut here);
         let blocks = &self.blocks;
         if blocks[victim as usize].state == State::Closed {
             self.victims.remove(lun, victim, &|block| blocks[block as usize].valid);
         }
+        run.copies = stated;
         let mut leaving = self.take_live(under.slots, victim);
         self.sort_copies(under.slots, lun, cause, &mut leaving);
         self.name_sources(&leaving, under.work);
         self.choose_frontier(under, lun, false, false);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
-            let sorted = self.next_run(lun, &mut here, under.work);
+            let sorted = self.next_run(lun, (&mut here, &mut run), under);
             if self.luns[lun as usize].is_full() {
                 self.note_copies(lun, &mut here, under.work);
                 self.next_for_copies(under, lun, false);
             }
             let at = &self.luns[lun as usize];
             let most = sorted.unwrap_or(at.end - at.next);
-            let (run, later) = rest.split_at(rest.len().min(most as usize));
-            self.place_copies(under.slots, lun, run, moved);
-            here += run.len() as u32;
+            let (copies, later) = rest.split_at(rest.len().min(most as usize));
+            self.place_copies(under.slots, lun, copies, moved);
+            here += copies.len() as u32;
+            run.copies = true;
             self.close_if_full(lun);
             rest = later;
         }
         self.leaving = leaving;
         self.note_copies(lun, &mut here, under.work);
-        let programs = under.work.has_targets();
-        // Copies are programmed before the block they come from is erased. If there are no copies, a page that
-        // the host has begun stays part-full.
-        if programs && self.pad(under.slots, lun) {
-            self.close_if_full(lun);
-        }
+        self.end_run(lun, &mut run, under.slots);
         under.work.copy(lun, cause);
-        if hosts && programs {
-            self.host_goes_on(under.work);
-        }
+        self.hosts_go_on(run.hosts, under.work);
         self.erase(under, victim, cause);
         if stated {
             self.trims_settled(under.work.mark());
@@ -178,9 +183,21 @@ impl Log {
         }
     }
 
+    /// Ends a run of copies: they are programmed before the block they come from is erased, so the rest of their last
+    /// page stays empty. If there are no copies, a page that the host has begun stays part-full.
+    pub(super) fn end_run(&mut self, lun: u32, run: &mut Run, slots: &mut Slots) {
+        if std::mem::take(&mut run.copies) {
+            run.hosts |= u64::from(run.begun) << self.active(lun);
+            if self.pad(slots, lun) {
+                self.close_if_full(lun);
+            }
+        }
+    }
+
     /// Names the pages of the last `slots` copies in the frontier as targets, and sets `slots` to 0.
-    pub(super) fn note_copies(&self, lun: u32, slots: &mut u32, work: &mut Work) {
+    pub(super) fn note_copies(&mut self, lun: u32, slots: &mut u32, work: &mut Work) {
         if *slots > 0 {
+            self.count_moved(lun, *slots);
             let last = self.luns[lun as usize].next - 1;
             // The first copy may be in a page that the host has begun.
             let first = self.addresses.page(last + 1 - std::mem::take(slots));
@@ -258,6 +275,9 @@ impl Log {
         moved: &mut dyn FnMut(u32),
     ) {
         assert!(self.can_relocate(lun), "LUN {lun} has nowhere to set its frontier aside");
+        if self.is_superseded(from) {
+            self.flush(under.slots, under.work);
+        }
         let at = &mut self.luns[lun as usize];
         let (mut next, end) = (at.next, at.end);
         if self.blocks[from as usize].state == State::Open {

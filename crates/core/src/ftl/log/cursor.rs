@@ -1,22 +1,47 @@
 //! The cursor: the LUN that is written next, for logs in which this does not follow from the owner. Pages go to the
 //! LUNs in turn if slots are smaller than pages, and to the next idle LUN under dynamic allocation.
+//!
+//! If slots are smaller than pages, each front has a page buffer and a cursor of its own. Only the page at the front's
+//! cursor can be part-full: it was begun by the host, and whoever else fills the rest of it lets the host go on elsewhere.
 
 use super::Log;
 use crate::flash::Work;
 use crate::util::{Bits, NONE};
 
 impl Log {
-    /// Whether slots are smaller than pages and the page buffer that is being filled is part-full.
+    /// Returns the LUN of the cursor.
+    #[inline]
+    fn cursor_lun(&self) -> u32 {
+        self.cursor.luns[self.cursor.front as usize]
+    }
+
+    /// Returns the next slot of a front's open block on a LUN, or [`NONE`] if it has none there.
+    fn next_of(&self, lun: u32, front: u32) -> u32 {
+        let at = &self.luns[lun as usize];
+        match self.active(lun) == front {
+            true => at.next,
+            false => self.fronts.next(lun, front),
+        }
+    }
+
+    /// Whether the page that a front fills on a LUN is part-full.
+    pub(super) fn is_begun_in(&self, lun: u32, front: u32) -> bool {
+        let next = self.next_of(lun, front);
+        next != NONE && self.addresses.in_page(next) != 0
+    }
+
+    /// Whether slots are smaller than pages and a page buffer that is being filled is part-full.
     #[inline]
     pub(crate) fn page_begun(&self) -> bool {
-        self.shape.slots_per_page > 1 && self.addresses.in_page(self.luns[self.cursor.lun as usize].next) != 0
+        self.shape.slots_per_page > 1
+            && (0..).zip(&self.cursor.luns).any(|(front, &lun)| self.is_begun_in(lun, front))
     }
 
     /// Returns the LUN of the next write of this owner; under dynamic allocation, [`Log::choose_lun`] must have been
     /// called for it. If slots are smaller than pages, pages are filled one after another, and the LUNs take turns.
     #[inline]
     pub(crate) fn write_lun(&self, owner: u32) -> u32 {
-        if self.cursor.leads { self.cursor.lun } else { self.addresses.home(owner) }
+        if self.cursor.leads { self.cursor_lun() } else { self.addresses.home(owner) }
     }
 
     /// Under dynamic allocation, chooses the LUN of the next page.
@@ -31,13 +56,13 @@ impl Log {
     /// is idle, to the next one. A page buffer that was begun is filled first.
     #[cold]
     fn turn(&mut self, work: &mut Work) {
-        if self.addresses.in_page(self.luns[self.cursor.lun as usize].next) == 0 {
-            let mut turn = (self.cursor.lun..self.shape.luns)
-                .chain(0..self.cursor.lun)
-                .filter(|&lun| self.has_room(lun));
+        let lun = self.cursor_lun();
+        if self.shape.slots_per_page == 1 || !self.is_begun_in(lun, self.cursor.front) {
+            let mut turn = (lun..self.shape.luns).chain(0..lun).filter(|&lun| self.has_room(lun));
             let next = turn.clone().find(|&lun| !work.is_busy(lun)).or_else(|| turn.next());
-            self.cursor.lun = next.expect("the user capacity leaves room on some LUN");
-            work.occupy(self.cursor.lun);
+            let next = next.expect("the user capacity leaves room on some LUN");
+            self.cursor.luns[self.cursor.front as usize] = next;
+            work.occupy(next);
         }
     }
 
@@ -54,31 +79,55 @@ impl Log {
     }
 
     fn cursor_ahead(&self, ahead: u32) -> u32 {
-        let filled = self.addresses.in_page(self.luns[self.cursor.lun as usize].next);
-        self.addresses.luns.rem(self.cursor.lun + self.addresses.page(filled + ahead))
+        let lun = self.cursor_lun();
+        let next = self.next_of(lun, self.cursor.front);
+        let filled = if next == NONE { 0 } else { self.addresses.in_page(next) };
+        self.addresses.luns.rem(lun + self.addresses.page(filled + ahead))
     }
 
     /// Moves the cursor to the next LUN that can take data and still collect its garbage.
     pub(super) fn advance_cursor(&mut self) {
+        self.advance_front(self.cursor.front);
+    }
+
+    fn advance_front(&mut self, front: u32) {
+        let mut lun = self.cursor.luns[front as usize];
         for _ in 0..self.shape.luns {
-            self.cursor.lun = (self.cursor.lun + 1) % self.shape.luns;
-            if self.has_room(self.cursor.lun) {
+            lun = (lun + 1) % self.shape.luns;
+            if self.has_room(lun) {
+                self.cursor.luns[front as usize] = lun;
                 return;
             }
         }
         unreachable!("the user capacity leaves room on some LUN");
     }
 
-    /// Whether copies on a LUN fill a page that the host has begun.
-    pub(super) fn fills_page_of_host(&self, lun: u32) -> bool {
-        lun == self.cursor.lun && self.page_begun()
+    /// Places the cursors of all fronts, which no page buffer holds to a LUN, on LUNs that can take data.
+    pub(super) fn reset_cursors(&mut self) {
+        let luns = self.shape.luns;
+        for front in 0..self.cursor.luns.len() as u32 {
+            self.cursor.luns[front as usize] = (front + luns - 1) % luns;
+            self.advance_front(front);
+        }
     }
 
-    /// Lets the host continue on the next LUN: what it had in the page buffer has been programmed with the
-    /// copies.
-    pub(super) fn host_goes_on(&mut self, work: &mut Work) {
-        self.settle_superseded(work);
-        self.advance_cursor();
+    /// Whether copies that go into the frontier of a LUN fill a page that the host has begun.
+    pub(super) fn fills_page_of_host(&self, lun: u32) -> bool {
+        self.shape.slots_per_page > 1 && self.addresses.in_page(self.luns[lun as usize].next) != 0
+    }
+
+    /// Lets the host continue a front on the next LUN: what it had in the page buffer has been programmed.
+    pub(super) fn host_goes_on(&mut self, front: u32, work: &mut Work) {
+        self.settle_superseded(front, work);
+        self.advance_front(front);
+    }
+
+    /// Lets the host continue these fronts, given as a bit set.
+    pub(super) fn hosts_go_on(&mut self, mut fronts: u64, work: &mut Work) {
+        while fronts != 0 {
+            self.host_goes_on(fronts.trailing_zeros(), work);
+            fronts &= fronts - 1;
+        }
     }
 
     /// Notes that an owner's new version is still in a page buffer, so that the block of the old version is not
@@ -87,8 +136,9 @@ impl Log {
         if !self.shape.power_safe {
             return;
         }
+        let front = self.cursor.front;
         if old != NONE {
-            self.cursor.superseded.push(self.addresses.block(old));
+            self.cursor.superseded.push((self.addresses.block(old), front));
             return;
         }
         let Some(trims) = self.trims.as_ref().filter(|_| owner < self.pages()) else { return };
@@ -96,21 +146,28 @@ impl Log {
             // The slot that held the owner's data until the trim is in one of these blocks.
             let (count, mut from) = (self.blocks.len() as u32, 0);
             while let Some(block) = trims.blocks.next_set(from, count) {
-                self.cursor.superseded.push(block);
+                self.cursor.superseded.push((block, front));
                 from = block + 1;
             }
         }
     }
 
-    /// Notes that the page buffer has been programmed.
-    pub(super) fn settle_superseded(&mut self, work: &mut Work) {
+    /// Whether a block has a slot whose owner has a newer version in a page buffer.
+    pub(super) fn is_superseded(&self, block: u32) -> bool {
+        self.cursor.superseded.iter().any(|&(other, _)| other == block)
+    }
+
+    /// Notes that the page buffer of a front has been programmed.
+    pub(super) fn settle_superseded(&mut self, front: u32, work: &mut Work) {
         if self.cursor.superseded.is_empty() {
             return;
         }
-        let number = work.mark();
-        for at in 0..self.cursor.superseded.len() {
-            self.blocks[self.cursor.superseded[at] as usize].after = number;
-        }
-        self.cursor.superseded.clear();
+        let (number, blocks) = (work.mark(), &mut self.blocks);
+        self.cursor.superseded.retain(|&(block, of)| {
+            if of == front {
+                blocks[block as usize].after = number;
+            }
+            of != front
+        });
     }
 }

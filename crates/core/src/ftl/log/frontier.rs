@@ -13,8 +13,22 @@ impl Log {
         if self.shape.slots_per_page == 1 {
             return false;
         }
-        let next = self.luns[self.addresses.lun(slot) as usize].next;
+        let lun = self.addresses.lun(slot);
+        let next = match self.placed.is_some() {
+            true => self.next_in(lun, self.addresses.block(slot)),
+            false => self.luns[lun as usize].next,
+        };
         self.addresses.in_page(next) != 0 && self.addresses.page(next) == self.addresses.page(slot)
+    }
+
+    /// Returns the next slot of a block if the block is open, else the first slot of its device, which begins a page.
+    fn next_in(&self, lun: u32, block: u32) -> u32 {
+        if self.blocks[block as usize].state != State::Open {
+            return 0;
+        }
+        let (at, end) = (&self.luns[lun as usize], self.addresses.end(block));
+        let waits = || self.fronts.find(lun, self.addresses.first(block), end);
+        if at.end == end { at.next } else { waits().map_or(0, |(_, next)| next) }
     }
 
     /// Whether the next write on this LUN needs another block and the log may take one.
@@ -48,7 +62,7 @@ impl Log {
 
     /// Whether a LUN can take a page of data and still collect its garbage.
     pub(super) fn has_room(&self, lun: u32) -> bool {
-        u64::from(self.luns[lun as usize].live + self.shape.slots_per_page) <= self.room()
+        u64::from(self.luns[lun as usize].live + self.shape.begun_slots()) <= self.room()
     }
 
     /// Returns how many slots of data a LUN can hold and still collect its garbage.

@@ -58,7 +58,7 @@ use fronts::Fronts;
 use placed::Placed;
 pub use recover::FoundBlock;
 use serial::Serial;
-pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most};
+pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most, sure_slots};
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
@@ -122,15 +122,19 @@ impl Lun {
     }
 }
 
-/// Where the cursor is, and what waits for the page that is filled there.
+/// Where the next pages are written, and what waits for the pages that are filled there.
 #[derive(Clone, Debug)]
 struct Cursor {
     /// Whether writes go to the cursor's LUN rather than to the owner's home LUN.
     leads: bool,
-    /// LUN whose page buffer is filled next, or where dynamic allocation looks first.
-    lun: u32,
-    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN.
-    superseded: Vec<u32>,
+    /// Front of the next write, if slots are smaller than pages, so that each front has a page buffer; otherwise 0.
+    front: u32,
+    /// For each front that has a page buffer, the LUN whose page is filled there next; or one LUN, where dynamic
+    /// allocation looks first.
+    luns: Vec<u32>,
+    /// Blocks with a slot whose owner has a newer version in a page buffer, possibly on another LUN, each with the front
+    /// of that page buffer.
+    superseded: Vec<(u32, u32)>,
 }
 
 /// The layers under a log, which several logs may share.
@@ -194,7 +198,8 @@ impl Log {
             writes: 0,
             cursor: Cursor {
                 leads: shape.slots_per_page > 1 || shape.dynamic,
-                lun: 0,
+                front: 0,
+                luns: vec![0],
                 superseded: Vec::with_capacity(SUPERSEDED),
             },
             serial: shape.serial.then(|| Serial::new(shape.luns, shape.limit)),
@@ -269,7 +274,7 @@ impl Log {
     ) {
         debug_assert!(!self.is_short(lun), "a victim is ended first");
         if self.placed.is_some() {
-            self.face(under, lun, owner, cause);
+            self.face(under, lun, owner, cause, moved);
         }
         if self.luns[lun as usize].is_full() {
             self.open_frontier(under, lun, moved);
@@ -281,23 +286,26 @@ impl Log {
             self.close_if_full(lun);
             if self.shape.dynamic {
                 self.supersede(owner, old);
-                self.settle_superseded(under.work);
+                self.settle_superseded(0, under.work);
                 self.advance_cursor();
             }
         } else {
             self.supersede(owner, old);
             if self.addresses.in_page(slot + 1) == 0 {
                 under.work.program(lun, self.addresses.page(slot), cause);
-                self.settle_superseded(under.work);
+                self.settle_superseded(self.cursor.front, under.work);
                 self.close_if_full(lun);
                 self.advance_cursor();
             }
         }
     }
 
-    /// Forgets the numbers of programs and erases, which begin anew with the run.
+    /// Forgets the numbers of programs and erases, and what was counted, which begin anew with the run.
     pub(crate) fn forget_numbers(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.after = 0);
+        if let Some(placed) = &mut self.placed {
+            placed.counts.fill((0, 0));
+        }
     }
 
     /// Invalidates an owner's data, if there is any.
@@ -312,16 +320,17 @@ impl Log {
 
     /// Programs every part-full page buffer, with cause [`Cause::Pad`].
     pub(crate) fn flush(&mut self, slots: &mut Slots, work: &mut Work) {
-        if self.shape.slots_per_page > 1 {
-            for lun in 0..self.shape.luns {
-                if self.pad(slots, lun) {
-                    work.chain();
-                    self.program_page(self.luns[lun as usize].next - 1, Cause::Pad, work);
-                    self.settle_superseded(work);
-                    if lun == self.cursor.lun {
-                        self.advance_cursor();
-                    }
-                }
+        if self.shape.slots_per_page == 1 {
+            return;
+        }
+        for front in 0..self.cursor.luns.len() as u32 {
+            let lun = self.cursor.luns[front as usize];
+            if self.is_begun_in(lun, front) {
+                self.turn_to(lun, front);
+                self.pad(slots, lun);
+                work.chain();
+                self.program_page(self.luns[lun as usize].next - 1, Cause::Pad, work);
+                self.host_goes_on(front, work);
             }
         }
     }

@@ -63,8 +63,7 @@ impl Log {
             log.writes = log.writes.max(number);
         }
         if shape.slots_per_page > 1 && !shape.serial {
-            log.cursor.lun = shape.luns - 1;
-            log.advance_cursor();
+            log.reset_cursors();
         }
         if check {
             log.police(slots);

@@ -54,6 +54,11 @@ impl Shape {
         Slots::new(self.owners, pool.count() * self.pages_per_block * self.slots_per_page)
     }
 
+    /// Returns the number of slots in the pages that may be begun on a LUN.
+    pub(super) fn begun_slots(&self) -> u32 {
+        if self.slots_per_page == 1 { 1 } else { self.fronts * self.slots_per_page }
+    }
+
     /// Returns the number of slots in a NAND page.
     pub(crate) fn slots_per_nand_page(&self) -> u32 {
         self.slots_per_page / self.nand_pages
@@ -73,14 +78,14 @@ pub(super) fn placement(settings: &Settings) -> Option<&str> {
 
 /// Returns how many open blocks each LUN of a log of user data may have.
 pub(crate) fn fronts(settings: &Settings) -> u32 {
-    let probe = |name| Policy::new(name, &settings.ftl.placements, Space::default());
-    placement(settings).map_or(1, |name| probe(name).fronts())
+    let space = Space { fronts: settings.ftl.fronts, ..Space::default() };
+    placement(settings).map_or(1, |name| Policy::new(name, &settings.ftl.placements, space).fronts())
 }
 
 /// Returns the least number of slots that garbage collection can fill in any block.
-fn sure_slots(pages_per_block: u32, slots_per_page: u32) -> u64 {
+pub(crate) fn sure_slots(pages_per_block: u32, slots_per_page: u32, fronts: u32) -> u64 {
     let slots_per_block = pages_per_block * slots_per_page;
-    gc::Space { luns: 1, blocks_per_lun: 1, slots_per_block, slots_per_page }.sure()
+    gc::Space { luns: 1, blocks_per_lun: 1, slots_per_block, slots_per_page, fronts }.sure()
 }
 
 /// Returns the largest number of the user's logical pages for which one LUN must have room.
@@ -105,9 +110,9 @@ pub(crate) fn blocks_at_least(
     reserve: u32,
     fronts: u32,
 ) -> u64 {
-    // One page more than the live slots, see `Log::room`.
-    let slots = live + if slots_per_page == 1 { 1 } else { 2 * u64::from(slots_per_page) };
-    slots.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve + fronts - 1)
+    // One page more than the live slots, see `Log::room`, and those that the fronts have begun.
+    let slots = live + if slots_per_page == 1 { 1 } else { u64::from((1 + fronts) * slots_per_page) };
+    slots.div_ceil(sure_slots(pages_per_block, slots_per_page, fronts)) + u64::from(reserve + fronts - 1)
 }
 
 /// Returns the number of blocks with which the oldest block of a sequential overwrite holds nothing valid when
@@ -119,5 +124,5 @@ pub(crate) fn blocks_wanted(
     reserve: u32,
     fronts: u32,
 ) -> u64 {
-    live.div_ceil(sure_slots(pages_per_block, slots_per_page)) + u64::from(reserve + fronts)
+    live.div_ceil(sure_slots(pages_per_block, slots_per_page, fronts)) + u64::from(reserve + fronts)
 }

@@ -41,6 +41,8 @@ struct KeptPlacement {
     active: Vec<u32>,
     written: Vec<u64>,
     opened: Vec<(u32, u64)>,
+    /// The LUNs of the cursors.
+    cursors: Vec<u32>,
     /// The placement's own state.
     own: Vec<u64>,
 }
@@ -51,7 +53,7 @@ impl Log {
         debug_assert!(!self.is_by_speed() && self.background.is_none() && self.trim_pages_due() == 0);
         let mut kept = Kept {
             writes: self.writes,
-            cursor: self.cursor.lun,
+            cursor: self.cursor.luns[0],
             turn: self.serial.as_ref().map_or(0, |serial| serial.next_lun),
             unwritten: (0..self.blocks()).filter(|&block| self.blocks[block as usize].unwritten).collect(),
             random: self.victims.clone().random().cloned(),
@@ -76,6 +78,7 @@ impl Log {
                 active: active.clone(),
                 written: written.clone(),
                 opened: opened.clone(),
+                cursors: self.cursor.luns.clone(),
                 own: policy.save(),
             })?;
         }
@@ -144,7 +147,7 @@ impl Log {
         {
             return Damage::impossible("it holds a log of another shape");
         }
-        (self.writes, self.cursor.lun) = (kept.writes, kept.cursor);
+        (self.writes, self.cursor.luns[0]) = (kept.writes, kept.cursor);
         if let Some(serial) = &mut self.serial {
             serial.next_lun = kept.turn;
         }
@@ -189,13 +192,15 @@ impl Log {
 
     /// Restores what was saved for the placement.
     fn take_placement(&mut self, kept: KeptPlacement, claims: &mut Claims) -> Result<(), Damage> {
-        let KeptPlacement { waiting, active, written, opened, own } = kept;
+        let KeptPlacement { waiting, active, written, opened, cursors, own } = kept;
         let Some(placed) = &mut self.placed else { return Ok(()) };
         let (fronts, of_lun, now) = (placed.fronts, self.fronts.of_lun(), self.writes);
         let fits = active.len() == placed.active.len()
             && waiting.len() == active.len() * of_lun as usize
             && written.len() == placed.written.len()
             && opened.len() == placed.opened.len()
+            && cursors.len() == self.cursor.luns.len()
+            && cursors.iter().all(|&lun| lun < self.shape.luns)
             && active.iter().all(|&front| front < fronts)
             && written.iter().all(|&at| at <= now)
             && opened.iter().all(|&(front, at)| front < fronts && at <= now);
@@ -203,6 +208,7 @@ impl Log {
             return Damage::impossible("it holds another placement of pages");
         }
         (placed.active, placed.written, placed.opened) = (active, written, opened);
+        self.cursor.luns = cursors;
         for (at, next) in (0..).zip(waiting).filter(|(at, _)| at % of_lun < fronts) {
             self.take_up_waiting(at / of_lun, at % of_lun, next, claims)?;
         }
@@ -237,14 +243,18 @@ impl Log {
                 at.held, at.reserve_len
             ));
         }
-        let goes_on = self.cursor.leads && !serial && group == self.cursor.lun;
-        let begun = self.addresses.in_page(at.next);
-        let mut waiting = (0..self.fronts.of_lun()).map(|front| self.fronts.next(group, front));
-        let part_full = |next: u32| next != NONE && self.addresses.in_page(next) != 0;
-        if waiting.any(part_full) || (begun != 0 && !goes_on) {
-            return Damage::impossible(format!("LUN {group} has a page that is part-full"));
+        let begun = |next: u32| if next == NONE { 0 } else { self.addresses.in_page(next) };
+        let of = |front| if front == self.fronts.aside() { NONE } else { front };
+        let waiting = (0..self.fronts.of_lun()).map(|front| (of(front), self.fronts.next(group, front)));
+        let mut more = 0;
+        for (front, next) in waiting.chain([(self.active(group), at.next)]) {
+            let goes_on =
+                self.cursor.leads && !serial && self.cursor.luns.get(front as usize) == Some(&group);
+            if begun(next) != 0 && !goes_on {
+                return Damage::impossible(format!("LUN {group} has a page that is part-full"));
+            }
+            more += if goes_on && next != NONE { self.shape.slots_per_page - begun(next) } else { 0 };
         }
-        let more = if goes_on { self.shape.slots_per_page - begun } else { 0 };
         if self.cursor.leads && !serial && u64::from(at.live) + u64::from(more) > self.room() {
             return Damage::impossible(format!("LUN {group} has more data than it can have"));
         }

@@ -193,7 +193,7 @@ impl Log {
             self.hold_trim_page(under.slots, owner);
             self.trim_page_written(owner);
         }
-        if self.placed.is_some() {
+        if self.is_by_speed() {
             self.note_copies(lun, here, under.work);
         }
         any

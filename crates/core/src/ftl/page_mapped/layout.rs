@@ -6,7 +6,7 @@ use crate::ftl::background;
 use crate::ftl::log::{self, Shape};
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
-use crate::ftl::placement::{MOST_FRONTS, ONE};
+use crate::ftl::placement::{MOST_FRONTS, ONE, needs};
 use crate::ftl::settings::{FreeBlocks, Settings};
 
 /// How many blocks of each LUN user data and translation pages may occupy. Translation pages may borrow any erased
@@ -140,11 +140,31 @@ fn placement(settings: &Settings) -> Result<(), Contradiction> {
     if !(1..=MOST_FRONTS).contains(&fronts) {
         return fail(format!("{name} has {fronts} fronts; a LUN may have 1 to {MOST_FRONTS}"));
     }
-    if name != ONE && settings.ftl.logical_page_bytes != settings.flash.unit_bytes() {
+    if let Some(most) = settings.ftl.fronts.filter(|&most| most < fronts) {
+        let message = format!(
+            "{name} has at least {fronts} fronts, and {most} may be open; raise ftl.fronts, or choose another \
+             ftl.placement"
+        );
+        return Err(Contradiction { key: "ftl.fronts", message });
+    }
+    let shares = settings.ftl.logical_page_bytes != settings.flash.unit_bytes();
+    if shares && fronts > 1 && settings.ftl.gc_background.is_some() {
         return fail(format!(
-            "{name} may keep several blocks of a LUN open, but logical pages smaller than what is programmed at once \
-             share one page buffer; set ftl.logical_page to \"page\" and flash.programming to \"page\", or choose \
-             \"{ONE}\""
+            "{name} would leave a page part-full in each front whenever a collection in the background pauses, because \
+             logical pages are smaller than what is programmed at once; set ftl.gc_background to false"
+        ));
+    }
+    let unit_slots = settings.flash.unit_bytes() / settings.ftl.logical_page_bytes;
+    if log::sure_slots(settings.flash.units_per_block(), unit_slots, fronts) == 0 {
+        return fail(format!(
+            "a block is too small for {name}: its {fronts} fronts may each leave a page of {unit_slots} logical pages \
+             part-full; raise flash.pages_per_block, or lower ftl.fronts"
+        ));
+    }
+    if shares && needs(name).speeds {
+        return fail(format!(
+            "{name} chooses a block for each page, but logical pages smaller than what is programmed at once share one; \
+             set ftl.logical_page to \"page\" and flash.programming to \"page\", or choose \"{ONE}\""
         ));
     }
     Ok(())

@@ -124,6 +124,7 @@ impl<T: Translation> PageMapped<T> {
             stirred |= T::ON_FLASH;
             translation.moved(lpn, pages);
         };
+        data.choose_buffer(slots, owner, cause, work);
         data.choose_lun(work);
         let mut under = Under { slots, pool, work };
         // Finishing a collection programs pages, which may move the cursor.
@@ -258,6 +259,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
                 data.prefill(slots, &mut lpns, work);
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
+            data.choose_buffer(slots, lpn, Cause::Host, work);
             data.choose_lun(work);
             let lun = data.write_lun(lpn);
             if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
