@@ -500,6 +500,15 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
         let others = others.map(|(key, value)| of_text(&format!("device.{key}"), value));
         grown.try_set([&keys[..], &others].concat());
     }
+    if number % 4 == 1 {
+        let (cell, bits) = [("mlc", 2), ("tlc", 3), ("qlc", 4)][draw.random_range(0..3)];
+        let programming = ["page", "word-line", "word-line"][draw.random_range(0..3)];
+        let pages = (grown.resolved.settings.flash.pages_per_block.next_multiple_of(bits)).to_string();
+        let reads = ["20us/30us", "20us/30us/55us", "20us/30us/55us/90us"][bits as usize - 2];
+        let keys =
+            [("cell", cell), ("programming", programming), ("read", reads), ("pages_per_block", &pages)];
+        grown.try_set(keys.map(|(key, value)| of_text(&format!("flash.{key}"), value)).to_vec());
+    }
     let load = Load::of(&mut grown, &mut draw);
     let judged = catch_unwind(AssertUnwindSafe(|| {
         if matches!(load, Load::Records(_) | Load::Synthetic) && draw.random_range(0..4) == 0 {

@@ -80,7 +80,7 @@ pub(crate) fn check(flash: &Flash) -> Result<(), Contradiction> {
     }
     if !flash.pages_per_block.is_multiple_of(bits) {
         let message = format!(
-            "{} is no multiple of the {bits} pages of a word line (flash.cell, flash.programming)",
+            "{} is not a multiple of the {bits} pages of a word line (flash.cell, flash.programming)",
             flash.pages_per_block
         );
         return fail("flash.pages_per_block", message);

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
+use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
 use ftlab_core::ftl::settings::StaticLeveling;
@@ -90,7 +91,7 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
 }
 
 fn geometry() -> impl Strategy<Value = Settings> {
-    let parts = (1u32..3, 1u32..3, parallel(), allocations(), any::<bool>());
+    let parts = (1u32..3, 1u32..3, parallel(), allocations(), any::<bool>(), 0u8..8);
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
     let cache = (
         prop::sample::select(page_mapped_both_ways()),
@@ -105,7 +106,7 @@ fn geometry() -> impl Strategy<Value = Settings> {
             (kind, cache, lru, batch),
             reserve,
             vary,
-            (dies, planes, parallel, allocation, plain),
+            (dies, planes, parallel, allocation, plain, cells),
         )| {
             let mut settings = settings();
             set_ftl(&mut settings, kind);
@@ -126,11 +127,20 @@ fn geometry() -> impl Strategy<Value = Settings> {
             settings.ftl.own.dftl.replacement = if lru { "lru" } else { "slru" }.into();
             settings.ftl.own.dftl.batch_update = batch;
             settings.ftl.own.dftl.load = if spare % 2 == 0 { Load::Entry } else { Load::Request };
+            if let Some(cell) = [Cell::Mlc, Cell::Tlc, Cell::Qlc].get(usize::from(cells)) {
+                // Power cuts are simulated only where whole word lines are programmed.
+                settings.flash.cell = *cell;
+                settings.flash.programming = Programming::WordLine;
+                settings.flash.pages_per_block *= cell.bits();
+            }
+            let whole_pages = settings.ftl.logical_page_bytes == settings.flash.unit_bytes();
             if vary {
                 // Blocks differ from the start and age quickly; under vios they are chosen by speed.
                 settings.flash.pe_cycles = 500;
                 settings.flash.variation = Some(AGEING);
-                if slots == 1 && settings.spread().in_turn() && settings.ftl.allocation != Allocation::Dynamic
+                if whole_pages
+                    && settings.spread().in_turn()
+                    && settings.ftl.allocation != Allocation::Dynamic
                 {
                     settings.device.scheduler = "vios".into();
                 }
