@@ -64,7 +64,7 @@ impl Ledger {
         kept: &mut Kept,
     ) -> u64 {
         let buffered = settings.device.buffer.on();
-        let strict = settings.flash.page_bytes == settings.ftl.logical_page_bytes && !buffered;
+        let strict = settings.flash.unit_bytes() == settings.ftl.logical_page_bytes && !buffered;
         let protected = settings.device.buffer.protects();
         // A request that the host has split at block boundaries is issued in parts.
         let at_issue = |event: &Event| issues.partition_point(|issue| issue.seq < event.seq).checked_sub(1);

@@ -172,10 +172,11 @@ pub fn check(settings: &Settings) -> Result<(), Contradiction> {
         return Ok(());
     }
     let fail = |message| Err(Contradiction { key: "device.scheduler", message });
-    if settings.ftl.logical_page_bytes != settings.flash.page_bytes {
+    if settings.ftl.logical_page_bytes != settings.flash.unit_bytes() {
         return fail(format!(
-            "{name} goes by the chips of static allocation, but logical pages smaller than the NAND page \
-             are written wherever a page buffer is open; set ftl.logical_page to \"page\", or choose noop"
+            "{name} goes by the chips of static allocation, but logical pages smaller than what is \
+             programmed at once are written wherever a page buffer is open; set ftl.logical_page to \"page\" and \
+             flash.programming to \"page\", or choose noop"
         ));
     }
     if settings.ftl.allocation == Allocation::Dynamic {
