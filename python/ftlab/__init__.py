@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from ftlab.api import compare, components, presets, reference, run, schema
     from ftlab.comparison import Comparison, Variant
     from ftlab.histogram import Histogram
-    from ftlab.policies import Candidates, HostScheduler, Replacement, Stat, VictimPolicy, allow_python
+    from ftlab.policies import (
+        Candidates,
+        HostScheduler,
+        Placement,
+        Replacement,
+        Stat,
+        VictimPolicy,
+        allow_python,
+    )
     from ftlab.result import Result, Section
     from ftlab.simulation import Simulation
     from ftlab.traces import convert_trace, generate_trace, read_trace, trace_info
@@ -32,6 +40,7 @@ __all__ = [
     "Histogram",
     "HostScheduler",
     "InternalError",
+    "Placement",
     "Replacement",
     "Result",
     "Section",
@@ -60,7 +69,15 @@ _HOMES = {
     "api": ("compare", "components", "presets", "reference", "run", "schema"),
     "comparison": ("Comparison", "Variant"),
     "histogram": ("Histogram",),
-    "policies": ("Candidates", "HostScheduler", "Replacement", "Stat", "VictimPolicy", "allow_python"),
+    "policies": (
+        "Candidates",
+        "HostScheduler",
+        "Placement",
+        "Replacement",
+        "Stat",
+        "VictimPolicy",
+        "allow_python",
+    ),
     "result": ("Result", "Section"),
     "simulation": ("Simulation",),
     "traces": ("convert_trace", "generate_trace", "read_trace", "trace_info"),

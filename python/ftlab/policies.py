@@ -1,4 +1,5 @@
-"""Policies of your own in Python: a host scheduler, a victim policy, a mapping cache's replacement.
+"""Policies of your own in Python: a host scheduler, a victim policy, a placement, a mapping cache's
+replacement.
 
 A class can be used in place of a name, in a call or on the command line::
 
@@ -30,7 +31,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ftlab import _core
 from ftlab._core import UserError
@@ -162,9 +163,40 @@ class Replacement(_Policy):
         """Called when an entry leaves."""
 
 
+class Placement(_Policy):
+    """Decides which open block of its chip takes a page; the value of ``ftl.placement``. A front is a class of
+    data with an open block of its own on each chip.
+
+    Ages are counted in pages that the host writes.
+    """
+
+    fronts: ClassVar[int]
+    """Number of fronts, at most 63."""
+
+    def front(self, lpn: int, cause: str, stream: int, age: int | None) -> int:
+        """Returns the front of a page that is about to be written or copied, from 0 to ``fronts - 1``.
+
+        ``cause`` is ``host`` or ``pad`` for a write, ``gc`` for a copy, and ``stream`` that of the request.
+        ``age`` is, for a write, how long the version that it replaces was valid (None: there is no such
+        version); for a copy, how long ago its data was written.
+        """
+        raise NotImplementedError
+
+    def overwritten(self, lpn: int, front: int, age: int | None) -> None:
+        """Called when a version in this front is about to be overwritten, or has been trimmed, at this age."""
+
+    def save(self) -> Sequence[int]:
+        """Returns what a saved device (``--save-state``) must keep of the policy, as numbers below 2**64."""
+        return ()
+
+    def load(self, saved: Sequence[int]) -> None:
+        """Takes back what `save` returned."""
+
+
 _ADD: dict[type, Callable[[str, type], None]] = {
     HostScheduler: _core.add_host_scheduler,
     VictimPolicy: _core.add_victim_policy,
+    Placement: _core.add_placement,
     Replacement: _core.add_replacement,
 }
 _lock = threading.Lock()

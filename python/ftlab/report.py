@@ -206,7 +206,18 @@ def _totals(data: dict[str, Any]) -> list[str]:
             f"wear (erases of a block): min={count(wear['min'])}, mean={significant(wear['mean'])},"
             f" max={count(wear['max'])}, stddev={significant(wear['stddev'])}"
         )
-    return [*lines, f"simulated: {duration(data['elapsed_ns'])}"]
+    return [*lines, *_placement(data), f"simulated: {duration(data['elapsed_ns'])}"]
+
+
+def _placement(data: dict[str, Any]) -> list[str]:
+    """Returns lines with what went to each front, for fronts to which anything went."""
+    lines = []
+    for front in data.get("placement", {}).get("fronts", ()):
+        waf = "" if front["waf"] is None else f", write amplification {front['waf']:.3f}"
+        if front["written"] or front["moved"]:
+            pages = f"{count(front['written'])} pages written, {count(front['moved'])} moved"
+            lines.append(f"    {front['name']}: {pages}{waf}")
+    return ["fronts:", *lines] if lines else []
 
 
 def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:

@@ -31,6 +31,8 @@ mod _core {
     #[pymodule_export]
     use crate::live::LiveServer;
     #[pymodule_export]
+    use crate::policies::placement::add_placement;
+    #[pymodule_export]
     use crate::policies::replacement::add_replacement;
     #[pymodule_export]
     use crate::policies::scheduler::{Request, add_host_scheduler};

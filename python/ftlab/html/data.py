@@ -25,7 +25,7 @@ _STUDIES = ("figure", "study")
 _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
 _SECTIONS = (
-    *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "wear", "health"),
+    *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "placement", "wear", "health"),
     *("elapsed_ns", "throughput_bytes_per_s", "own", "own_legend"),
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")

@@ -65,6 +65,13 @@ const METRICS = {
 for (const { part, name, unit } of DATA.results.flatMap((run) => run.own_legend || [])) {
   METRICS[`own.${part}.${name}`] = [`${part} ${name}`, unit, 0, (run) => run.own?.[part]?.[name] ?? null];
 }
+// So are the fronts of placements.
+for (const { name, waf } of DATA.results.flatMap((run) => (run.placement ? run.placement.fronts : []))) {
+  if (waf !== null) {
+    const of = (run) => run.placement?.fronts.find((front) => front.name === name)?.waf ?? null;
+    METRICS[`placement.${name}`] = [`write amplification: ${name}`, "", -1, of];
+  }
+}
 const percent = (share) => (share === null || share === undefined ? null : share * 100);
 
 // Returns a metric's label, unit and values for some runs; times are in the unit that suits them, unless one is given.

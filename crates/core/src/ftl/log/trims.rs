@@ -178,8 +178,9 @@ impl Log {
             let Some(owner) = self.trim_page_awaited(under.slots, slot) else { continue };
             any = true;
             self.trim_page_moves(under.slots, owner);
+            let relied = under.slots.spare[slot as usize] == owner;
             let old = self.renew(under.slots, owner);
-            if old != NONE && self.addresses.block(old) == victim {
+            if relied || (old != NONE && self.addresses.block(old) == victim) {
                 // The new version states that there is data, which may still be on its way to another LUN.
                 self.blocks[victim as usize].after = under.work.mark();
             }
