@@ -89,14 +89,17 @@ fn summary_json(watched: &Watched) -> String {
         .to_string()
 }
 
-/// Columns of some requests: ts_ns, op, offset, size, flags.
-type Columns = (Column, Column, Column, Column, Column);
+/// Columns of some requests: ts_ns, op, offset, size, flags and, where there are streams, stream.
+type Columns = Vec<Column>;
 
 /// An iterator over a workload, in chunks of columns.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct TraceChunks {
     source: Mutex<Watched>,
     rows: usize,
+    /// Whether there is a column `stream`.
+    #[pyo3(get)]
+    has_streams: bool,
 }
 
 /// Reads a configuration's workload in chunks of at most `rows` requests. For `progress`, see `run`.
@@ -108,8 +111,13 @@ pub fn trace_chunks(
     rows: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceChunks> {
-    let opened = py.detach(|| guard(|| source::without_device(&config.resolved.settings)))?;
-    Ok(TraceChunks { source: Mutex::new(Watched::new(opened, progress)), rows: rows.max(1) })
+    let work = || {
+        let opened = source::without_device(&config.resolved.settings)?;
+        let mut watched = Watched::new(opened, progress);
+        let has_streams = watched.has_streams().map_err(|error| watched.explain(error.into()))?;
+        Ok(TraceChunks { source: Mutex::new(watched), rows: rows.max(1), has_streams })
+    };
+    Ok(py.detach(|| guard(work))?)
 }
 
 #[pymethods]
@@ -137,6 +145,7 @@ impl TraceChunks {
         let (mut ts_ns, mut op) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let (mut offset, mut size) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let mut flags = Vec::with_capacity(self.rows);
+        let mut stream = Vec::with_capacity(if self.has_streams { self.rows } else { 0 });
         while ts_ns.len() < self.rows {
             let next = source.next().map_err(Fault::from);
             let Some(record) = next.map_err(|error| source.explain(error))? else { break };
@@ -145,10 +154,15 @@ impl TraceChunks {
             offset.push(record.offset);
             size.push(record.size);
             flags.push(u32::from(record.flags));
+            if self.has_streams {
+                stream.push(u32::from(record.stream));
+            }
         }
         if ts_ns.is_empty() {
             return Ok(None);
         }
-        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into(), flags.into())))
+        let mut columns = vec![ts_ns.into(), op.into(), offset.into(), size.into(), flags.into()];
+        columns.extend(self.has_streams.then(|| stream.into()));
+        Ok(Some(columns))
     }
 }

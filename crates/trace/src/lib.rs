@@ -6,7 +6,7 @@
 //!    `skip_bad` allows; a row of another event of the same I/O is dropped as `not_issue`, one that moves no
 //!    data or whose operation is unknown as `other_op`);
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
-//! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
+//! 3. a repeat of op, stream, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
 //!    of the one kept last;
 //! 4. rows are sorted by stamp within a window of 16,384 rows; a stamp that is still smaller than an earlier one is
 //!    raised to that and counted (`out_of_order`); in a trace of whole seconds, the requests of a second are spread
@@ -57,7 +57,7 @@ pub use devices::DEVICE_STRIDE;
 pub use formats::samples;
 pub use info::{Info, SizeCount, info};
 pub use options::{GoOn, Options};
-pub use requests::RequestsCsv;
+pub use requests::{Further, RequestsCsv};
 pub use sanity::doubts;
 pub use times::Paced;
 

@@ -236,7 +236,7 @@ impl Engine {
     ) {
         let time_ns = self.simulation.now_ns() + 1;
         let flags = if fua { Record::FUA } else { 0 };
-        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags };
+        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags, stream: 0 };
         match self.simulation.submit(record) {
             Ok(number) => {
                 if let Some(recording) = &mut self.recording {

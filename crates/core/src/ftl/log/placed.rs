@@ -116,7 +116,8 @@ impl Log {
             return self.choose_frontier(under, lun, hurried, true);
         }
         self.tell_invalid(owner, under.slots.of(owner));
-        let front = self.front_of(under.slots, lun, owner, cause, under.work.hurries(lun));
+        let (hurried, stream) = (under.work.hurries(lun), under.work.stream());
+        let front = self.front_of(under.slots, lun, owner, (cause, stream), hurried);
         self.turn_to(lun, front);
         let now = self.writes;
         if let Some(at) = self.placed.as_mut().and_then(|placed| placed.written.get_mut(owner as usize)) {
@@ -136,7 +137,14 @@ impl Log {
     }
 
     /// Returns the front of an owner's next version or copy; for trim pages it is the first front.
-    fn front_of(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, hurried: bool) -> u32 {
+    fn front_of(
+        &mut self,
+        slots: &Slots,
+        lun: u32,
+        owner: u32,
+        (cause, stream): (Cause, u16),
+        hurried: bool,
+    ) -> u32 {
         let old = slots.of(owner);
         if owner >= self.pages() {
             return 0;
@@ -145,7 +153,7 @@ impl Log {
         let known = placed.written.get(owner as usize).filter(|_| old != NONE);
         let age = known.map_or(u64::MAX, |at| *writes - at);
         let from = (old != NONE).then(|| placed.opened[addresses.block(old) as usize].0);
-        let page = Page { lun, lpn: owner, cause, stream: 0, age, from, hurried };
+        let page = Page { lun, lpn: owner, cause, stream, age, from, hurried };
         let front = placed.policy.front(page, &Any);
         assert!(front < placed.fronts, "ftl.placement: front {front} of {}", placed.fronts);
         front
@@ -177,7 +185,7 @@ impl Log {
     /// reserve, all later copies of that victim follow them.
     pub(super) fn face_copy(&mut self, slots: &Slots, lun: u32, owner: u32) {
         if self.placed.is_some() && !self.is_by_speed() && !self.is_short(lun) {
-            let front = self.front_of(slots, lun, owner, self.shape.gc, false);
+            let front = self.front_of(slots, lun, owner, (self.shape.gc, 0), false);
             self.turn_to(lun, front);
         }
     }
@@ -208,7 +216,7 @@ impl Log {
         let placed = self.placed.as_mut().expect("one is asked");
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
         for &(live, owner) in &*leaving {
-            let mut front = self.front_of(slots, lun, owner, cause, false);
+            let mut front = self.front_of(slots, lun, owner, (cause, 0), false);
             match &mut room[front as usize] {
                 0 => over = std::mem::replace(&mut front, MOST_FRONTS),
                 left => *left -= 1,
