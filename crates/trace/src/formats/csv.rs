@@ -162,7 +162,7 @@ impl Parser for Csv {
             return Ok(Row::of(Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream }));
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
-        let flags = u8::from(fua) * Record::FUA | flags_of(flags_text, op)?;
+        let flags = (u8::from(fua) * Record::FUA) | flags_of(flags_text, op)?;
         Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream }))
     }
 
