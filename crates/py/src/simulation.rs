@@ -198,7 +198,7 @@ impl Simulation {
     }
 }
 
-fn stream_of(stream: u32) -> Result<u16, Fault> {
+fn stream_of(stream: u64) -> Result<u16, Fault> {
     u16::try_from(stream)
         .map_err(|_| Fault::User(format!("stream is {stream}; it is a number from 0 to 65535")))
 }
@@ -249,7 +249,7 @@ impl Simulation {
         size: u64,
         at_ns: Option<u64>,
         fua: bool,
-        stream: u32,
+        stream: u64,
     ) -> PyResult<u64> {
         let mut driven = self.open()?;
         let time_ns = at_ns.unwrap_or(driven.object.now_ns());
@@ -260,7 +260,7 @@ impl Simulation {
     }
 
     /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns, fua (uint8)
-    /// and stream (uint32); returns the numbers of the first and the last request. If a row is refused, the message names it, and
+    /// and stream; returns the numbers of the first and the last request. If a row is refused, the message names it, and
     /// the rows before it have been submitted.
     fn submit_columns(&self, py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
         let need = |name: &str| Fault::User(format!("no column {name}; op, offset and size are needed"));
@@ -269,7 +269,7 @@ impl Simulation {
         let size: Vec<u64> = column(columns, "size")?.ok_or_else(|| need("size"))?;
         let at_ns: Option<Vec<u64>> = column(columns, "at_ns")?;
         let fua: Option<Vec<u8>> = column(columns, "fua")?;
-        let stream: Option<Vec<u32>> = column(columns, "stream")?;
+        let stream: Option<Vec<u64>> = column(columns, "stream")?;
         let rows = op.len();
         let lengths = [
             offset.len(),

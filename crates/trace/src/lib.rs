@@ -90,12 +90,13 @@ pub fn open_chunks(
 }
 
 /// Returns the first `n` requests of a trace, at their recorded addresses (`out_of_range` and the kind of replay do
-/// not matter).
+/// not matter), and whether requests of this trace may have streams.
 ///
 /// # Errors
 /// Those of [`open`].
-pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, SourceError> {
+pub fn head(path: &str, options: &Options, n: usize) -> Result<(Vec<Record>, bool), SourceError> {
     let mut source = open(path, &options.as_recorded())?;
+    let streams = source.has_streams()?;
     let mut records = Vec::new();
     while records.len() < n {
         match source.next()? {
@@ -103,5 +104,5 @@ pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, Sour
             None => break,
         }
     }
-    Ok(records)
+    Ok((records, streams))
 }
