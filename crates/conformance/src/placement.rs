@@ -14,7 +14,7 @@ use crate::driver::{Driver, whole};
 use crate::registered::by_eviction;
 use crate::stack::{settings, tiny};
 
-const SPACE: Space = Space { luns: 2, pages: 100 };
+const SPACE: Space = Space { luns: 2, pages: 100, fronts: None };
 
 /// Tests a registered placement: the fronts that it names exist, whatever it was told before; a log that uses it can
 /// collect garbage indefinitely, in the foreground or in the background, with wear levelling or without; every LPN

@@ -359,23 +359,34 @@ impl Placement for Apart {
     }
 }
 
+/// Cuts the power of a tiny device with this FTL and placement.
+fn cut_with(placement: &str, kind: &str, background: bool, count: u64) {
+    let mut settings = tiny(kind);
+    settings.ftl.placement = Some(placement.into());
+    settings.ftl.gc_background = background.then_some(GcBackground { normal_blocks: 3, step_pages: 2 });
+    while check(&settings).is_err() {
+        settings.flash.blocks_per_plane += 2;
+    }
+    common::set_gc(&mut settings, "random");
+    let summary = cuts(&settings, count, u64::from(background), Flaw::None);
+    summary.unwrap_or_else(|fault| panic!("{placement} {kind} {background}: {fault}"));
+}
+
 /// A collection whose copies go to several open blocks, and to a block of the reserve, is finished or undone like any
 /// other; so is a background collection.
 #[test]
 fn several_open_blocks_of_a_lun() {
     placement::register::<Apart>("apart");
     for kind in page_mapped_both_ways() {
-        for background in [false, true] {
-            let mut settings = tiny(kind);
-            settings.ftl.placement = Some("apart".into());
-            settings.ftl.gc_background =
-                background.then_some(GcBackground { normal_blocks: 3, step_pages: 2 });
-            while check(&settings).is_err() {
-                settings.flash.blocks_per_plane += 2;
-            }
-            common::set_gc(&mut settings, "random");
-            let summary = cuts(&settings, common::cuts() / 2, u64::from(background), Flaw::None);
-            summary.unwrap_or_else(|fault| panic!("{kind} {background}: {fault}"));
+        [false, true].map(|background| cut_with("apart", kind, background, common::cuts() / 2));
+    }
+}
+
+#[test]
+fn every_placement() {
+    for name in common::placements().into_iter().filter(|name| !placement::needs(name).speeds) {
+        for kind in ["page", "dftl"] {
+            [false, true].map(|background| cut_with(name, kind, background, common::cuts() / 4));
         }
     }
 }

@@ -42,7 +42,14 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
     let blocks = super::maps_blocks(settings);
     let logs = ["ftl.log_blocks", "ftl.csm_threshold"];
     found.unless(super::is_hybrid(settings), &logs, &format!("{chosen} has no log blocks"));
-    let paged = ["ftl.gc", "ftl.placement", "ftl.gc_background", "ftl.free_blocks", "ftl.wear_leveling"];
+    let paged = [
+        "ftl.gc",
+        "ftl.placement",
+        "ftl.fronts",
+        "ftl.gc_background",
+        "ftl.free_blocks",
+        "ftl.wear_leveling",
+    ];
     found.unless(!blocks, &paged, &format!("{chosen} maps blocks"));
     let amount = ["ftl.flush_counts", "ftl.host_flush"];
     found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is not an amount");
@@ -67,6 +74,8 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
 pub(crate) fn placement_ignored(settings: &Settings, name: &str, auto: &str, found: &mut Ignored) {
     let chosen = settings.ftl.placement.as_ref().map(|name| format!("ftl.placement = \"{name}\""));
     placement::own_ignored(&[name], &|_| chosen.clone().unwrap_or(auto.to_owned()), found);
+    let one = format!("{} has no fronts to bound", chosen.as_deref().unwrap_or(auto));
+    found.unless(name != placement::ONE && !placement::needs(name).speeds, &["ftl.fronts"], &one);
     let equal = "all blocks are equally fast without flash.variation.model";
     let differ = settings.flash.variation.is_some() || !placement::needs(name).speeds;
     found.unless(differ, &["device.unhurried", "ftl.placement"], equal);

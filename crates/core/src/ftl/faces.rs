@@ -7,6 +7,7 @@ use std::io;
 
 use super::blocks::endurance;
 use super::hybrid::merges::MergeStats;
+use super::placement::FrontCount;
 use super::settings::{GcBackground, Settings};
 use super::{Ftl, MapStats, UnitSpace, with_ftl};
 use crate::flash::media::{Media, Tape};
@@ -169,6 +170,8 @@ faces! {
         fn merges(self: &Self) -> MergeStats = { MergeStats::default() };
         /// Returns, for each part of the FTL, the figures that only this part keeps.
         fn stats(self: &Self) -> Vec<(&'static str, Vec<Stat>)> = { Vec::new() };
+        /// Returns what went to each front in this run; empty unless there are several.
+        fn front_counts(self: &Self) -> Vec<FrontCount> = { Vec::new() };
         /// Returns the number of logical pages that the host wrote.
         fn host_slots(self: &Self) -> u64;
         /// Returns the number of logical pages in a NAND page.

@@ -77,6 +77,8 @@ section! {
         /// Which open block of its LUN takes a page (page-mapped FTLs); "auto": vios under device.scheduler vios where
         /// blocks differ in speed, else one.
         placement: Option<String> = "ftl.placement", one_of(super::placement::choices) or "auto", "auto";
+        /// Largest number of open blocks of user data in each LUN; "auto": as many as ftl.placement has by itself.
+        fronts: Option<u32> = "ftl.fronts", count(1, 63) or "auto", "auto";
         /// Keys of the placements.
         placements: super::placement::Own;
         /// Which erased blocks are free for new data (page-mapped FTLs).

@@ -41,6 +41,9 @@ pub struct Report {
     pub merges: Merges,
     /// Write amplification.
     pub waf: Waf,
+    /// What went to each front, where `ftl.placement` has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<super::Placement>,
     /// Erase counts of the blocks.
     pub wear: Wear,
     /// The device's health, as a drive reports it.
@@ -346,6 +349,7 @@ impl Report {
             flash: Flash::new(counts, Some(program_time(work, settings.flash.program_ns))),
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host]),
             waf: Waf::new(counts, ftl),
+            placement: super::Placement::new(ftl.front_counts()),
             wear: Wear::new(ftl),
             health: Health::new(&ftl.life(), recorder, device.read_only_ns(), threshold),
             precondition: sources.precondition.clone(),

@@ -155,6 +155,7 @@ impl Log {
             if self.luns[lun as usize].is_full() {
                 self.next_for_copies(under, lun, true);
             }
+            self.count_moved(lun, 1);
             let placed = self.place(under.slots, lun, owner);
             if owner < self.pages() {
                 moved(owner);

@@ -179,8 +179,9 @@ impl Log {
     }
 
     /// Names the pages of the last `slots` copies in the frontier as targets, and sets `slots` to 0.
-    pub(super) fn note_copies(&self, lun: u32, slots: &mut u32, work: &mut Work) {
+    pub(super) fn note_copies(&mut self, lun: u32, slots: &mut u32, work: &mut Work) {
         if *slots > 0 {
+            self.count_moved(lun, *slots);
             let last = self.luns[lun as usize].next - 1;
             // The first copy may be in a page that the host has begun.
             let first = self.addresses.page(last + 1 - std::mem::take(slots));

@@ -269,7 +269,7 @@ impl Log {
     ) {
         debug_assert!(!self.is_short(lun), "a victim is ended first");
         if self.placed.is_some() {
-            self.face(under, lun, owner, cause);
+            self.face(under, lun, owner, cause, moved);
         }
         if self.luns[lun as usize].is_full() {
             self.open_frontier(under, lun, moved);
@@ -295,9 +295,12 @@ impl Log {
         }
     }
 
-    /// Forgets the numbers of programs and erases, which begin anew with the run.
+    /// Forgets the numbers of programs and erases, and what was counted, which begin anew with the run.
     pub(crate) fn forget_numbers(&mut self) {
         self.blocks.iter_mut().for_each(|block| block.after = 0);
+        if let Some(placed) = &mut self.placed {
+            placed.counts.fill((0, 0));
+        }
     }
 
     /// Invalidates an owner's data, if there is any.

@@ -10,7 +10,7 @@ use super::{Addresses, Log, Under};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Cells, Work};
 use crate::ftl::blocks::pool::BlockPool;
-use crate::ftl::placement::{MOST_FRONTS, Page, Policy, Space, Writable, needs};
+use crate::ftl::placement::{FrontCount, MOST_FRONTS, Page, Policy, Space, Writable, needs};
 use crate::ftl::settings::Settings;
 use crate::ftl::slots::Slots;
 use crate::util::{NONE, Stat};
@@ -27,6 +27,8 @@ pub(super) struct Placed {
     pub(super) written: Vec<u64>,
     /// Front of each block, and when the block was opened, counted in writes of the log.
     pub(super) opened: Vec<(u32, u64)>,
+    /// For each front, the pages that were written and moved there in this run, unless fronts are speeds.
+    pub(super) counts: Vec<(u64, u64)>,
     /// Copies while they are being sorted: the front, the current slot and the owner of each.
     copies: Vec<(u32, u32, u32)>,
     /// The sorted copies as runs, the last run first: the front of each run, and the number of its copies. The number 0
@@ -82,7 +84,8 @@ impl Log {
     pub(crate) fn place_by(&mut self, name: &str, settings: &Settings, cells: Option<&Cells>) {
         assert_eq!(self.shape.slots_per_page, 1, "a page is filled by one write");
         let (luns, pages, needs) = (self.shape.luns, self.pages(), needs(name));
-        let policy = Policy::new(name, &settings.ftl.placements, Space { luns, pages });
+        let space = Space { luns, pages, fronts: settings.ftl.fronts };
+        let policy = Policy::new(name, &settings.ftl.placements, space);
         let speeds = || cells.and_then(Cells::speeds).map_or(1, Speeds::classes);
         let fronts = if needs.speeds { speeds() } else { policy.fronts() };
         self.fronts = Fronts::new(luns, fronts, needs.speeds);
@@ -93,6 +96,7 @@ impl Log {
             active: vec![0; luns as usize],
             written: vec![0; if needs.ages { pages as usize } else { 0 }],
             opened: vec![(0, 0); self.blocks.len()],
+            counts: vec![(0, 0); fronts as usize],
             copies: Vec::with_capacity(self.addresses.space.slots_per_block as usize),
             runs: Vec::with_capacity(fronts as usize + 1),
         }));
@@ -103,14 +107,32 @@ impl Log {
         self.placed.as_ref().map_or(Vec::new(), |placed| placed.policy.stats())
     }
 
+    /// Returns what went to each front in this run; empty if there is one front, or if fronts are speeds.
+    pub(crate) fn front_counts(&self) -> Vec<FrontCount> {
+        let Some(placed) = self.placed.as_ref().filter(|placed| placed.fronts > 1 && !placed.by_speed) else {
+            return Vec::new();
+        };
+        let count =
+            |(front, &(written, moved))| FrontCount { name: placed.policy.front_name(front), written, moved };
+        (0..).zip(&placed.counts).map(count).collect()
+    }
+
     /// Whether the placement chooses blocks by their speed.
     pub(super) fn is_by_speed(&self) -> bool {
         self.placed.as_ref().is_some_and(|placed| placed.by_speed)
     }
 
-    /// Turns a LUN to the front that takes an owner's next version, if there is a placement.
+    /// Turns a LUN to the front that takes an owner's next version, if there is a placement, and sees to it that there
+    /// is room.
     #[inline(never)] // keeps the path of most writes short
-    pub(super) fn face(&mut self, under: &mut Under, lun: u32, owner: u32, cause: Cause) {
+    pub(super) fn face(
+        &mut self,
+        under: &mut Under,
+        lun: u32,
+        owner: u32,
+        cause: Cause,
+        moved: &mut impl FnMut(u32),
+    ) {
         if self.is_by_speed() {
             let hurried = under.work.hurries(lun);
             return self.choose_frontier(under, lun, hurried, true);
@@ -119,8 +141,13 @@ impl Log {
         let (hurried, stream) = (under.work.hurries(lun), under.work.stream());
         let front = self.front_of(under.slots, lun, owner, (cause, stream), hurried);
         self.turn_to(lun, front);
-        let now = self.writes;
-        if let Some(at) = self.placed.as_mut().and_then(|placed| placed.written.get_mut(owner as usize)) {
+        if self.luns[lun as usize].is_full() {
+            self.open_frontier(under, lun, moved);
+        }
+        let (placed, now) = (self.placed.as_mut().expect("one is asked"), self.writes);
+        placed.counts[front as usize].0 += 1;
+        // Until now, garbage collection may have copied the version that will be replaced.
+        if let Some(at) = placed.written.get_mut(owner as usize) {
             *at = now;
         }
     }
@@ -157,6 +184,13 @@ impl Log {
         let front = placed.policy.front(page, &Any);
         assert!(front < placed.fronts, "ftl.placement: front {front} of {}", placed.fronts);
         front
+    }
+
+    /// Counts pages that were moved into the frontier of a LUN.
+    pub(super) fn count_moved(&mut self, lun: u32, pages: u32) {
+        if let Some(placed) = &mut self.placed {
+            placed.counts[placed.active[lun as usize] as usize].1 += u64::from(pages);
+        }
     }
 
     /// Returns the front of a LUN's frontier.

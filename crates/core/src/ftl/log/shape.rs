@@ -64,8 +64,8 @@ pub(super) fn placement(settings: &Settings) -> Option<&str> {
 
 /// Returns how many open blocks each LUN of a log of user data may have.
 pub(crate) fn fronts(settings: &Settings) -> u32 {
-    let probe = |name| Policy::new(name, &settings.ftl.placements, Space::default());
-    placement(settings).map_or(1, |name| probe(name).fronts())
+    let space = Space { fronts: settings.ftl.fronts, ..Space::default() };
+    placement(settings).map_or(1, |name| Policy::new(name, &settings.ftl.placements, space).fronts())
 }
 
 /// Returns the least number of slots that garbage collection can fill in any block.

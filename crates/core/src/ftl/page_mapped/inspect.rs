@@ -6,6 +6,7 @@ use crate::ftl::blocks::endurance;
 use crate::ftl::map::pages::MapStats;
 use crate::ftl::map::translation::Translation;
 use crate::ftl::map::units::UnitSpace;
+use crate::ftl::placement::FrontCount;
 use crate::ftl::{Cooperate, Follow, Inspect, Locate, LookUp, Police};
 use crate::request::Pages;
 use crate::util::{Bits, NONE, Stat};
@@ -100,6 +101,10 @@ impl<T: Translation> Inspect for PageMapped<T> {
         let of_logs = logs.map(|(part, log)| (part, log.victims.stats()));
         let parts = [("ftl", self.translation.stats()), ("placement", self.data.placement_stats())];
         parts.into_iter().chain(of_logs).collect()
+    }
+
+    fn front_counts(&self) -> Vec<FrontCount> {
+        self.data.front_counts()
     }
 
     fn host_slots(&self) -> u64 {

@@ -134,6 +134,13 @@ fn placement(settings: &Settings) -> Result<(), Contradiction> {
     if !(1..=MOST_FRONTS).contains(&fronts) {
         return fail(format!("{name} has {fronts} fronts; a LUN may have 1 to {MOST_FRONTS}"));
     }
+    if let Some(most) = settings.ftl.fronts.filter(|&most| most < fronts) {
+        let message = format!(
+            "{name} has at least {fronts} fronts, and {most} may be open; raise ftl.fronts, or choose another \
+             ftl.placement"
+        );
+        return Err(Contradiction { key: "ftl.fronts", message });
+    }
     if name != ONE && settings.ftl.logical_page_bytes != settings.flash.page_bytes {
         return fail(format!(
             "{name} may keep several blocks of a LUN open, but logical pages smaller than the NAND page share one \

@@ -39,6 +39,8 @@ pub struct Space {
     pub luns: u32,
     /// Number of logical pages.
     pub pages: u32,
+    /// Largest number of fronts of a LUN (`ftl.fronts`); `None`: as many as the placement likes.
+    pub fronts: Option<u32>,
 }
 
 /// A page that is about to be written or copied.
@@ -63,6 +65,24 @@ pub struct Page {
     pub hurried: bool,
 }
 
+impl Page {
+    /// Whether the page is copied within the device rather than written by the host.
+    pub fn is_copy(&self) -> bool {
+        !matches!(self.cause, Cause::Host | Cause::Pad)
+    }
+}
+
+/// What went to a front since the run began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrontCount {
+    /// Name of the front.
+    pub name: String,
+    /// Number of pages that the host wrote, padding included.
+    pub written: u64,
+    /// Number of pages that the device moved there.
+    pub moved: u64,
+}
+
 /// The blocks of a LUN that can take a page, as a placement by speed sees them.
 pub trait Writable {
     /// Returns the fronts that have a block for the page, as a bit set; at least one front does.
@@ -77,6 +97,10 @@ registry! {
     pub enum Policy or AnyPlacement, for "ftl.placement";
 
     One = one::One;
+    GcApart = gc_apart::GcApart;
+    HotCold = hot_cold::HotCold;
+    SepBit = sepbit::SepBit;
+    Stream = stream::Stream;
     Vios = vios::Vios;
 }
 
@@ -87,9 +111,11 @@ dispatch! {
 
     /// Makes the placement with these keys.
     fn new(keys: &Own, space: Space);
-    /// Returns the number of fronts of a LUN, at most [`MOST_FRONTS`]; it must not depend on the space. Placements by
-    /// speed have as many fronts as there are speeds.
+    /// Returns the number of fronts of a LUN, at most [`MOST_FRONTS`]; it must not depend on the sizes of the device.
+    /// Placements by speed have as many fronts as there are speeds.
     fn fronts(self: &Self) -> u32 = { 1 };
+    /// Returns the name of a front, for results.
+    fn front_name(self: &Self, front: u32) -> String = { format!("front {front}") };
     /// Returns the front of a page. A placement by speed chooses among `blocks`, and is asked about all copies of a
     /// collection together, not about each of them.
     fn front(self: &mut Self, page: Page, blocks: @Writable) -> u32;
