@@ -76,7 +76,7 @@ def _volume(number: int, requests: int, draw: random.Random) -> np.ndarray[Any, 
     start_us = draw.randint(0, 60_000_000)
     parts = []
     for chunk in _core.trace_chunks(config, CHUNK_ROWS):
-        times, ops, offsets, sizes, _ = (np.asarray(column) for column in chunk)
+        times, ops, offsets, sizes, *_ = (np.asarray(column) for column in chunk)
         data = ops <= 1
         rows = np.empty(int(data.sum()), dtype=_ROW)
         rows["time_us"], rows["volume"] = times[data] // 1000 + start_us, number

@@ -169,7 +169,7 @@ impl Source for Uniform {
         self.state ^= self.state << 17;
         let lpn = ((self.state >> 32) * self.pages) >> 32;
         let op = if (self.state & 0xFFFF) * 10 < 7 * 0x1_0000 { Op::Write } else { Op::Read };
-        Ok(Some(Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0 }))
+        Ok(Some(Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0, stream: 0 }))
     }
 }
 

@@ -178,7 +178,7 @@ fn measure(cell: &Cell) -> f64 {
         while written < writes {
             work.clear();
             let (first, trim) = host.next();
-            let request = Pages { first, pages: 1, head_partial: false, tail_partial: false };
+            let request = Pages { first, pages: 1, ..Pages::NONE };
             if trim {
                 ftl.trim(request, &mut work);
             } else {

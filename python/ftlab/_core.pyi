@@ -11,14 +11,10 @@ __version__: str
 Given: TypeAlias = tuple[str, str, str]
 """An override: its name in messages, its key and its value."""
 
-Columns: TypeAlias = tuple[
-    np.ndarray[Any, Any],
-    np.ndarray[Any, Any],
-    np.ndarray[Any, Any],
-    np.ndarray[Any, Any],
-    np.ndarray[Any, Any],
-]
-"""Rows of a trace, as columns: ts_ns (int64), op (uint8), offset (int64), size (int64), flags (uint8)."""
+Columns: TypeAlias = tuple[np.ndarray[Any, Any], ...]
+"""Rows of a trace, as columns: ts_ns (int64), op (uint8), offset (int64), size (int64), flags (uint8) and, if
+there are streams, stream (int64).
+"""
 
 MakeChunks: TypeAlias = Callable[[], Iterator[Columns]]
 """A function that yields the rows of a trace in chunks; each call starts again with the first row."""
@@ -103,6 +99,7 @@ class Completion:
     channel_batch: int | None
     failed: bool
     buffered: int
+    stream: int
 
 @final
 class Request:
@@ -175,6 +172,7 @@ class LiveServer:
         check: bool = False,
         patience_s: float = 30.0,
         preconditioning: Preconditioning | None = None,
+        streams: int = 0,
     ) -> LiveServer: ...
     def addresses(self) -> list[str]: ...
     def metrics(self) -> str | None: ...
@@ -186,11 +184,13 @@ class LiveServer:
 @final
 class TraceChunks:
     """Iterates over the requests of a workload in chunks, each a tuple of columns: ts_ns (uint64), op
-    (uint8), offset (uint64), size (uint64), flags (uint8).
+    (uint8), offset (uint64), size (uint64), flags (uint32), stream (uint32).
     """
 
+    has_streams: bool
+
     def __iter__(self) -> TraceChunks: ...
-    def __next__(self) -> tuple[Column, Column, Column, Column, Column]: ...
+    def __next__(self) -> tuple[Column, Column, Column, Column, Column, Column]: ...
     def summary(self) -> str: ...
 
 def resolve(config: str, overrides: Sequence[Given] = ...) -> Config: ...
@@ -233,7 +233,7 @@ def prepare(
 ) -> Device: ...
 def trace_info(config: Config) -> str: ...
 def trace_check(config: Config, *, progress: Progress | None = None) -> list[str]: ...
-def trace_head(config: Config, rows: int) -> list[tuple[int, str, int, int]]: ...
+def trace_head(config: Config, rows: int) -> tuple[list[tuple[int, str, int, int, int]], bool]: ...
 def trace_convert_csv(
     config: Config, path: str | PathLike[str], *, progress: Progress | None = None
 ) -> str: ...

@@ -32,7 +32,7 @@ Frame: TypeAlias = ArrowStream
 them.
 
 ``time_ns`` may be used for ``ts_ns``. A column ``flags`` is optional (bit 0: FUA, bit 1: the device flushes
-before the request).
+before the request), and so is ``stream`` (up to 65535).
 """
 
 
@@ -47,8 +47,7 @@ def chunks(frame: Any) -> MakeChunks:
     def rows() -> Iterator[Columns]:
         for start in range(0, len(whole), _CHUNK_ROWS):
             piece = whole.slice(start, _CHUNK_ROWS)
-            ts_ns, op, offset, size, flags = (piece[name].to_numpy() for name in (*_COLUMNS, "flags"))
-            yield ts_ns, op, offset, size, flags
+            yield tuple(column.to_numpy() for column in piece)
 
     return rows
 
@@ -89,6 +88,8 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
     if "flags" not in frame.columns:
         frame = frame.with_columns(flags=pl.lit(0))
     types = {"ts_ns": pl.Int64, "op": pl.UInt8, "offset": pl.Int64, "size": pl.Int64, "flags": pl.UInt8}
+    if "stream" in frame.columns:
+        types["stream"] = pl.Int64
     return pl.DataFrame([_whole(frame[name], kind) for name, kind in types.items()])
 
 

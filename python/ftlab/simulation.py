@@ -89,10 +89,11 @@ class Simulation:
             at_ns: time of arrival, by default now; not before now, and not before the last submitted arrival.
                 A request that arrives now has no influence on decisions already taken at this instant.
             fua: the write completes only when it would survive a power cut.
-            stream: a number for the caller's own use; the simulation ignores it.
+            stream: the tenant of the request, or the placement handle of its data (0 to 65535; 0: none).
+                Requests of different streams are not merged; ``ftl.placement`` may keep their data apart.
 
         Raises:
-            UserError: the range, the operation or the time is invalid; then nothing has changed.
+            UserError: the range, the operation, the time or the stream is invalid; then nothing has changed.
         """
         return self._core.submit(op, offset, size, at_ns=at_ns, fua=fua, stream=stream)
 
@@ -101,7 +102,8 @@ class Simulation:
 
         Args:
             columns: ``op`` (letters, or 0 to 3 for R, W, T, F), ``offset``, ``size`` and, where they are
-                given, ``at_ns`` and ``fua``: arrays, lists or a frame's columns, all of one length.
+                given, ``at_ns``, ``fua`` and ``stream``: arrays, lists or a frame's columns, all of one
+                length.
 
         Raises:
             UserError: a column is missing, or a row is wrong; the rows before it have been submitted.
@@ -109,6 +111,7 @@ class Simulation:
         import numpy as np
 
         known = {"op": np.uint8, "offset": np.uint64, "size": np.uint64, "at_ns": np.uint64, "fua": np.uint8}
+        known["stream"] = np.uint64
         unknown = [name for name in columns if name not in known]
         if unknown:
             raise UserError(f"no column {unknown[0]!r} of a request; there are: {', '.join(known)}")

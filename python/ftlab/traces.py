@@ -98,13 +98,17 @@ def doubts(
     return found
 
 
-def head(config: Config, rows: int) -> list[tuple[int, str, int, int]]:
-    """Returns the first requests, each as its time in ns, op (R, W, WF, T, F), offset and size in bytes."""
-    return _core.trace_head(config, rows)
+def head(config: Config, rows: int) -> list[tuple[int | str, ...]]:
+    """Returns the first requests, each as its time in ns, op (R, W, WF, T, F), offset and size in bytes, and
+    its stream if the trace has streams.
+    """
+    requests, streams = _core.trace_head(config, rows)
+    return [row if streams else row[:4] for row in requests]
 
 
 def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
-    """Reads a whole trace into a frame with the columns ts_ns, op (R, W, T, F), offset and size.
+    """Reads a whole trace into a frame with the columns ts_ns, op (R, W, T, F), offset and size, and stream
+    if the trace has streams.
 
     ``options`` are keywords as for `ftlab.run`: ``format``, ``dedup``, ``max_gap``, ``skip_bad``.
 
@@ -114,8 +118,9 @@ def read_trace(path: str | os.PathLike[str], **options: Scalar) -> pl.DataFrame:
     import polars as pl
 
     config = trace_config(path, keyword_overrides(options))
-    frames = list(_frames(config, None))
-    frame = pl.concat(frames) if frames else pl.DataFrame(schema=_schema())
+    stream = _core.trace_chunks(config, CHUNK_ROWS)
+    frames = list(_stream_frames(stream))
+    frame = pl.concat(frames) if frames else pl.DataFrame(schema=parquet_schema(stream.has_streams))
     letters = pl.col("op").replace_strict(dict(enumerate(_OPS)), return_dtype=pl.Enum(_OPS))
     return frame.drop("flags").with_columns(letters)
 
@@ -173,7 +178,7 @@ def _convert_parquet(config: Config, output: Output, progress: Progress | None) 
     metadata = _provenance(config)
     stream = _core.trace_chunks(config, CHUNK_ROWS, progress=progress)
     with output.staged() as path, system_errors(path):
-        write_parquet(_stream_frames(stream), _schema(), path, metadata)
+        write_parquet(_stream_frames(stream), parquet_schema(stream.has_streams), path, metadata)
     summary: dict[str, Any] = json.loads(stream.summary())
     return summary
 
@@ -191,11 +196,16 @@ def recorded(output: Output | None, device: str) -> Iterator[str | None]:
 
 
 def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> None:
-    """Writes a recording's csv as Parquet, as `trace convert` does, with the column `outstanding`."""
+    """Writes a recording's csv as Parquet, as `trace convert` does, with the column `outstanding`, and with
+    `stream` if clients could choose a stream.
+    """
     import polars as pl
 
     numbers = dict.fromkeys(("offset", "size"), pl.UInt64)
-    types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, "outstanding": pl.UInt32}
+    with rows.open(encoding="ascii") as lines:
+        further = lines.readline().strip().split(",")[4:]
+    counts = dict.fromkeys(further, pl.UInt32)
+    types: dict[str, Any] = {"time_ns": pl.UInt64, "op": pl.String, **numbers, **counts}
     codes = {**{letter: code for code, letter in enumerate(_OPS)}, "WF": _OPS.index("W")}
     op = pl.col("op")
     frame = pl.scan_csv(rows, schema=types, glob=False).select(
@@ -203,7 +213,7 @@ def _recording_parquet(rows: Path, target: Path, metadata: dict[str, str]) -> No
         op.replace_strict(codes, return_dtype=pl.UInt8),
         *numbers,
         (op == "WF").cast(pl.UInt32).alias("flags"),
-        "outstanding",
+        *further,
     )
     with system_errors(target):
         _interruptibly(lambda: frame.sink_parquet(target, metadata=metadata, row_group_size=CHUNK_ROWS))
@@ -228,22 +238,22 @@ def _provenance(config: Config) -> dict[str, str]:
     return {"source_format": layout, "source_sha256": digest, "source": path.name}
 
 
-def _schema() -> dict[str, Any]:
+def parquet_schema(streams: bool) -> dict[str, Any]:
+    """Returns the columns of a trace in Parquet and their types; ``streams`` adds that of streams."""
     import polars as pl
 
-    return {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
-
-
-def _frames(config: Config, progress: Progress | None) -> Iterator[pl.DataFrame]:
-    return _stream_frames(_core.trace_chunks(config, CHUNK_ROWS, progress=progress))
+    schema = {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
+    return schema | {"stream": pl.UInt32} if streams else schema
 
 
 def _stream_frames(stream: _core.TraceChunks) -> Iterator[pl.DataFrame]:
     import numpy as np
     import polars as pl
 
+    schema = parquet_schema(stream.has_streams)
     for columns in stream:
-        yield pl.DataFrame(dict(zip(_schema(), (np.asarray(column) for column in columns), strict=True)))
+        # Without streams, the last column is left out.
+        yield pl.DataFrame(dict(zip(schema, (np.asarray(column) for column in columns), strict=False)))
 
 
 def write_parquet(

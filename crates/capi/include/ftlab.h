@@ -126,7 +126,7 @@ typedef struct ftlab_request {
    */
   uint64_t size;
   /**
-   * A number for the caller's own use; the simulation ignores it.
+   * Stream of the request, at most 65535: the tenant, or the placement handle of the data; 0 for none.
    */
   uint32_t stream;
   /**
@@ -270,7 +270,7 @@ int ftlab_close(struct ftlab_sim *sim);
 /**
  * Submits a request. `*id` becomes its number, from 1 in the order of submission; `id` may be NULL.
  *
- * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER.
+ * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op or stream.
  */
 int ftlab_submit(struct ftlab_sim *sim, const struct ftlab_request *request, uint64_t *id);
 
@@ -278,7 +278,8 @@ int ftlab_submit(struct ftlab_sim *sim, const struct ftlab_request *request, uin
  * Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is the number
  * of requests taken: all or, after an error, those before the one at fault. Both pointers may be NULL.
  *
- * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
+ * FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op or stream: ftlab_last_error names
+ * the row.
  */
 int ftlab_submit_many(struct ftlab_sim *sim,
                       const struct ftlab_request *requests,

@@ -32,6 +32,11 @@ impl Failure {
         Failure::invalid(format!("op is '{shown}'; it is one of R, W, T (trim) and F (flush)"))
     }
 
+    #[cold]
+    pub fn unknown_stream(stream: u32) -> Failure {
+        Failure::invalid(format!("stream is {stream}; it is a number from 0 to 65535"))
+    }
+
     /// Adds the number of the row at fault to the message, for an argument with several rows.
     pub fn in_row(self, row: usize) -> Failure {
         Failure { text: format!("row {row}: {}", self.text), ..self }

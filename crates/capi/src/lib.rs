@@ -75,7 +75,7 @@ pub struct ftlab_request {
     pub offset: u64,
     /// Bytes.
     pub size: u64,
-    /// A number for the caller's own use; the simulation ignores it.
+    /// Stream of the request, at most 65535: the tenant, or the placement handle of the data; 0 for none.
     pub stream: u32,
     /// 'R' read, 'W' write, 'T' trim or 'F' flush; a flush ignores offset and size.
     pub op: c_char,
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn ftlab_close(sim: *mut ftlab_sim) -> c_int {
 
 /// Submits a request. `*id` becomes its number, from 1 in the order of submission; `id` may be NULL.
 ///
-/// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER.
+/// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op or stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_submit(
     sim: *mut ftlab_sim,
@@ -194,7 +194,8 @@ pub unsafe extern "C" fn ftlab_submit(
 /// Submits `count` requests, in order. Their numbers are `*first_id` and those that follow; `*submitted` is the number
 /// of requests taken: all or, after an error, those before the one at fault. Both pointers may be NULL.
 ///
-/// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op: ftlab_last_error names the row.
+/// FTLAB_RANGE, FTLAB_TIME, FTLAB_POWER; FTLAB_INVALID also for a wrong op or stream: ftlab_last_error names
+/// the row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ftlab_submit_many(
     sim: *mut ftlab_sim,

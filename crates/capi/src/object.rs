@@ -61,7 +61,9 @@ impl Object {
         };
         let time_ns = if request.at_ns == FTLAB_NOW { self.simulation.now_ns() } else { request.at_ns };
         let flags = if request.fua != 0 { Record::FUA } else { 0 };
-        let record = Record { time_ns, op, offset: request.offset, size: request.size, line: 0, flags };
+        let stream = u16::try_from(request.stream).map_err(|_| Failure::unknown_stream(request.stream))?;
+        let record =
+            Record { time_ns, op, offset: request.offset, size: request.size, line: 0, flags, stream };
         self.submitted = self.simulation.submit(record)?;
         Ok(self.submitted)
     }
@@ -182,8 +184,9 @@ impl From<&Completion> for ftlab_completion {
             expired,
             batch,
             channel_batch,
-            // The structure of the binary interface has no field for `buffered`.
+            // The structure of the binary interface has no fields for these.
             buffered: _,
+            stream: _,
         } = of;
         let op = op.letter() as c_char;
         ftlab_completion {

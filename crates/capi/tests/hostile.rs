@@ -124,6 +124,7 @@ fn what_is_wrong_has_a_code_and_a_text_and_changes_nothing() {
     let rows = [
         (request(b'X', FTLAB_NOW, 0, 512), FTLAB_INVALID),
         (request(0, FTLAB_NOW, 0, 512), FTLAB_INVALID),
+        (ftlab_request { stream: 65536, ..request(b'W', FTLAB_NOW, 0, 512) }, FTLAB_INVALID),
         (request(b'R', FTLAB_NOW, 0, 0), FTLAB_RANGE),
         (request(b'W', FTLAB_NOW, u64::MAX, 2), FTLAB_RANGE),
         (request(b'T', FTLAB_NOW, 0, u64::MAX), FTLAB_RANGE),
@@ -149,6 +150,31 @@ fn what_is_wrong_has_a_code_and_a_text_and_changes_nothing() {
         codes.iter().map(|&code| unsafe { CStr::from_ptr(ftlab_strerror(code)) }).collect();
     assert_eq!(texts.len(), 10, "one for each code, and one for what is none");
     assert!(!unsafe { CStr::from_ptr(ftlab_version()) }.is_empty());
+}
+
+/// The result says how many pages of each stream were written.
+#[test]
+fn a_request_has_the_stream_that_it_was_given() {
+    let sim = open("map-plus", &[&SMALL[..], &["ftl.placement=stream", "ftl.fronts=5"]].concat()).unwrap();
+    let rows = [0, 3, 3, 65535].map(|stream| ftlab_request { stream, ..request(b'W', FTLAB_NOW, 0, 4096) });
+    assert_eq!(unsafe { ftlab_submit_many(sim, rows.as_ptr(), 4, null_mut(), null_mut()) }, OK);
+    assert_eq!(advance(sim, None, 4).0, OK);
+    let mut text = null();
+    assert_eq!(unsafe { ftlab_result_json(sim, &mut text) }, OK);
+    let result: serde_json::Value =
+        serde_json::from_slice(unsafe { CStr::from_ptr(text) }.to_bytes()).unwrap();
+    let written = |stream: usize| &result["placement"]["fronts"][stream]["written"];
+    // Stream 65535 has no open block of its own.
+    assert_eq!(
+        (written(0), written(1), written(3)),
+        (&2.into(), &0.into(), &2.into()),
+        "{}",
+        result["placement"]
+    );
+    let wrong = ftlab_request { stream: 65536, ..rows[0] };
+    assert_eq!(unsafe { ftlab_submit_many(sim, [rows[0], wrong].as_ptr(), 2, null_mut(), null_mut()) }, -2);
+    assert!(error_of(sim).starts_with("row 1: stream is 65536"), "{}", error_of(sim));
+    close(sim);
 }
 
 #[test]

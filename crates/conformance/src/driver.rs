@@ -9,7 +9,7 @@ use ftlab_core::workload::Op;
 
 /// Returns pages that are covered completely.
 pub const fn whole(first: u32, pages: u32) -> Pages {
-    Pages { first, pages, head_partial: false, tail_partial: false }
+    Pages { first, pages, ..Pages::NONE }
 }
 
 /// An FTL in check mode, and the version of every LPN in a plain map.

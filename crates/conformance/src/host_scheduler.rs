@@ -217,7 +217,7 @@ impl Run {
 }
 
 fn request(number: u64, op: Op, first: u32, count: u32) -> Request {
-    let pages = Pages { first, pages: count, head_partial: false, tail_partial: false };
+    let pages = Pages { first, pages: count, ..Pages::NONE };
     Request::new(number, 0, op, u64::from(first) * 4096, u64::from(count) * 4096, pages)
 }
 

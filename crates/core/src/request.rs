@@ -61,11 +61,13 @@ pub struct Pages {
     pub head_partial: bool,
     /// Whether the last page is covered only in part (for a one-page request, at either end).
     pub tail_partial: bool,
+    /// Stream of the request ([`crate::workload::Record::stream`]); 0: none.
+    pub stream: u16,
 }
 
 impl Pages {
     /// No pages.
-    pub const NONE: Pages = Pages { first: 0, pages: 0, head_partial: false, tail_partial: false };
+    pub const NONE: Pages = Pages { first: 0, pages: 0, head_partial: false, tail_partial: false, stream: 0 };
 
     /// Returns the `count` pages that start at index `at`.
     pub fn part(self, at: u32, count: u32) -> Pages {
@@ -74,6 +76,7 @@ impl Pages {
             pages: count,
             head_partial: self.head_partial && at == 0,
             tail_partial: self.tail_partial && at + count == self.pages,
+            stream: self.stream,
         }
     }
 }

@@ -82,7 +82,15 @@ impl Source for Random {
         };
         let pages = 1 + (self.state >> 16 & 3);
         let offset = (self.state >> 20) % (self.lpns - pages) * 4096;
-        Ok(Some(Record { time_ns: self.time_ns, op, offset, size: pages * 4096, line: 0, flags: 0 }))
+        Ok(Some(Record {
+            time_ns: self.time_ns,
+            op,
+            offset,
+            size: pages * 4096,
+            line: 0,
+            flags: 0,
+            stream: 0,
+        }))
     }
 }
 

@@ -35,7 +35,7 @@ fn draws_that_gain_nothing_end() {
         let mut work = settings.work();
         let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { unreachable!("kind is page") };
         ftl.collect_in_background(settings.ftl.gc_background.expect("set above"));
-        let request = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };
+        let request = |first, pages| Pages { first, pages, ..Pages::NONE };
         let lpns = ftl.logical_pages();
         ftl.write(request(0, lpns), &mut work);
         // Overwrites one block's pages again and again, until the chip has few erased blocks.

@@ -137,7 +137,7 @@ fn write_amplification_is_that_of_the_closed_form() {
             let before = work.counts().programs.total();
             for _ in 0..writes {
                 let first = random.random_range(0..user);
-                let page = Pages { first, pages: 1, head_partial: false, tail_partial: false };
+                let page = Pages { first, pages: 1, ..Pages::NONE };
                 ftl.write(page, &mut work);
                 while ftl.background_step(0, &mut work) {
                     work.clear();
@@ -299,7 +299,7 @@ proptest! {
             let size = size.min(user);
             let op = match op { 0..2 => Op::Read, 2..8 => Op::Write, 8 => Op::Trim, _ => Op::Flush };
             let offset = u64::from(at) % (user - size + 1);
-            Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0 }
+            Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0, stream: 0 }
         }).collect();
         let count = trace.len() as u64;
         let mut log = Log::default();

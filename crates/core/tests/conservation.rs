@@ -73,7 +73,7 @@ impl Device {
     /// Performs a step; returns the LPNs whose data moved, except the step's own.
     fn take(&mut self, step: Step) -> Vec<u32> {
         self.work.clear();
-        let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
+        let page = |first| Pages { first, pages: 1, ..Pages::NONE };
         let mut own = None;
         match step {
             Step::Read(lpn) => drop(self.ftl.read(page(lpn), &mut self.work)),

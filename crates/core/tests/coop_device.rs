@@ -43,7 +43,7 @@ impl Stack {
     }
 
     fn push(&mut self, op: Op, first: u32, pages: u32, mark: Mark) {
-        let pages = Pages { first, pages, head_partial: false, tail_partial: false };
+        let pages = Pages { first, pages, ..Pages::NONE };
         let mut request = Request::new(1, self.now_ns, op, 0, 0, pages);
         request.mark = mark;
         let id = self.pool.insert(request);
@@ -218,7 +218,7 @@ fn a_page_mapped_ftl_ignores_marks() {
     settings.ftl.over_provisioning_ppm = 800_000;
     let Driver { mut ftl, mut work } = Driver::new(&settings);
     let Ftl::Page(page) = &mut ftl else { panic!("the page map") };
-    let request = Pages { first: 1, pages: 3, head_partial: false, tail_partial: false };
+    let request = Pages { first: 1, pages: 3, ..Pages::NONE };
     page.coop_issue(0, &mut work);
     page.write_marked(request, WHOLE, &mut work);
     page.coop_complete(0, &mut work);
@@ -237,7 +237,7 @@ fn padding_of_page_mapped_ftls_is_padding() {
     settings.ftl.kind = "page".into();
     let mut work = settings.work();
     let Ftl::Page(mut ftl) = Ftl::new(&settings, true, &mut work) else { panic!("page is asked for") };
-    let pages = |first, pages| Pages { first, pages, head_partial: false, tail_partial: false };
+    let pages = |first, pages| Pages { first, pages, ..Pages::NONE };
     ftl.write_marked(pages(0, 3), Mark { pad: true, ..Mark::default() }, &mut work);
     ftl.read_marked(pages(0, 2), Mark { pad: true, ..Mark::default() }, &mut work);
     ftl.write_marked(pages(8, 5), Mark { coop: true, ..Mark::default() }, &mut work);

@@ -27,7 +27,15 @@ fn trace(settings: &Settings, steps: &[(u8, u32, u64, u64)]) -> Vec<Record> {
             _ => Op::Flush,
         };
         let offset = u64::from(at) % (user - size + 1);
-        Record { time_ns, op, offset, size: if op == Op::Flush { 0 } else { size }, line: 0, flags: 0 }
+        Record {
+            time_ns,
+            op,
+            offset,
+            size: if op == Op::Flush { 0 } else { size },
+            line: 0,
+            flags: 0,
+            stream: 0,
+        }
     };
     steps.iter().map(record).collect()
 }

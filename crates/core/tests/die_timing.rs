@@ -94,7 +94,7 @@ impl Bench {
     }
 
     fn ask(&mut self, (time_ns, op, lpn): Ask) -> u32 {
-        let pages = Pages { first: lpn, pages: 1, head_partial: false, tail_partial: false };
+        let pages = Pages { first: lpn, pages: 1, ..Pages::NONE };
         let id = self.pool.insert(Request::new(1, time_ns, op, 0, 4096, pages));
         self.device.accept(id, time_ns, &mut self.pool, &self.ftl, &mut self.done);
         id
@@ -599,7 +599,15 @@ fn free_planes_of_a_die_are_bound_together() {
 fn results_name_what_was_busy() {
     let mut both = with_bus(&chip(2, 1, interleaved()));
     both.flash.channels = 2;
-    let page = |lpn: u64, op| Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0 };
+    let page = |lpn: u64, op| Record {
+        time_ns: 0,
+        op,
+        offset: lpn * 4096,
+        size: 4096,
+        line: 0,
+        flags: 0,
+        stream: 0,
+    };
     // Chips 0 and 1 are on channels 0 and 1, with two dies each: LPN 2 is on die 1 of chip 0.
     let (report, _) = checked(&both, vec![page(0, Op::Read), page(2, Op::Write)]);
     let used = &report.utilization;
@@ -625,8 +633,15 @@ fn results_count_what_overlapped() {
         ..planes(MultiPlane::Free)
     };
     let settings = with_bus(&chip(1, 2, all));
-    let page =
-        |time_ns, lpn: u64, op| Record { time_ns, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0 };
+    let page = |time_ns, lpn: u64, op| Record {
+        time_ns,
+        op,
+        offset: lpn * 4096,
+        size: 4096,
+        line: 0,
+        flags: 0,
+        stream: 0,
+    };
     let trace = vec![
         page(0, 0, Op::Write),
         page(0, 1, Op::Write),

@@ -53,7 +53,7 @@ impl<N: FnMut(&mut Xoshiro256PlusPlus) -> u32> Run<N> {
         for _ in 0..count {
             self.work.clear();
             let first = (self.next)(&mut self.random);
-            let page = Pages { first, pages: 1, head_partial: false, tail_partial: false };
+            let page = Pages { first, pages: 1, ..Pages::NONE };
             self.ftl.write(page, &mut self.work);
         }
         (self.work.counts().programs.total() - before) as f64 / count as f64

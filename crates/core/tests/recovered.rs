@@ -43,7 +43,7 @@ fn program(page: u32, kind: Kind, owner: u32, seq: u64) -> Change {
 }
 
 fn write(ftl: &mut Ftl, first: u32, pages: u32, work: &mut Work) {
-    let request = Pages { first, pages, head_partial: false, tail_partial: false };
+    let request = Pages { first, pages, ..Pages::NONE };
     ftl.write(request, work);
 }
 
@@ -104,7 +104,7 @@ fn stale_translation_units_are_not_read_twice() {
         let mut media = media(&settings);
         let tape = Tape::new(ftl.write_media(&mut media));
         ftl.record(&tape, &media);
-        let request = Pages { first: 0, pages: 8, head_partial: false, tail_partial: false };
+        let request = Pages { first: 0, pages: 8, ..Pages::NONE };
         ftl.write(request, &mut work);
         ftl.flush(&mut work);
         ftl.write(request, &mut work);

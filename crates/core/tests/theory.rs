@@ -53,7 +53,7 @@ fn amplification(settings: &Settings, mut next: impl FnMut(&mut Xoshiro256PlusPl
     let Ftl::Page(mut ftl) = Ftl::new(settings, false, &mut work) else { panic!("a page-mapped device") };
     ftl.prefill(&Vec::from_iter(0..settings.user_pages() as u32), &mut work);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(42);
-    let page = |first| Pages { first, pages: 1, head_partial: false, tail_partial: false };
+    let page = |first| Pages { first, pages: 1, ..Pages::NONE };
     let mut run = |writes: u64| {
         let before = work.counts().programs.total();
         let mut written = 0;

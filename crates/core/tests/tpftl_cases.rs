@@ -49,7 +49,7 @@ impl Device {
 
     /// Reads or writes pages; returns the numbers of mapping reads, mapping programs and misses.
     fn take(&mut self, write: bool, first: u32, pages: u32) -> (usize, usize, u32) {
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, ..Pages::NONE };
         self.work.clear();
         let misses = if write {
             self.ftl.write(request, &mut self.work)

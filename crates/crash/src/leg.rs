@@ -134,6 +134,10 @@ impl Source for Passes<'_, '_> {
         Ok(Some(record))
     }
 
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.source.has_streams()
+    }
+
     fn summary(&self) -> SourceSummary {
         self.source.summary()
     }

@@ -62,13 +62,21 @@ impl Source for Requests {
         };
         let (time_ns, line) = (self.time_ns, self.made);
         if op == Op::Flush {
-            return Ok(Some(Record { time_ns, op, offset: 0, size: 0, line, flags: 0 }));
+            return Ok(Some(Record { time_ns, op, offset: 0, size: 0, line, flags: 0, stream: 0 }));
         }
         let region = if self.draw(3) < 2 { self.pages.div_ceil(5) } else { self.pages };
         let first = self.draw(region);
         let fua = self.fua.as_mut().filter(|_| op == Op::Write);
         let flags = fua.map_or(0, |fua| if below(fua.next_u64(), 8) == 0 { Record::FUA } else { 0 });
         let count = 1 + self.draw(LARGEST.min(self.pages - first));
-        Ok(Some(Record { time_ns, op, offset: first * self.page, size: count * self.page, line, flags }))
+        Ok(Some(Record {
+            time_ns,
+            op,
+            offset: first * self.page,
+            size: count * self.page,
+            line,
+            flags,
+            stream: 0,
+        }))
     }
 }

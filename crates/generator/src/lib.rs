@@ -123,7 +123,15 @@ impl Source for Generator {
         let size = self.size();
         let offset = self.places.draw(size, &mut self.rng);
         self.made += 1;
-        Ok(Some(Record { time_ns: self.time_ns, op: self.op, offset, size, line: self.made, flags: 0 }))
+        Ok(Some(Record {
+            time_ns: self.time_ns,
+            op: self.op,
+            offset,
+            size,
+            line: self.made,
+            flags: 0,
+            stream: 0,
+        }))
     }
 
     fn locate(&self, record: &Record) -> String {

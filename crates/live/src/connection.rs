@@ -229,7 +229,7 @@ impl Connection {
     /// Hands requests that have arrived to the engine; returns the same as [`Connection::take_in`].
     fn requests(&mut self) -> Option<usize> {
         let Connection { shared, inbox, session, sink, outbox, kept, .. } = self;
-        let structured = session.structured;
+        let (structured, stream) = (session.structured, session.stream);
         let mut more = None;
         let (mut requests, mut taken_in) = (0, 0);
         let mut answered = Vec::new();
@@ -244,7 +244,7 @@ impl Connection {
                         }
                         let data = &inbox.waiting()[HEADER..end];
                         let charged = outbox.charge(size(&request));
-                        engine.ask(&Asked { request, data, structured, sink, charged });
+                        engine.ask(&Asked { request, data, structured, stream, sink, charged });
                         inbox.start += end;
                         requests += 1;
                         taken_in += charged;

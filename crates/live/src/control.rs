@@ -132,7 +132,7 @@ fn ask(shared: &Shared, requests: &[(Command, u64, u32)]) -> Value {
         engine.catch_up()?;
         for &(command, offset, length) in requests {
             let request = Request { command, flags: Flags(0), cookie: 0, offset, length };
-            engine.ask(&Asked { request, data: &[], structured: false, sink: &sink, charged: 0 });
+            engine.ask(&Asked { request, data: &[], structured: false, stream: 0, sink: &sink, charged: 0 });
         }
         engine.go()
     });

@@ -108,7 +108,7 @@ impl Files {
                     offset: offset + from,
                     length: (length - from).min(PART_BYTES) as u32,
                 };
-                engine.ask(&Asked { request, data, structured: false, sink: &sink, charged: 0 });
+                engine.ask(&Asked { request, data, structured: false, stream: 0, sink: &sink, charged: 0 });
             }
             engine.go()
         });

@@ -12,28 +12,35 @@ use crate::LiveError;
 pub struct Recording {
     path: PathBuf,
     out: OutputFile,
+    /// Whether there is a column for streams.
+    streams: bool,
     /// The first failure; nothing is written after it.
     failed: Option<io::Error>,
 }
 
 impl Recording {
-    /// Begins the trace.
+    /// Begins the trace; `streams` says whether requests may have streams.
     ///
     /// # Errors
     /// The file's error.
-    pub fn create(path: &Path) -> Result<Recording, LiveError> {
+    pub fn create(path: &Path, streams: bool) -> Result<Recording, LiveError> {
         let mut out = OutputFile::create(path).map_err(|error| LiveError::User(error.to_string()))?;
-        let failed = out.write_all(b"time_ns,op,offset,size,outstanding\n").err();
-        Ok(Recording { path: path.into(), out, failed })
+        let stream = if streams { ",stream" } else { "" };
+        let failed = writeln!(out, "time_ns,op,offset,size,outstanding{stream}").err();
+        Ok(Recording { path: path.into(), out, streams, failed })
     }
 
     /// Adds a request; `outstanding` is the number of client requests under way, including this one.
     pub fn push(&mut self, record: &Record, outstanding: usize) {
         if self.failed.is_none() {
-            let Record { time_ns, op, offset, size, flags, .. } = record;
+            let Record { time_ns, op, offset, size, flags, stream, .. } = record;
             let fua = if flags & Record::FUA == 0 { "" } else { "F" };
-            self.failed =
-                writeln!(self.out, "{time_ns},{}{fua},{offset},{size},{outstanding}", op.letter()).err();
+            let op = op.letter();
+            let row = match self.streams {
+                true => writeln!(self.out, "{time_ns},{op}{fua},{offset},{size},{outstanding},{stream}"),
+                false => writeln!(self.out, "{time_ns},{op}{fua},{offset},{size},{outstanding}"),
+            };
+            self.failed = row.err();
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Options {
     pub record: Option<PathBuf>,
     /// The description of the export.
     pub description: String,
+    /// Number of streams that clients can choose by the name of their export.
+    pub streams: u8,
     /// How long a client may stay silent within a message, or leave its replies unread.
     pub patience: Duration,
 }
@@ -77,7 +79,8 @@ impl Server {
         let questions = questions.chain(options.metrics.map(Address::Tcp));
         let asked: Vec<Listener> = questions.map(|at| Listener::bind(&at)).collect::<Result<_, _>>()?;
         let questions = asked.iter().map(|listener| listener.address.clone()).collect();
-        let recording = options.record.as_deref().map(Recording::create).transpose()?;
+        let recording =
+            options.record.as_deref().map(|path| Recording::create(path, options.streams > 0)).transpose()?;
         let export = Export {
             size: settings.user_bytes(),
             read_only: options.read_only,
@@ -87,6 +90,7 @@ impl Server {
                 .next_power_of_two()
                 .clamp(512, crate::nbd::MAX_PAYLOAD),
             description: options.description.clone(),
+            streams: options.streams,
         };
         let engine = Engine::new(settings, device, (options.time, options.read_only), recording);
         let shared = Arc::new(Shared {

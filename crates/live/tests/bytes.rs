@@ -68,7 +68,14 @@ fn check(keys: &[(&str, &str)], seed: u64, time: Time) {
             .collect();
         for (cookie, case) in (0..).zip(&cases) {
             let request = Request { cookie, ..case.request };
-            engine.ask(&Asked { request, data: &case.data, structured: false, sink: &sink, charged: 0 });
+            engine.ask(&Asked {
+                request,
+                data: &case.data,
+                structured: false,
+                stream: 0,
+                sink: &sink,
+                charged: 0,
+            });
         }
         engine.go().unwrap_or_else(|error| panic!("{keys:?}: {error}"));
         engine.drain().unwrap();
@@ -98,7 +105,7 @@ fn read_all(
 ) {
     let length = model.len() as u32;
     let request = Request { command: Command::Read, flags: Flags(0), cookie: 9, offset: 0, length };
-    engine.ask(&Asked { request, data: &[], structured: true, sink, charged: 0 });
+    engine.ask(&Asked { request, data: &[], structured: true, stream: 0, sink, charged: 0 });
     engine.go().unwrap();
     engine.drain().unwrap();
     let reply = kept.take().pop().unwrap();

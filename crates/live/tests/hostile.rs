@@ -27,7 +27,8 @@ fn judge(number: u64) -> Option<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(number);
     let parts = session(&mut random);
     let bytes = mutate(&mut random, parts);
-    let export = Export { size: 4 << 20, read_only: false, preferred: 4096, description: "test".into() };
+    let export =
+        Export { size: 4 << 20, read_only: false, preferred: 4096, description: "test".into(), streams: 2 };
     let mut out = Vec::new();
     let mut session = Session::new(&mut out);
     let (mut start, mut end) = (0, 0);
@@ -60,7 +61,7 @@ fn export() -> Export {
     let (resolved, _) = common::device(&[("ftl.kind", "page")]);
     let size = resolved.settings.user_bytes();
     let preferred = resolved.settings.ftl.logical_page_bytes.next_power_of_two();
-    Export { size, read_only: false, preferred, description: "test".into() }
+    Export { size, read_only: false, preferred, description: "test".into(), streams: 2 }
 }
 
 fn serve(name: &str) -> (Server, PathBuf) {
@@ -81,6 +82,7 @@ fn serve_in(time: Time, name: &str, keys: &[(&str, &str)]) -> (Server, PathBuf) 
         record: None,
         description: "test".into(),
         patience: Duration::from_millis(200),
+        streams: 2,
     };
     let describe = std::sync::Arc::new(|_: &_, _: &_, _| serde_json::Value::Null);
     (Server::start(&resolved.settings, (prepared, None), &options, describe).unwrap(), path)

@@ -130,11 +130,13 @@ impl LiveServer {
     /// Prepares the device of a configuration and starts to serve it. `nbd`: the addresses for NBD clients; `fuse`: a
     /// directory in which the device appears as a file; `media`: the file with its flash; `control`: the control
     /// socket; `metrics`: a loopback address for Prometheus; `speed`: simulated time divided by wall time, `None` if
-    /// requests complete immediately; `preconditioning`: the same as for `run`.
+    /// requests complete immediately; `preconditioning`: the same as for `run`; `streams`: how many streams clients can choose by the
+    /// name of their export.
     #[new]
     #[pyo3(signature = (
         config, nbd, *, fuse=None, media=None, control=None, metrics=None, speed=Some(1.0), read_only=false,
-        record=None, load_state=None, check=false, patience_s=30.0, preconditioning=None
+        record=None, load_state=None, check=false, patience_s=30.0, preconditioning=None,
+        streams=0
     ))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
     fn new(
@@ -152,6 +154,7 @@ impl LiveServer {
         check: bool,
         patience_s: f64,
         preconditioning: Option<Py<PyAny>>,
+        streams: u8,
     ) -> PyResult<LiveServer> {
         let known = config.clone_ref(py);
         let (resolved, since) = (&config.get().resolved, Instant::now());
@@ -174,6 +177,7 @@ impl LiveServer {
                 read_only,
                 record,
                 description: format!("ftlab: {}", resolved.settings.ftl.kind),
+                streams,
                 patience: Duration::from_secs_f64(patience_s),
             };
             let pulse = Pulse::new(None).with_preconditioning(preconditioning);

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use ftlab_core::metrics::Preconditioning;
 use ftlab_core::sim::{Activity, Completion, Handling, Observer};
-use ftlab_trace::RequestsCsv;
 use ftlab_trace::timeline::Timeline;
+use ftlab_trace::{Further, RequestsCsv};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -34,12 +34,21 @@ pub struct Rows {
     channel_batch: Vec<u64>,
     /// Only for devices that answer from RAM.
     buffered: Option<Vec<u32>>,
+    /// Only for workloads with streams.
+    stream: Option<Vec<u32>>,
 }
 
 impl Rows {
-    /// Makes no rows; `buffered` adds the column of that name.
-    pub fn new(buffered: bool) -> Rows {
-        Rows { buffered: buffered.then(Vec::new), ..Rows::default() }
+    /// Makes no rows; `further` adds columns.
+    pub fn new(further: Further) -> Rows {
+        let Further { buffered, stream } = further;
+        Rows { buffered: buffered.then(Vec::new), stream: stream.then(Vec::new), ..Rows::default() }
+    }
+
+    /// Adds the column of streams, if there is none; requests so far had no stream.
+    pub fn keep_streams(&mut self) {
+        let rows = self.id.len();
+        self.stream.get_or_insert_with(|| vec![0; rows]);
     }
 
     /// Adds a row.
@@ -58,6 +67,9 @@ impl Rows {
         self.channel_batch.push(row.channel_batch);
         if let Some(buffered) = &mut self.buffered {
             buffered.push(row.buffered);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.push(u32::from(row.stream));
         }
     }
 
@@ -87,8 +99,8 @@ impl Rows {
             pick(values, &order);
         }
         pick(&mut self.mapping_misses, &order);
-        if let Some(buffered) = &mut self.buffered {
-            pick(buffered, &order);
+        for values in [&mut self.buffered, &mut self.stream].into_iter().flatten() {
+            pick(values, &order);
         }
     }
 
@@ -110,8 +122,10 @@ impl Rows {
         dict.set_item("expired", Column::from(self.expired))?;
         dict.set_item("batch", Column::from(self.batch))?;
         dict.set_item("channel_batch", Column::from(self.channel_batch))?;
-        if let Some(buffered) = self.buffered {
-            dict.set_item("buffered", Column::from(buffered))?;
+        for (name, values) in [("buffered", self.buffered), ("stream", self.stream)] {
+            if let Some(values) = values {
+                dict.set_item(name, Column::from(values))?;
+            }
         }
         Ok(dict)
     }

@@ -7,10 +7,12 @@ use std::time::Instant;
 use ftlab_config::Resolved;
 use ftlab_core::metrics::Report;
 use ftlab_core::sim::{self, Prepared, RunError};
+use ftlab_core::workload::Source;
 use ftlab_embed::Fields;
-use ftlab_trace::RequestsCsv;
+use ftlab_files::settings::Settings;
 use ftlab_trace::atomic::OutputError;
 use ftlab_trace::timeline::{self, Timeline, Window};
+use ftlab_trace::{Further, RequestsCsv};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -57,8 +59,8 @@ impl RunResult {
 
 /// Runs a configuration; the GIL is released meanwhile.
 ///
-/// `chunks` is a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers; it is called once for
-/// each pass over the caller's rows. `requests_csv` is the per-request file, and `timeline` the file of the timeline,
+/// `chunks` is a function that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, and perhaps a further one
+/// of streams; it is called once for each pass over the caller's rows. `requests_csv` is the per-request file, and `timeline` the file of the timeline,
 /// which covers `timeline_window`, or a limited number of events. `collect` keeps the per-request columns; `check`
 /// verifies every invariant after every operation. `progress(requests)` is called about every 50 ms, and stops the run
 /// by returning `False`; `preconditioning(pages, rounds, waf)` is called in the same way before time 0. `save_state` is
@@ -98,13 +100,15 @@ pub fn run(
                 (Some(source), raised)
             }
         };
-        let csv = |path: &PathBuf| RequestsCsv::create(path, settings.device.buffer.any());
+        let rows = collect || requests_csv.is_some();
+        let further = further(settings, source.as_mut().filter(|_| rows), &raised)?;
+        let csv = |path: &PathBuf| RequestsCsv::create(path, further);
         let csv = requests_csv.as_ref().map(csv).transpose().map_err(no_csv)?;
         let timeline = timeline
             .map(|path| Timeline::create(&path, sim::Tracks::new(settings), window, timeline::MOST_EVENTS))
             .transpose()
             .map_err(no_timeline)?;
-        let rows = collect.then(|| Rows::new(settings.device.buffer.any()));
+        let rows = collect.then(|| Rows::new(further));
         let pulse = Pulse::new(progress).with_preconditioning(preconditioning);
         let mut watch = Watch { rows, csv, timeline, pulse };
         let before = start.elapsed();
@@ -128,6 +132,17 @@ pub fn run(
         Ok(RunResult { prepare_s: prepare.as_secs_f64(), ..result })
     };
     Ok(py.detach(|| guard(work))?)
+}
+
+/// Returns the columns that the rows of a run have besides the usual ones.
+fn further(
+    settings: &Settings,
+    source: Option<&mut Box<dyn Source + Send>>,
+    raised: &Raised,
+) -> Result<Further, Fault> {
+    let stream = source.map_or(Ok(false), |source| source.has_streams());
+    let stream = stream.map_err(|error| raised.explain(error.into()))?;
+    Ok(Further { buffered: settings.device.buffer.any(), stream })
 }
 
 /// Closes the files of a finished run, and returns its result.

@@ -6,9 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ftlab_core::Simulation as Object;
+use ftlab_core::host::SubmitError;
 use ftlab_core::sim::{Completion as Row, Observer, RunError};
 use ftlab_core::workload::{Op, Record};
 use ftlab_embed::Fields;
+use ftlab_trace::Further;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -35,6 +37,7 @@ pub struct Completion {
     batch: Option<u64>,
     channel_batch: Option<u64>,
     buffered: u32,
+    stream: u16,
     failed: bool,
 }
 
@@ -54,6 +57,7 @@ impl From<&Row> for Completion {
             batch: Some(row.batch).filter(|&batch| batch > 0),
             channel_batch: Some(row.channel_batch).filter(|&batch| batch > 0),
             buffered: row.buffered,
+            stream: row.stream,
             failed: row.failed,
         }
     }
@@ -104,6 +108,16 @@ struct Driven {
     wall: Duration,
     /// The message of a call that failed within the simulation, whose state can then not be trusted.
     broken: Option<String>,
+}
+
+impl Driven {
+    fn submit(&mut self, record: Record) -> Result<u64, SubmitError> {
+        let number = self.object.submit(record)?;
+        if let (Some(rows), true) = (&mut self.heard.rows, record.stream > 0) {
+            rows.keep_streams();
+        }
+        Ok(number)
+    }
 }
 
 /// A device whose driver decides when time advances. Calls release the GIL; two concurrent calls are an error.
@@ -184,6 +198,11 @@ impl Simulation {
     }
 }
 
+fn stream_of(stream: u64) -> Result<u16, Fault> {
+    u16::try_from(stream)
+        .map_err(|_| Fault::User(format!("stream is {stream}; it is a number from 0 to 65535")))
+}
+
 fn op_of(op: &str) -> Result<Op, Fault> {
     [Op::Read, Op::Write, Op::Trim, Op::Flush]
         .into_iter()
@@ -210,7 +229,9 @@ impl Simulation {
     ) -> PyResult<Simulation> {
         let resolved = &config.get().resolved;
         let work = || {
-            let rows = collect.then(|| Rows::new(resolved.settings.device.buffer.any()));
+            let rows = collect.then(|| {
+                Rows::new(Further { buffered: resolved.settings.device.buffer.any(), stream: false })
+            });
             let mut heard = Heard { answers: Vec::new(), rows, pulse: Pulse::new(None) };
             let object = ftlab_embed::simulation(resolved, load_state.as_deref(), check, &mut heard)?;
             Ok(Box::new(Driven { object, heard, wall: Duration::ZERO, broken: None }))
@@ -228,18 +249,18 @@ impl Simulation {
         size: u64,
         at_ns: Option<u64>,
         fua: bool,
-        stream: u32,
+        stream: u64,
     ) -> PyResult<u64> {
-        let _ = stream; // Streams are the driver's own; no part of the stack looks at them.
         let mut driven = self.open()?;
         let time_ns = at_ns.unwrap_or(driven.object.now_ns());
         let flags = if fua { Record::FUA } else { 0 };
-        let record = Record { time_ns, op: op_of(op)?, offset, size, line: 0, flags };
-        Ok(driven.object.submit(record).map_err(Fault::from)?)
+        let stream = stream_of(stream)?;
+        let record = Record { time_ns, op: op_of(op)?, offset, size, line: 0, flags, stream };
+        Ok(driven.submit(record).map_err(Fault::from)?)
     }
 
-    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns and fua
-    /// (uint8); returns the numbers of the first and the last request. If a row is refused, the message names it, and
+    /// Submits rows of the columns op (uint8: 0 R, 1 W, 2 T, 3 F), offset, size and, if present, at_ns, fua (uint8)
+    /// and stream; returns the numbers of the first and the last request. If a row is refused, the message names it, and
     /// the rows before it have been submitted.
     fn submit_columns(&self, py: Python<'_>, columns: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
         let need = |name: &str| Fault::User(format!("no column {name}; op, offset and size are needed"));
@@ -248,12 +269,14 @@ impl Simulation {
         let size: Vec<u64> = column(columns, "size")?.ok_or_else(|| need("size"))?;
         let at_ns: Option<Vec<u64>> = column(columns, "at_ns")?;
         let fua: Option<Vec<u8>> = column(columns, "fua")?;
+        let stream: Option<Vec<u64>> = column(columns, "stream")?;
         let rows = op.len();
         let lengths = [
             offset.len(),
             size.len(),
             at_ns.as_ref().map_or(rows, Vec::len),
             fua.as_ref().map_or(rows, Vec::len),
+            stream.as_ref().map_or(rows, Vec::len),
         ];
         if lengths.iter().any(|&length| length != rows) {
             return Err(Fault::User("the columns differ in length".into()).into());
@@ -269,11 +292,11 @@ impl Simulation {
                 };
                 let time_ns = at_ns.as_ref().map_or(now_ns, |at_ns| at_ns[row]);
                 let flags = if fua.as_ref().is_some_and(|fua| fua[row] != 0) { Record::FUA } else { 0 };
-                let record = Record { time_ns, op, offset: offset[row], size: size[row], line: 0, flags };
-                last = driven
-                    .object
-                    .submit(record)
-                    .map_err(|error| Fault::User(format!("row {row}: {error}")))?;
+                let stream = stream_of(stream.as_ref().map_or(0, |stream| stream[row]))
+                    .map_err(|fault| Fault::User(format!("row {row}: {}", fault.shown())))?;
+                let record =
+                    Record { time_ns, op, offset: offset[row], size: size[row], line: 0, flags, stream };
+                last = driven.submit(record).map_err(|error| Fault::User(format!("row {row}: {error}")))?;
                 first = if row == 0 { last } else { first };
             }
             Ok((first, last))

@@ -161,7 +161,8 @@ const NO_TRACE: &str = "a benchmark or a fio job makes its requests while it run
 const NO_WORKLOAD: &str = "no workload: name a trace (--trace FILE, or workload.trace), a generator \
     (--set workload.synthetic.requests=10000) or a benchmark (--set workload.benchmark.kind=dbench)";
 
-/// Makes rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers.
+/// Makes rows from a Python callable that returns an iterator of `(ts_ns, op, offset, size, flags)` buffers, and
+/// perhaps a further one of streams.
 fn make_chunks(chunks: Py<PyAny>, raised: Raised) -> MakeChunks {
     Box::new(move || -> Chunks {
         let started = Python::attach(|py| -> PyResult<Py<PyIterator>> {
@@ -190,6 +191,7 @@ fn next_chunk(iterator: &Bound<'_, PyIterator>) -> PyResult<Option<Chunk>> {
         offset: column(&columns, 2)?,
         size: column(&columns, 3)?,
         flags: column(&columns, 4)?,
+        stream: if columns.len()? > 5 { column(&columns, 5)? } else { Vec::new() },
         outstanding: Vec::new(),
     }))
 }
@@ -245,6 +247,10 @@ impl Source for Watched {
             self.last_ns = record.time_ns;
         }
         Ok(record)
+    }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.inner.source.has_streams()
     }
 
     fn summary(&self) -> SourceSummary {

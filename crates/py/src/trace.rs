@@ -45,19 +45,21 @@ pub fn trace_check(py: Python<'_>, config: &Config, progress: Option<Py<PyAny>>)
     Ok(py.detach(|| guard(work))?)
 }
 
-/// Returns the first `rows` requests of a configuration's trace: time in ns, letter of the operation (WF: a
-/// write with FUA), offset and size in bytes.
+/// The time of a request in ns, the letter of its operation (WF: a write with FUA), offset and size in bytes, stream.
+type Shown = (u64, String, u64, u64, u16);
+
+/// Returns the first `rows` requests of a configuration's trace, and whether requests of this trace may have streams.
 #[pyfunction]
-pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<Vec<(u64, String, u64, u64)>> {
+pub fn trace_head(py: Python<'_>, config: &Config, rows: usize) -> PyResult<(Vec<Shown>, bool)> {
     let work = || {
         let path = trace_of(config)?;
         let raised = Raised::default();
         let options = source::no_device(&config.resolved.settings, &raised);
-        let records = ftlab_trace::head(path, &options, rows);
-        let records = records.map_err(|error| raised.explain(error.into()))?;
+        let head = ftlab_trace::head(path, &options, rows);
+        let (records, streams) = head.map_err(|error| raised.explain(error.into()))?;
         let fua = |record: &Record| if record.flags & Record::FUA != 0 { "F" } else { "" };
         let op = |record: &Record| format!("{}{}", record.op.letter(), fua(record));
-        Ok(records.iter().map(|r| (r.time_ns, op(r), r.offset, r.size)).collect())
+        Ok((records.iter().map(|r| (r.time_ns, op(r), r.offset, r.size, r.stream)).collect(), streams))
     };
     Ok(py.detach(|| guard(work))?)
 }
@@ -89,14 +91,17 @@ fn summary_json(watched: &Watched) -> String {
         .to_string()
 }
 
-/// Columns of some requests: ts_ns, op, offset, size, flags.
-type Columns = (Column, Column, Column, Column, Column);
+/// Columns of some requests: ts_ns, op, offset, size, flags, stream.
+type Columns = (Column, Column, Column, Column, Column, Column);
 
 /// An iterator over a workload, in chunks of columns.
 #[pyclass(frozen, module = "ftlab._core")]
 pub struct TraceChunks {
     source: Mutex<Watched>,
     rows: usize,
+    /// Whether requests may have streams.
+    #[pyo3(get)]
+    has_streams: bool,
 }
 
 /// Reads a configuration's workload in chunks of at most `rows` requests. For `progress`, see `run`.
@@ -108,8 +113,13 @@ pub fn trace_chunks(
     rows: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceChunks> {
-    let opened = py.detach(|| guard(|| source::without_device(&config.resolved.settings)))?;
-    Ok(TraceChunks { source: Mutex::new(Watched::new(opened, progress)), rows: rows.max(1) })
+    let work = || {
+        let opened = source::without_device(&config.resolved.settings)?;
+        let mut watched = Watched::new(opened, progress);
+        let has_streams = watched.has_streams().map_err(|error| watched.explain(error.into()))?;
+        Ok(TraceChunks { source: Mutex::new(watched), rows: rows.max(1), has_streams })
+    };
+    Ok(py.detach(|| guard(work))?)
 }
 
 #[pymethods]
@@ -137,6 +147,7 @@ impl TraceChunks {
         let (mut ts_ns, mut op) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let (mut offset, mut size) = (Vec::with_capacity(self.rows), Vec::with_capacity(self.rows));
         let mut flags = Vec::with_capacity(self.rows);
+        let mut stream = Vec::with_capacity(self.rows);
         while ts_ns.len() < self.rows {
             let next = source.next().map_err(Fault::from);
             let Some(record) = next.map_err(|error| source.explain(error))? else { break };
@@ -145,10 +156,11 @@ impl TraceChunks {
             offset.push(record.offset);
             size.push(record.size);
             flags.push(u32::from(record.flags));
+            stream.push(u32::from(record.stream));
         }
         if ts_ns.is_empty() {
             return Ok(None);
         }
-        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into(), flags.into())))
+        Ok(Some((ts_ns.into(), op.into(), offset.into(), size.into(), flags.into(), stream.into())))
     }
 }

@@ -20,6 +20,8 @@ pub struct Chunk {
     /// Flags as in [`Record::flags`]; empty: none. Unknown bits, and FUA on anything but a write, are
     /// ignored.
     pub flags: Vec<u8>,
+    /// Streams, up to 65,535; empty: none.
+    pub stream: Vec<i64>,
     /// For each request, the number of requests under way when it arrived, including itself; empty: unknown.
     pub outstanding: Vec<i64>,
 }
@@ -68,12 +70,25 @@ impl ChunkRows {
             return Ok(false);
         }
         let rows = chunk.ts_ns.len();
-        let no_flags = chunk.flags.is_empty() || chunk.flags.len() == rows;
-        if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] || !no_flags {
+        let fit = |length: usize| length == 0 || length == rows;
+        let further = fit(chunk.flags.len()) && fit(chunk.stream.len());
+        if [chunk.op.len(), chunk.offset.len(), chunk.size.len()] != [rows; 3] || !further {
             return Err(input_error(&self.name, "columns of different length"));
         }
         self.at = 0;
         chunk.outstanding.iter().for_each(|&outstanding| self.depth.add(outstanding.max(0) as u64));
+        Ok(true)
+    }
+
+    /// Loads chunks until there is a row; returns `false` if there is none.
+    fn load(&mut self) -> Result<bool, SourceError> {
+        while self.at == self.chunk.ts_ns.len() {
+            let next = self.next_chunk();
+            self.done = next.is_err();
+            if !next? {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 
@@ -91,12 +106,16 @@ impl ChunkRows {
             u64::try_from(value).map_err(|_| format!("{name} is {value}: it must not be negative"))
         };
         let time_ns = positive(self.chunk.ts_ns[at], "ts_ns")?;
+        let stream = self.chunk.stream.get(at).copied().unwrap_or(0);
+        let stream = u16::try_from(stream)
+            .map_err(|_| format!("stream is {stream}: it must be a number from 0 to 65535"))?;
         let op = match self.chunk.op[at] {
             b'R' | b'r' | 0 => Op::Read,
             b'W' | b'w' | 1 => Op::Write,
             b'T' | b't' | 2 => Op::Trim,
             b'F' | b'f' | 3 => {
-                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line: self.row, flags: 0 });
+                let line = self.row;
+                return Ok(Record { time_ns, op: Op::Flush, offset: 0, size: 0, line, flags: 0, stream });
             }
             other => {
                 return Err(format!("op is \"{}\", not R, W, T (trim) or F (flush)", other.escape_ascii()));
@@ -106,23 +125,13 @@ impl ChunkRows {
         let size = positive(self.chunk.size[at], "size")?;
         let known = if op == Op::Write { Record::FUA | Record::PREFLUSH } else { Record::PREFLUSH };
         let flags = self.chunk.flags.get(at).map_or(0, |flags| flags & known);
-        Ok(Record { time_ns, op, offset, size, line: self.row, flags })
+        Ok(Record { time_ns, op, offset, size, line: self.row, flags, stream })
     }
 }
 
 impl Rows for ChunkRows {
     fn next(&mut self) -> Result<Option<Record>, SourceError> {
-        while !self.done {
-            if self.at == self.chunk.ts_ns.len() {
-                match self.next_chunk() {
-                    Ok(true) => continue,
-                    Ok(false) => break,
-                    Err(error) => {
-                        self.done = true;
-                        return Err(error);
-                    }
-                }
-            }
+        while !self.done && self.load()? {
             let at = self.at;
             self.at += 1;
             self.row += 1;
@@ -145,5 +154,10 @@ impl Rows for ChunkRows {
 
     fn depth(&self) -> Option<&Depth> {
         Some(&self.depth)
+    }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.load()?;
+        Ok(!self.chunk.stream.is_empty())
     }
 }

@@ -5,8 +5,8 @@ use ftlab_core::workload::{Record, Source, SourceError};
 use std::io::Write;
 use std::path::Path;
 
-/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, op WF for a write with
-/// FUA) and returns their number. The file appears once it is complete.
+/// Writes all requests of `source` to the file `out` as csv (`time_ns,op,offset,size`, and `stream` where the source has
+/// streams; op WF for a write with FUA) and returns their number. The file appears once it is complete.
 ///
 /// # Errors
 /// The source's error, or [`SourceError::Input`] if the file cannot be written.
@@ -49,7 +49,9 @@ impl From<std::io::Error> for Failure {
 }
 
 fn write_rows(source: &mut dyn Source, out: &mut dyn Write) -> Result<u64, Failure> {
-    out.write_all(b"time_ns,op,offset,size\n")?;
+    let streams = source.has_streams().map_err(Failure::Source)?;
+    out.write_all(b"time_ns,op,offset,size")?;
+    out.write_all(if streams { b",stream\n" } else { b"\n" })?;
     let mut rows = 0;
     let mut line = Vec::with_capacity(80);
     let mut digits = itoa::Buffer::new();
@@ -64,6 +66,10 @@ fn write_rows(source: &mut dyn Source, out: &mut dyn Write) -> Result<u64, Failu
         line.extend_from_slice(digits.format(record.offset).as_bytes());
         line.push(b',');
         line.extend_from_slice(digits.format(record.size).as_bytes());
+        if streams {
+            line.push(b',');
+            line.extend_from_slice(digits.format(record.stream).as_bytes());
+        }
         line.push(b'\n');
         out.write_all(&line)?;
         rows += 1;

@@ -4,11 +4,11 @@ use ftlab_core::workload::{Op, Record};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-type Key = (Op, u64, u64);
+type Key = (Op, u16, u64, u64);
 
 /// Remembers the requests kept within the window.
 ///
-/// A request is a repeat if the last kept request with the same op, offset and size has a recorded stamp that is at
+/// A request is a repeat if the last kept request with the same op, stream, offset and size has a recorded stamp that is at
 /// most the window away from its own, in either direction. Requests are forgotten once the latest stamp seen is later
 /// than theirs by more than the window.
 pub(crate) struct Dedup {
@@ -31,7 +31,7 @@ impl Dedup {
     pub(crate) fn is_repeat(&mut self, record: &Record) -> bool {
         self.latest_ns = self.latest_ns.max(record.time_ns);
         self.forget();
-        let key = (record.op, record.offset, record.size);
+        let key = (record.op, record.stream, record.offset, record.size);
         let kept = self.kept.get(&key);
         if kept.is_some_and(|&(kept_ns, _)| record.time_ns.abs_diff(kept_ns) <= self.window_ns) {
             return true;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn at(time_ns: u64, offset: u64) -> Record {
-        Record { time_ns, op: Op::Write, offset, size: 4096, line: 0, flags: 0 }
+        Record { time_ns, op: Op::Write, offset, size: 4096, line: 0, flags: 0, stream: 0 }
     }
 
     #[test]
@@ -81,6 +81,7 @@ mod tests {
         assert!(!dedup.is_repeat(&at(1, 4096)));
         assert!(!dedup.is_repeat(&Record { op: Op::Read, ..at(1, 0) }));
         assert!(!dedup.is_repeat(&Record { size: 512, ..at(1, 0) }));
+        assert!(!dedup.is_repeat(&Record { stream: 1, ..at(1, 0) }));
         assert!(dedup.is_repeat(&at(1, 0)));
     }
 

@@ -6,7 +6,7 @@
 //!    `skip_bad` allows; a row of another event of the same I/O is dropped as `not_issue`, one that moves no
 //!    data or whose operation is unknown as `other_op`);
 //! 2. a read, write or trim of size 0 is dropped (`zero_size`);
-//! 3. a repeat of op, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
+//! 3. a repeat of op, stream, offset and size is dropped (`duplicate`) if its recorded stamp lies within `dedup_ns`
 //!    of the one kept last;
 //! 4. rows are sorted by stamp within a window of 16,384 rows; a stamp that is still smaller than an earlier one is
 //!    raised to that and counted (`out_of_order`); in a trace of whole seconds, the requests of a second are spread
@@ -57,7 +57,7 @@ pub use devices::DEVICE_STRIDE;
 pub use formats::samples;
 pub use info::{Info, SizeCount, info};
 pub use options::{GoOn, Options};
-pub use requests::RequestsCsv;
+pub use requests::{Further, RequestsCsv};
 pub use sanity::doubts;
 pub use times::Paced;
 
@@ -90,12 +90,13 @@ pub fn open_chunks(
 }
 
 /// Returns the first `n` requests of a trace, at their recorded addresses (`out_of_range` and the kind of replay do
-/// not matter).
+/// not matter), and whether requests of this trace may have streams.
 ///
 /// # Errors
 /// Those of [`open`].
-pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, SourceError> {
+pub fn head(path: &str, options: &Options, n: usize) -> Result<(Vec<Record>, bool), SourceError> {
     let mut source = open(path, &options.as_recorded())?;
+    let streams = source.has_streams()?;
     let mut records = Vec::new();
     while records.len() < n {
         match source.next()? {
@@ -103,5 +104,5 @@ pub fn head(path: &str, options: &Options, n: usize) -> Result<Vec<Record>, Sour
             None => break,
         }
     }
-    Ok(records)
+    Ok((records, streams))
 }

@@ -111,6 +111,7 @@ mod tests {
             size: 1,
             line,
             flags: 0,
+            stream: 0,
         });
         let mut order = Order::default();
         let next = || order.next(|| Ok(rows.next())).unwrap().map(|record| (record.time_ns, record.line));
@@ -143,9 +144,15 @@ mod tests {
         let mut order = Order::default();
         let mut next = || {
             order.next(|| match rows.next().flatten() {
-                Some(time_ns) => {
-                    Ok(Some(Record { time_ns, op: Op::Read, offset: 0, size: 1, line: 0, flags: 0 }))
-                }
+                Some(time_ns) => Ok(Some(Record {
+                    time_ns,
+                    op: Op::Read,
+                    offset: 0,
+                    size: 1,
+                    line: 0,
+                    flags: 0,
+                    stream: 0,
+                })),
                 None => Err(SourceError::Input("at fault".into())),
             })
         };

@@ -216,6 +216,10 @@ impl Source for Pipeline {
         next
     }
 
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.kept.wanted.rows.has_streams()
+    }
+
     fn summary(&self) -> SourceSummary {
         let mut dropped = self.dropped.clone();
         self.kept.add_dropped(&mut dropped);

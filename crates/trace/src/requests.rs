@@ -9,6 +9,15 @@ use std::path::{Path, PathBuf};
 const HEADER: &[u8] = b"id,arrival_ns,dispatch_ns,complete_ns,op,offset,size,mapping_misses,prioritized,\
     expired,batch,channel_batch";
 
+/// The columns that only some per-request files have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Further {
+    /// `buffered`: the pages of a read that the device had in RAM.
+    pub buffered: bool,
+    /// `stream`: the stream of the request.
+    pub stream: bool,
+}
+
 /// Writes one row per request, in order of id, as requests complete.
 ///
 /// A request that completes before one with a smaller id is held back until that one has completed; nothing is
@@ -23,29 +32,32 @@ pub struct RequestsCsv {
     /// Requests after `next` that have already completed.
     held: VecDeque<Option<Completion>>,
     line: Vec<u8>,
-    /// Whether there is a column for pages answered by the write buffer.
-    buffered: bool,
+    further: Further,
     rows: u64,
     error: Option<OutputError>,
 }
 
 impl RequestsCsv {
-    /// Starts the file `path`; `buffered` adds the column of that name.
+    /// Starts the file `path`; `further` adds columns.
     ///
     /// # Errors
     /// If the file cannot be created.
-    pub fn create(path: &Path, buffered: bool) -> Result<RequestsCsv, OutputError> {
+    pub fn create(path: &Path, further: Further) -> Result<RequestsCsv, OutputError> {
         let mut requests = RequestsCsv {
             path: path.to_owned(),
             out: Some(OutputFile::create(path)?),
             next: 1,
             held: VecDeque::new(),
             line: HEADER.to_vec(),
-            buffered,
+            further,
             rows: 0,
             error: None,
         };
-        requests.line.extend_from_slice(if buffered { b",buffered\n" } else { b"\n" });
+        for (there, name) in
+            [(further.buffered, &b",buffered"[..]), (further.stream, b",stream"), (true, b"\n")]
+        {
+            requests.line.extend_from_slice(if there { name } else { b"" });
+        }
         requests.write_line();
         Ok(requests)
     }
@@ -95,9 +107,10 @@ impl RequestsCsv {
                 self.line.extend_from_slice(digits.format(value).as_bytes());
             }
         }
-        if self.buffered {
+        let further = [(self.further.buffered, c.buffered), (self.further.stream, u32::from(c.stream))];
+        for (_, value) in further.into_iter().filter(|&(there, _)| there) {
             self.line.push(b',');
-            self.line.extend_from_slice(digits.format(c.buffered).as_bytes());
+            self.line.extend_from_slice(digits.format(value).as_bytes());
         }
         self.line.push(b'\n');
         self.rows += 1;

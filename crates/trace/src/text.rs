@@ -26,6 +26,11 @@ pub(crate) trait Rows: Send {
     fn depth(&self) -> Option<&Depth> {
         None
     }
+
+    /// Whether requests may have streams; may be asked before the first row.
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
+    }
 }
 
 /// What a line holds.
@@ -42,7 +47,7 @@ pub(crate) enum Row {
         /// Number of bytes.
         size: u64,
     },
-    /// A request with [`Record::FUA`], [`Record::PREFLUSH`] or both.
+    /// A request with flags, a stream or both.
     Flagged(Record),
     /// Not a request to be replayed; counted under this reason.
     Drop(&'static str),
@@ -60,9 +65,16 @@ impl Row {
 
     /// Makes a request, with or without flags.
     pub(crate) fn flagged(time_ns: u64, op: Op, [offset, size]: [u64; 2], flags: u8) -> Row {
-        match flags {
-            0 => Row::Request { time_ns, op, offset, size },
-            _ => Row::Flagged(Record { time_ns, op, offset, size, line: 0, flags }),
+        Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream: 0 })
+    }
+
+    /// Makes a request, with or without flags and stream.
+    pub(crate) fn of(record: Record) -> Row {
+        match record {
+            Record { time_ns, op, offset, size, flags: 0, stream: 0, .. } => {
+                Row::Request { time_ns, op, offset, size }
+            }
+            record => Row::Flagged(record),
         }
     }
 }
@@ -123,6 +135,11 @@ pub(crate) trait Parser: Default + Send {
     /// Returns a summary of how many requests were under way during the recording; `None` if that is unknown.
     fn depth(&self) -> Option<&Depth> {
         None
+    }
+
+    /// Whether requests may have streams; may be asked once the parser is prepared.
+    fn has_streams(&self) -> bool {
+        false
     }
 }
 
@@ -200,7 +217,15 @@ impl<P: Parser> Rows for TextRows<P> {
             match self.parser.parse(line, &mut self.devices) {
                 Ok(Row::Request { time_ns, op, offset, size }) => {
                     if offset.checked_add(size).is_some() {
-                        return Ok(Some(Record { time_ns, op, offset, size, line: number, flags: 0 }));
+                        return Ok(Some(Record {
+                            time_ns,
+                            op,
+                            offset,
+                            size,
+                            line: number,
+                            flags: 0,
+                            stream: 0,
+                        }));
                     }
                     self.bad_line(BEYOND)?;
                 }
@@ -236,6 +261,10 @@ impl<P: Parser> Rows for TextRows<P> {
 
     fn depth(&self) -> Option<&Depth> {
         self.parser.depth()
+    }
+
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(self.parser.has_streams())
     }
 }
 

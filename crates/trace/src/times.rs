@@ -43,6 +43,10 @@ impl<S: Source> Source for Paced<S> {
         Ok(Some(Record { time_ns, ..record }))
     }
 
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        self.source.has_streams()
+    }
+
     fn summary(&self) -> SourceSummary {
         self.source.summary()
     }
@@ -244,6 +248,7 @@ mod tests {
             size: 1,
             line: 0,
             flags: 0,
+            stream: 0,
         };
         for second in [5, 5, 5, 5, 7, 6, 9] {
             spread.push(record(second));

@@ -7,7 +7,7 @@ use ftlab_core::settings::OutOfRange;
 use ftlab_core::sim::{Completion, Observer};
 use ftlab_core::workload::Op;
 use ftlab_trace::atomic::{self, OutputFile};
-use ftlab_trace::{Options, RequestsCsv, info, open};
+use ftlab_trace::{Further, Options, RequestsCsv, info, open};
 use std::io::Write;
 use std::path::Path;
 
@@ -278,6 +278,7 @@ fn completion(id: u64) -> Completion {
         batch: if id == 1 { 0 } else { id },
         channel_batch: u64::from(id == 3),
         buffered: 0,
+        stream: 0,
     }
 }
 
@@ -285,7 +286,7 @@ fn completion(id: u64) -> Completion {
 fn per_request_rows_come_in_order() {
     let folder = Folder::new();
     let path = folder.path("requests.csv");
-    let mut requests = RequestsCsv::create(path.as_ref(), false).unwrap();
+    let mut requests = RequestsCsv::create(path.as_ref(), Further::default()).unwrap();
     for id in [3, 1, 2, 5, 6, 4] {
         requests.complete(&completion(id));
     }
@@ -311,7 +312,7 @@ fn per_request_rows_on_a_full_disk() {
         eprintln!("SKIPPED: no /dev/full");
         return;
     }
-    let mut requests = RequestsCsv::create("/dev/full".as_ref(), false).unwrap();
+    let mut requests = RequestsCsv::create("/dev/full".as_ref(), Further::default()).unwrap();
     for id in 1..10_000 {
         requests.complete(&completion(id));
     }
@@ -329,7 +330,7 @@ proptest::proptest! {
     ) {
         let folder = Folder::new();
         let path = folder.path("requests.csv");
-        let mut requests = RequestsCsv::create(path.as_ref(), false).unwrap();
+        let mut requests = RequestsCsv::create(path.as_ref(), Further::default()).unwrap();
         for &id in &ids {
             requests.complete(&completion(id));
         }

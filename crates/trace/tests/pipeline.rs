@@ -313,9 +313,9 @@ fn heads_show_addresses_as_recorded() {
     let folder = Folder::new();
     let path = folder.file("a.csv", csv(&[(5, 'W', 1 << 40, 512), (6, 'R', 0, 512), (7, 'R', 0, 512)]));
     let options = Options { capacity_bytes: Some(PAGE), ..Options::default() };
-    let records = head(&path, &options, 2).unwrap();
+    let records = head(&path, &options, 2).unwrap().0;
     assert_eq!(short(&records), [(5, 'W', 1 << 40, 512), (6, 'R', 0, 512)]);
-    assert_eq!(head(&path, &options, 100).unwrap().len(), 3);
+    assert_eq!(head(&path, &options, 100).unwrap().0.len(), 3);
 }
 
 #[test]

@@ -73,6 +73,14 @@ LOOK_S = 0.1
 )
 @click.option("--read-only", is_flag=True, help="Refuse writes.")
 @click.option(
+    "--streams",
+    type=click.IntRange(1, 255),
+    default=None,
+    metavar="N",
+    help="Export the device N more times, as stream-1 to stream-N: the requests of a client have the stream"
+    " of the name that it asks for.",
+)
+@click.option(
     "--record",
     "record",
     metavar="FILE",
@@ -93,6 +101,7 @@ def serve(
     control: str | None,
     metrics: str | None,
     read_only: bool,
+    streams: int | None,
     record: str | None,
     json_path: str | None,
     html_path: str | None,
@@ -109,6 +118,8 @@ def serve(
         raise UserError("serve it where? --nbd unix:PATH or --fuse DIR")
     if speed is not None and time_ == "free":
         raise UserError("--speed: under --time free no wall clock is kept; leave one of the two out")
+    if streams is not None and not addresses:
+        raise UserError("--streams: only clients of NBD choose a stream; add --nbd, or leave it out")
     safe = [Override("--media", "ftl.power_safe", "true")] if media else []
     resolved = load(config, [*safe, *options.measured_for(html_path), *options.overrides(settings, {})])
     options.say_notes(resolved)
@@ -144,6 +155,7 @@ def serve(
                 record=record_csv,
                 load_state=load_state,
                 check=check,
+                streams=streams or 0,
                 preconditioning=_unless(asked, reporter.preconditioning(config)),
             )
         _wait(server, asked, fuse, media)

@@ -61,8 +61,9 @@ def head(file: str, rows: int, settings: tuple[str, ...], **flags: str | None) -
     from ftlab import traces
 
     config = traces.trace_config(file, options.overrides(settings, flags))
-    lines = ["time_ns,op,offset,size"]
-    lines += [",".join(map(str, row)) for row in traces.head(config, rows)]
+    found = traces.head(config, rows)
+    stream = ",stream" if found and len(found[0]) > 4 else ""
+    lines = [f"time_ns,op,offset,size{stream}", *(",".join(map(str, row)) for row in found)]
     write_stdout("\n".join(lines) + "\n")
 
 

@@ -574,7 +574,7 @@ def _footprint(config: Config) -> int:
     import numpy as np
 
     touched: set[int] = set()
-    for _, _, offsets, lengths, _ in _core.trace_chunks(config, 1 << 18):
+    for _, _, offsets, lengths, *_ in _core.trace_chunks(config, 1 << 18):
         first = np.asarray(offsets) >> 12
         last = (np.asarray(offsets) + np.asarray(lengths) - 1) >> 12
         for step in range(int((last - first).max()) + 1 if first.size else 0):

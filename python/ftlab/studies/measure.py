@@ -70,8 +70,9 @@ def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
     end = 0
     for part in parts:
         last = end
-        for columns in _core.trace_chunks(part, CHUNK_ROWS):
-            times, ops, offsets, sizes, flags = (np.asarray(column) for column in columns)
+        chunks = _core.trace_chunks(part, CHUNK_ROWS)
+        for columns in chunks:
+            times, ops, offsets, sizes, flags, streams = (np.asarray(column) for column in columns)
             times = times.astype(np.int64) + end
             yield (
                 times,
@@ -79,6 +80,7 @@ def _in_sequence(parts: Sequence[Config]) -> Iterator[Columns]:
                 offsets.astype(np.int64),
                 sizes.astype(np.int64),
                 flags.astype(np.uint8),
+                *([streams.astype(np.int64)] if chunks.has_streams else []),
             )
             last = int(times[-1]) if times.size else last
         end = last
@@ -127,7 +129,7 @@ def _shared_entries(config: Config, progress: Progress) -> dict[str, Any]:
     looks: list[float] = []
     requests = 0
     for columns in _core.trace_chunks(config, CHUNK_ROWS):
-        _, ops, offsets, sizes, _ = (np.asarray(column) for column in columns)
+        _, ops, offsets, sizes, *_ = (np.asarray(column) for column in columns)
         for op, offset, size in zip(ops.tolist(), offsets.tolist(), sizes.tolist(), strict=True):
             if op <= 1 and size:
                 for lpn in range(offset // page, (offset + size - 1) // page + 1):

@@ -13,7 +13,7 @@ from ftlab import _core
 from ftlab._core import Config, UserError
 from ftlab.outputs import folder_in, inside, no_links
 from ftlab.progress import Callback
-from ftlab.traces import CHUNK_ROWS
+from ftlab.traces import CHUNK_ROWS, parquet_schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +24,9 @@ STRIDE_BITS = 46
 MOST_ROWS = 8 << 20
 """The number of rows held in memory, for all volumes together, before those of the fullest are written."""
 
-_ROW = np.dtype([("ts_ns", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("op", "u1"), ("flags", "u1")])
+_ROW = np.dtype(
+    [("ts_ns", "<u8"), ("offset", "<u8"), ("size", "<u8"), ("op", "u1"), ("flags", "u1"), ("stream", "<u2")]
+)
 
 
 def split(config: Config, out: Path, progress: Callback | None = None) -> dict[str, Any]:
@@ -40,8 +42,10 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
     try:
         for old in spill.iterdir():
             old.unlink()
-        volumes = _gather(config, spill, progress)
-        index = [_written(out, spill, volume) for volume in sorted(volumes)]
+        chunks = _core.trace_chunks(config, CHUNK_ROWS)
+        volumes = _gather(chunks, spill, progress)
+        schema = parquet_schema(chunks.has_streams)
+        index = [_written(out, spill, volume, schema) for volume in sorted(volumes)]
         spill.rmdir()
     except OSError as error:
         raise UserError(f"--out {out}: cannot write: {error.strerror}") from None
@@ -51,12 +55,12 @@ def split(config: Config, out: Path, progress: Callback | None = None) -> dict[s
     return {"volumes": len(index), "requests": sum(row[2] for row in index)}
 
 
-def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
+def _gather(chunks: _core.TraceChunks, spill: Path, progress: Callback | None) -> set[int]:
     """Writes all rows to spill files, one for each volume; returns the numbers of the volumes."""
     held: dict[int, list[np.ndarray[Any, Any]]] = {}
     volumes: set[int] = set()
     rows = done = 0
-    for chunk in _core.trace_chunks(config, CHUNK_ROWS):
+    for chunk in chunks:
         table, of = _rows(chunk)
         order = np.argsort(of, kind="stable")
         numbers, starts = np.unique(of[order], return_index=True)
@@ -81,9 +85,10 @@ def _gather(config: Config, spill: Path, progress: Callback | None) -> set[int]:
 
 def _rows(chunk: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Returns the requests of a chunk, with addresses relative to their volumes, and the volume of each."""
-    times, ops, offsets, sizes, flags = (np.asarray(column) for column in chunk)
+    times, ops, offsets, sizes, flags, streams = (np.asarray(column) for column in chunk)
     table = np.empty(len(times), dtype=_ROW)
     table["ts_ns"], table["op"], table["size"], table["flags"] = times, ops, sizes, flags
+    table["stream"] = streams
     table["offset"] = offsets & np.uint64((1 << STRIDE_BITS) - 1)
     return table, (offsets >> np.uint64(STRIDE_BITS)).astype(np.int64)
 
@@ -95,7 +100,7 @@ def _append(spill: Path, number: int, parts: list[np.ndarray[Any, Any]]) -> int:
     return sum(map(len, parts))
 
 
-def _written(out: Path, spill: Path, number: int) -> list[Any]:
+def _written(out: Path, spill: Path, number: int, schema: dict[str, Any]) -> list[Any]:
     """Converts a volume's spill file to Parquet, piece by piece; returns its line of the index."""
     import polars as pl
 
@@ -115,10 +120,8 @@ def _written(out: Path, spill: Path, number: int) -> list[Any]:
                 found["writes"] += int((rows["op"] == 1).sum())
                 found["last"] = int(rows["ts_ns"][-1])
                 found["end"] = max(found["end"], int((rows["offset"] + rows["size"]).max()))
-                columns = {field: rows[field].copy() for field in ("ts_ns", "op", "offset", "size")}
-                yield pl.DataFrame(columns | {"flags": rows["flags"].astype(np.uint32)})
+                yield pl.DataFrame({field: rows[field].copy() for field in schema}, schema_overrides=schema)
 
-    schema = {"ts_ns": pl.UInt64, "op": pl.UInt8, "offset": pl.UInt64, "size": pl.UInt64, "flags": pl.UInt32}
     with inside(out, name).staged() as unfinished:
         metadata = {"source_format": "split", "volume": str(number)}
         write_parquet(frames(), schema, unfinished, metadata)

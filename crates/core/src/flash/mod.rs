@@ -246,6 +246,8 @@ pub struct Work {
     copied: Copied,
     labels: Option<Labelled>,
     waited: Waited,
+    /// Stream of the page that is being written.
+    stream: u16,
 }
 
 /// What the next step of the current chain waits for.

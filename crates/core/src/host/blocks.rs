@@ -14,7 +14,7 @@ use super::Arrivals;
 use crate::host::awareness::DeviceView;
 use crate::host::sched::Around;
 use crate::host::settings::Settings;
-use crate::request::{Ages, HostSide, Paging, Pool, Request};
+use crate::request::{Ages, HostSide, Pages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -120,7 +120,7 @@ impl Blocks {
     /// Cuts a write that covers several blocks and passes its parts to `admit`; returns whether the request was such a
     /// write.
     pub fn cut(&self, whole: u32, pool: &mut Pool, mut admit: impl FnMut(u32, &mut Pool)) -> bool {
-        let Request { id, arrival_ns, op, offset, size, .. } = pool[whole];
+        let Request { id, arrival_ns, op, offset, size, pages: Pages { stream, .. }, .. } = pool[whole];
         let (bytes, end) = (self.bytes(), offset + size);
         if op != Op::Write || size == 0 || offset / bytes == (end - 1) / bytes {
             return false;
@@ -129,7 +129,7 @@ impl Blocks {
         let mut at = offset;
         while at < end {
             let until = end.min((at / bytes + 1) * bytes);
-            let pages = self.paging.pages(Op::Write, at, until);
+            let pages = Pages { stream, ..self.paging.pages(Op::Write, at, until) };
             let mut part = Request::new(id, arrival_ns, Op::Write, at, until - at, pages);
             part.host.whole = whole;
             part.mark.fua = pool[whole].mark.fua;

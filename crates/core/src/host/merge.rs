@@ -2,16 +2,16 @@
 //!
 //! As in the block layer of Linux: a request that begins where a pending one of the same operation ends joins
 //! it (back merge), as does one that ends where a pending one begins (front merge), up to a size and, if a boundary
-//! is set, never across a multiple of it. Two pending requests that come to touch each other remain two. No request
-//! overtakes another that overlaps it, unless both are reads: a request does not join a pending one if that would
-//! take it ahead of one that it overlaps. A request in a scheduler's queue keeps its place and its class (hit or
-//! miss, the batch of its translation page). The scheduler is told its new size
+//! is set, never across a multiple of it. Requests of different streams remain apart, and so do two pending requests
+//! that come to touch each other. No request overtakes another that overlaps it, unless both are reads: a request does
+//! not join a pending one if that would take it ahead of one that it overlaps. A request in a scheduler's queue keeps
+//! its place and its class (hit or miss, the batch of its translation page). The scheduler is told its new size
 //! ([`crate::host::sched::Scheduler::grown`]).
 
 use std::collections::{HashMap, HashSet};
 
 use crate::host::settings::Settings;
-use crate::request::{Ages, Paging, Pool, Request};
+use crate::request::{Ages, Pages, Paging, Pool, Request};
 use crate::util::NONE;
 use crate::workload::Op;
 
@@ -26,16 +26,21 @@ pub struct Merging {
     /// Size of a flash block, bytes, if merged writes must not cross the end of a block.
     block: Option<u64>,
     paging: Paging,
-    /// Pending requests by operation and first byte, and by operation and end. No result depends on the order
-    /// of the maps, which are only used for lookups.
-    starts: HashMap<(u8, u64), u32>,
-    ends: HashMap<(u8, u64), u32>,
+    /// Pending requests by kind and first byte, and by kind and end. No result depends on the order of the maps, which
+    /// are only used for lookups.
+    starts: HashMap<(u32, u64), u32>,
+    ends: HashMap<(u32, u64), u32>,
     /// Number of requests that joined another.
     pub merged: u64,
 }
 
 fn merges(request: &Request) -> bool {
     matches!(request.op, Op::Read | Op::Write) && !request.mark.fua
+}
+
+/// Returns the kind of a request: only requests of one operation and one stream are merged.
+fn kind(request: &Request) -> u32 {
+    u32::from(request.pages.stream) << 8 | request.op as u32
 }
 
 /// Whether a request may go ahead of a pending one and of all requests that came after that one.
@@ -84,13 +89,13 @@ impl Merging {
         if !merges(request) {
             return None;
         }
-        let (op, start, end) = (request.op as u8, request.offset, request.offset + request.size);
-        let back = self.ends.get(&(op, start)).copied();
+        let (kind, start, end) = (kind(request), request.offset, request.offset + request.size);
+        let back = self.ends.get(&(kind, start)).copied();
         let back = back.filter(|&id| {
             self.fits(request.op, pool[id].offset, end) && may_pass(request, pool.younger(id), pool)
         });
         let front = || {
-            let id = self.starts.get(&(op, end)).copied()?;
+            let id = self.starts.get(&(kind, end)).copied()?;
             let fits = self.fits(request.op, start, pool[id].offset + pool[id].size);
             (fits && may_pass(request, pool.younger(id), pool)).then_some(id)
         };
@@ -100,7 +105,8 @@ impl Merging {
         let before = pending.pages.pages;
         pending.offset = pending.offset.min(start);
         pending.size += request.size;
-        pending.pages = self.paging.pages(pending.op, pending.offset, pending.offset + pending.size);
+        let pages = self.paging.pages(pending.op, pending.offset, pending.offset + pending.size);
+        pending.pages = Pages { stream: pending.pages.stream, ..pages };
         self.enter(id, pool);
         self.merged += 1;
         Some((id, before))
@@ -110,8 +116,8 @@ impl Merging {
     pub fn enter(&mut self, id: u32, pool: &Pool) {
         let request = &pool[id];
         if merges(request) {
-            self.starts.insert((request.op as u8, request.offset), id);
-            self.ends.insert((request.op as u8, request.offset + request.size), id);
+            self.starts.insert((kind(request), request.offset), id);
+            self.ends.insert((kind(request), request.offset + request.size), id);
         }
     }
 
@@ -122,11 +128,11 @@ impl Merging {
             return;
         }
         // Another request with the same bounds may have replaced the entry.
-        let op = request.op as u8;
+        let kind = kind(request);
         for (map, at) in [(&mut self.starts, request.offset), (&mut self.ends, request.offset + request.size)]
         {
-            if map.get(&(op, at)).copied().unwrap_or(NONE) == id {
-                map.remove(&(op, at));
+            if map.get(&(kind, at)).copied().unwrap_or(NONE) == id {
+                map.remove(&(kind, at));
             }
         }
     }
@@ -140,11 +146,11 @@ impl Merging {
             id = pool.younger(id);
         }
         let entries = [(&self.starts, 0), (&self.ends, 1)];
-        for (&(op, at), id, end) in
+        for (&(of, at), id, end) in
             entries.into_iter().flat_map(|(map, end)| map.iter().map(move |(key, id)| (key, id, end)))
         {
             let request = &pool[*id];
-            if !pending.contains(id) || (op, at) != (request.op as u8, request.offset + end * request.size) {
+            if !pending.contains(id) || (of, at) != (kind(request), request.offset + end * request.size) {
                 return Err(format!("merging looks for request {} at byte {at}", request.id));
             }
         }

@@ -28,7 +28,7 @@ impl Intake {
     /// Returns the request of a record; `None` if its range is empty or reaches beyond the device.
     #[inline(always)] // so that the request is built in place
     pub fn request(&self, number: u64, arrival_ns: u64, record: &Record) -> Option<Request> {
-        let Record { op, offset, size, flags, .. } = *record;
+        let Record { op, offset, size, flags, stream, .. } = *record;
         let pages = if op == Op::Flush {
             Pages::NONE
         } else {
@@ -40,6 +40,7 @@ impl Intake {
         };
         let mut request = Request::new(number, arrival_ns, op, offset, size, pages);
         request.mark.fua = flags & Record::FUA != 0;
+        request.pages.stream = stream;
         Some(request)
     }
 }
@@ -72,7 +73,7 @@ impl<'a> Replayed<'a> {
     ) -> Result<Replayed<'a>, SourceError> {
         let mut arrivals = Replayed {
             source,
-            next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0 },
+            next: Record { time_ns: 0, op: Op::Flush, offset: 0, size: 0, line: 0, flags: 0, stream: 0 },
             ended: false,
             due_ns: NEVER,
             arrived: 0,
@@ -91,9 +92,10 @@ impl<'a> Replayed<'a> {
     #[inline]
     fn fetch(&mut self) -> Result<(), SourceError> {
         (self.ended, self.due_ns) = (true, NEVER);
-        if let Some(Record { time_ns, op, offset, size, line, flags }) = self.source.next()? {
+        if let Some(Record { time_ns, op, offset, size, line, flags, stream }) = self.source.next()? {
             // The fields are copied one by one: reading the record as a whole would have to wait for the stores.
-            (self.next.time_ns, self.next.op, self.next.flags) = (time_ns, op, flags);
+            (self.next.time_ns, self.next.op) = (time_ns, op);
+            (self.next.flags, self.next.stream) = (flags, stream);
             (self.next.offset, self.next.size, self.next.line) = (offset, size, line);
             self.due_ns = match &mut self.closed {
                 None if time_ns > LATEST_NS => return Err(self.late()),

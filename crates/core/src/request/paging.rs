@@ -30,14 +30,14 @@ impl Paging {
         }
     }
 
-    /// Returns the pages of a request for the bytes from `offset` to `end`.
+    /// Returns the pages of a request for the bytes from `offset` to `end`, without a stream.
     #[inline]
     pub fn pages(self, op: Op, offset: u64, end: u64) -> Pages {
         let [(head, before), (tail, behind)] = [offset, end].map(|at| self.page_of(at));
         if before | behind == 0 {
             // The request covers whole pages, as most requests do.
             let first = if tail > head { head as u32 } else { 0 };
-            return Pages { first, pages: (tail - head) as u32, head_partial: false, tail_partial: false };
+            return Pages { first, pages: (tail - head) as u32, ..Pages::NONE };
         }
         let (head_partial, tail_partial) = (before > 0, behind > 0);
         // A trim takes the pages that it covers completely; every other operation takes each page that it touches.
@@ -52,6 +52,7 @@ impl Paging {
             pages,
             head_partial: head_partial || (pages == 1 && tail_partial),
             tail_partial: tail_partial || (pages == 1 && head_partial),
+            stream: 0,
         }
     }
 }

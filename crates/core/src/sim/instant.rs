@@ -260,6 +260,7 @@ impl Simulation<'_> {
             batch,
             channel_batch: u64::from(channel_batch),
             buffered: found.pages,
+            stream: request.pages.stream,
         }
     }
 

@@ -36,6 +36,8 @@ pub struct Completion {
     pub channel_batch: u64,
     /// Number of the request's pages that the write buffer answered.
     pub buffered: u32,
+    /// Stream of the request; 0: none.
+    pub stream: u16,
 }
 
 /// Receives reports of what happens in a run.

@@ -182,7 +182,7 @@ impl Prepared {
         while left > 0 {
             let chunk = left.min(WRITES);
             for _ in 0..chunk {
-                let request = Pages { first: draw(), pages: 1, head_partial: false, tail_partial: false };
+                let request = Pages { first: draw(), pages: 1, ..Pages::NONE };
                 self.ftl.write(request, &mut self.work);
                 self.work.clear();
             }

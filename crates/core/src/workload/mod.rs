@@ -48,6 +48,8 @@ pub struct Record {
     pub line: u64,
     /// [`Record::FUA`] and [`Record::PREFLUSH`], combined by "or".
     pub flags: u8,
+    /// Stream: the tenant of the request, or the placement handle of its data; 0 for a request without a stream.
+    pub stream: u16,
 }
 
 impl Record {
@@ -87,6 +89,15 @@ pub struct SourceSummary {
 pub trait Source {
     /// Returns the next record, or `None` at the end (and from then on).
     fn next(&mut self) -> Result<Option<Record>, SourceError>;
+
+    /// Whether records of this source may have streams. It may be asked before the first record, and may read the
+    /// beginning of the source.
+    ///
+    /// # Errors
+    /// Those of [`Source::next`].
+    fn has_streams(&mut self) -> Result<bool, SourceError> {
+        Ok(false)
+    }
 
     /// Returns counts of what was read and dropped so far.
     fn summary(&self) -> SourceSummary {

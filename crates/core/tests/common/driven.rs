@@ -32,7 +32,7 @@ impl Driven {
 
     pub fn operate(&mut self, op: Op, first: u32, pages: u32) {
         self.work.clear();
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, ..Pages::NONE };
         let work = &mut self.work;
         let (before, after) = {
             let before = self.ftl.refused();

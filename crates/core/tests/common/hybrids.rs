@@ -35,7 +35,7 @@ impl Driver {
 
     pub fn marked(&mut self, first: u32, pages: u32, mark: Mark) {
         self.work.clear();
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, ..Pages::NONE };
         self.ftl.write_marked(request, mark, &mut self.work);
         self.verify();
     }
@@ -51,7 +51,7 @@ impl Driver {
 
     pub fn trim(&mut self, first: u32, pages: u32) {
         self.work.clear();
-        let request = Pages { first, pages, head_partial: false, tail_partial: false };
+        let request = Pages { first, pages, ..Pages::NONE };
         self.ftl.trim(request, &mut self.work);
         self.verify();
     }

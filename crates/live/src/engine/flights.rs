@@ -46,6 +46,8 @@ pub(super) struct Ticket {
     pub sink: Arc<dyn Sink>,
     pub cookie: u64,
     pub charged: usize,
+    /// Stream of the request; 0: none.
+    pub stream: u16,
     /// For a read: the offset of its first byte, and whether the client expects chunks.
     pub reads: Option<(u64, bool)>,
     /// The reply to a read, and where its data begins.

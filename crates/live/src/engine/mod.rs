@@ -46,6 +46,8 @@ pub struct Asked<'a> {
     pub data: &'a [u8],
     /// Whether the client reads replies in chunks.
     pub structured: bool,
+    /// Stream of the request; 0: none.
+    pub stream: u16,
     /// The client, to which the reply goes.
     pub sink: &'a Arc<dyn Sink>,
     /// Bytes charged to the client until the request is answered.
@@ -180,6 +182,7 @@ impl Engine {
             sink: asked.sink.clone(),
             cookie,
             charged: asked.charged,
+            stream: asked.stream,
             reads: (command == Command::Read).then_some((offset, asked.structured)),
             reply,
             data_at,
@@ -236,7 +239,8 @@ impl Engine {
     ) {
         let time_ns = self.simulation.now_ns() + 1;
         let flags = if fua { Record::FUA } else { 0 };
-        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags };
+        let stream = self.tickets[ticket].stream;
+        let record = Record { time_ns, op, offset, size: end - offset, line: 0, flags, stream };
         match self.simulation.submit(record) {
             Ok(number) => {
                 if let Some(recording) = &mut self.recording {

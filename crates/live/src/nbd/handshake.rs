@@ -28,7 +28,7 @@ const ALLOCATION: &[u8] = b"base:allocation";
 /// The number under which that context is reported.
 pub(crate) const ALLOCATION_ID: u32 = 1;
 
-/// What is exported, under the empty name.
+/// What is exported: under the empty name and, for clients that name their stream, under the names of the streams.
 #[derive(Clone, Debug)]
 pub struct Export {
     /// Size of the export, bytes.
@@ -39,9 +39,35 @@ pub struct Export {
     pub preferred: u32,
     /// A description for human readers.
     pub description: String,
+    /// Number of streams that have a name.
+    pub streams: u8,
 }
 
+/// What the name of a stream begins with; the number of the stream follows.
+const STREAM: &str = "stream-";
+
 impl Export {
+    /// Returns the stream of a name: 0 for the empty name, `None` for one that is not exported.
+    fn stream(&self, name: &[u8]) -> Option<u16> {
+        if name.is_empty() {
+            return Some(0);
+        }
+        (1..=self.streams.into()).find(|stream| format!("{STREAM}{stream}").as_bytes() == name)
+    }
+
+    /// Returns the names that are exported.
+    fn names(&self) -> impl Iterator<Item = String> {
+        std::iter::once(String::new()).chain((1..=self.streams).map(|stream| format!("{STREAM}{stream}")))
+    }
+
+    /// Returns what a client is told that asks for another name.
+    fn unknown(&self) -> String {
+        match self.streams {
+            0 => "the only export has the empty name".into(),
+            most => format!("the exports are the empty name and {STREAM}1 to {STREAM}{most}"),
+        }
+    }
+
     /// Returns the flags that say what the export can do.
     fn flags(&self) -> u16 {
         const HAS_FLAGS: u16 = 1;
@@ -89,6 +115,8 @@ pub struct Session {
     pub structured: bool,
     /// Whether the client may ask for block status.
     pub block_status: bool,
+    /// The stream that the client has chosen by the name of its export; 0: none.
+    pub stream: u16,
 }
 
 impl Session {
@@ -96,7 +124,14 @@ impl Session {
     pub fn new(out: &mut Vec<u8>) -> Session {
         GREETING.iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
         out.extend_from_slice(&((FIXED_NEWSTYLE | NO_ZEROES) as u16).to_be_bytes());
-        Session { phase: Phase::Flags, no_zeroes: false, options: 0, structured: false, block_status: false }
+        Session {
+            phase: Phase::Flags,
+            no_zeroes: false,
+            options: 0,
+            structured: false,
+            block_status: false,
+            stream: 0,
+        }
     }
 
     /// Whether the client has chosen the export.
@@ -161,8 +196,9 @@ impl Session {
         let say = |out: &mut Vec<u8>, kind, data: &[u8]| reply(out, option, kind, data);
         match option {
             // EXPORT_NAME can only be refused by closing the connection.
-            1 if !data.is_empty() => return Err(Turn::End(Some("the client asks for an unknown export"))),
             1 => {
+                let unknown = Turn::End(Some("the client asks for an unknown export"));
+                self.stream = export.stream(data).ok_or(unknown)?;
                 out.extend_from_slice(&export.size.to_be_bytes());
                 out.extend_from_slice(&export.flags().to_be_bytes());
                 out.resize(out.len() + if self.no_zeroes { 0 } else { 124 }, 0);
@@ -174,9 +210,12 @@ impl Session {
             }
             3 if !data.is_empty() => say(out, INVALID, b"LIST has no data"),
             3 => {
-                let mut entry = 0u32.to_be_bytes().to_vec();
-                entry.extend_from_slice(export.description.as_bytes());
-                say(out, SERVER, &entry);
+                for name in export.names() {
+                    let mut entry = (name.len() as u32).to_be_bytes().to_vec();
+                    entry.extend_from_slice(name.as_bytes());
+                    entry.extend_from_slice(export.description.as_bytes());
+                    say(out, SERVER, &entry);
+                }
                 say(out, ACK, &[]);
             }
             5 => say(out, POLICY, b"no TLS here; use a Unix socket or a tunnel"),
@@ -186,7 +225,7 @@ impl Session {
                 self.structured = true;
                 say(out, ACK, &[]);
             }
-            9 | 10 => self.contexts(option, data, out),
+            9 | 10 => self.contexts(option, data, export, out),
             _ => say(out, UNSUPPORTED, &[]),
         }
         Ok(())
@@ -195,9 +234,9 @@ impl Session {
     /// Answers the options INFO and GO.
     fn inform(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) {
         let Some((name, wanted)) = asked(data) else { return reply(out, option, INVALID, b"bad length") };
-        if !name.is_empty() {
-            return reply(out, option, UNKNOWN, b"the only export has the empty name");
-        }
+        let Some(stream) = export.stream(name) else {
+            return reply(out, option, UNKNOWN, export.unknown().as_bytes());
+        };
         let mut info = 0u16.to_be_bytes().to_vec();
         info.extend_from_slice(&export.size.to_be_bytes());
         info.extend_from_slice(&export.flags().to_be_bytes());
@@ -205,7 +244,7 @@ impl Session {
         for kind in wanted.chunks_exact(2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])) {
             let mut info = kind.to_be_bytes().to_vec();
             match kind {
-                1 => {}
+                1 => info.extend_from_slice(name),
                 2 => info.extend_from_slice(export.description.as_bytes()),
                 3 => {
                     for size in [1, export.preferred, MAX_PAYLOAD] {
@@ -218,12 +257,13 @@ impl Session {
         }
         reply(out, option, ACK, &[]);
         if option == 7 {
+            self.stream = stream;
             self.phase = Phase::Transmission;
         }
     }
 
     /// Answers the options LIST_META_CONTEXT and SET_META_CONTEXT.
-    fn contexts(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) {
+    fn contexts(&mut self, option: u32, data: &[u8], export: &Export, out: &mut Vec<u8>) {
         let Some((name, queries)) = contexts_asked(data) else {
             return reply(out, option, INVALID, b"bad length");
         };
@@ -234,8 +274,8 @@ impl Session {
         if sets {
             self.block_status = false;
         }
-        if !name.is_empty() {
-            return reply(out, option, UNKNOWN, b"the only export has the empty name");
+        if export.stream(name).is_none() {
+            return reply(out, option, UNKNOWN, export.unknown().as_bytes());
         }
         let listed = |query: &&[u8]| **query == *ALLOCATION || (!sets && **query == *b"base:");
         if queries.iter().any(listed) || (!sets && queries.is_empty()) {

@@ -41,7 +41,8 @@ impl AnyPlacement for Placement {
         });
         named.unwrap_or_else(|given| {
             let most = self.fronts - 1;
-            let what = format!("gave {given} for page {lpn}; it gives the number of a front, from 0 to {most}");
+            let what =
+                format!("gave {given} for page {lpn}; it gives the number of a front, from 0 to {most}");
             self.object().wrong("front", &what)
         })
     }
@@ -54,7 +55,8 @@ impl AnyPlacement for Placement {
         Python::attach(|py| {
             let saved = self.object().call(py, "save", None, ());
             saved.extract().unwrap_or_else(|_| {
-                self.object().wrong("save", &format!("gave {saved}; it gives a list of whole numbers below 2**64"))
+                self.object()
+                    .wrong("save", &format!("gave {saved}; it gives a list of whole numbers below 2**64"))
             })
         })
     }

@@ -1,17 +1,19 @@
 //! ftlab's own csv: a header that names `time_ns`, `time_us` or `time_s`, `op`, `offset` and `size`, in any
-//! order, and may name `outstanding`; other columns are ignored. Offsets and sizes are in bytes. Op WF is a
-//! write with FUA.
+//! order, and may name `flags`, `stream` and `outstanding`; other columns are ignored. Offsets and sizes are in bytes.
+//! Flags are the bits of [`Record::flags`]; op WF is a write with FUA, too. An empty flag or stream counts as 0.
 
 use super::{Recognised, Stamps};
 use crate::depth::{self, Depth};
 use crate::devices::Devices;
 use crate::fields::{Commas, time, unexpected, whole};
 use crate::number::unit;
-use crate::text::{Parser, Row, Trouble};
+use crate::text::{Parser, Row, Trouble, is_blank};
 use ftlab_core::workload::{Op, Record};
 
 /// The number of columns examined; further columns are ignored.
 const COLUMNS: usize = 32;
+/// The name of the column for streams.
+const STREAM: &[u8] = b"stream";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
@@ -21,6 +23,8 @@ enum Column {
     Offset,
     Size,
     Outstanding,
+    Flags,
+    Stream,
 }
 
 /// The parser; its columns are known from the first line on.
@@ -30,6 +34,8 @@ pub(crate) struct Csv {
     used: usize,
     time_unit: u32,
     depth: Depth,
+    /// Whether there is a column for streams.
+    streams: bool,
 }
 
 /// Whether a line names the required columns.
@@ -39,7 +45,13 @@ fn is_header(line: &[u8]) -> bool {
 
 impl Default for Csv {
     fn default() -> Csv {
-        Csv { columns: [Column::Other; COLUMNS], used: 0, time_unit: unit::NS, depth: Depth::default() }
+        Csv {
+            columns: [Column::Other; COLUMNS],
+            used: 0,
+            time_unit: unit::NS,
+            depth: Depth::default(),
+            streams: false,
+        }
     }
 }
 
@@ -50,7 +62,7 @@ impl Csv {
                 "{what}; the header must name time_ns (or time_us, time_s), op, offset and size"
             ))
         };
-        let mut found = [false; 5];
+        let mut found = [false; 7];
         for (index, name) in Commas::of(line).take(COLUMNS).enumerate() {
             let column = match name.to_ascii_lowercase().as_slice() {
                 b"time_ns" => (Column::Time, unit::NS),
@@ -59,6 +71,8 @@ impl Csv {
                 b"op" => (Column::Op, 0),
                 b"offset" => (Column::Offset, 0),
                 b"size" => (Column::Size, 0),
+                b"flags" => (Column::Flags, 0),
+                STREAM => (Column::Stream, 0),
                 name if name == depth::NAME.as_bytes() => (Column::Outstanding, 0),
                 _ => continue,
             };
@@ -78,6 +92,18 @@ impl Csv {
             None => Ok(()),
         }
     }
+}
+
+/// Returns the flags in this text, as far as an operation can have them.
+fn flags_of(text: &[u8], op: Op) -> Result<u8, Trouble> {
+    let known = if op == Op::Write { Record::FUA | Record::PREFLUSH } else { Record::PREFLUSH };
+    let flags = if text.is_empty() { 0 } else { whole(text, "flags")? };
+    Ok(flags as u8 & known)
+}
+
+fn stream_of(text: &[u8]) -> Result<u16, Trouble> {
+    let stream = if text.is_empty() { 0 } else { whole(text, "stream")? };
+    u16::try_from(stream).map_err(|_| unexpected("stream", text, "a number up to 65535"))
 }
 
 fn op_of(text: &[u8]) -> Result<Op, Trouble> {
@@ -115,6 +141,7 @@ impl Parser for Csv {
         let mut fields = Commas::of(line);
         let (mut time_text, mut op_text, mut offset_text, mut size_text) =
             (&b""[..], &b""[..], &b""[..], &b""[..]);
+        let (mut flags_text, mut stream_text) = (&b""[..], &b""[..]);
         for &column in &self.columns[..self.used] {
             match column {
                 Column::Time => time_text = fields.need("time")?,
@@ -122,17 +149,30 @@ impl Parser for Csv {
                 Column::Offset => offset_text = fields.need("offset")?,
                 Column::Size => size_text = fields.need("size")?,
                 Column::Outstanding => self.depth.add(whole(fields.need(depth::NAME)?, depth::NAME)?),
+                Column::Flags => flags_text = fields.need("flags")?,
+                Column::Stream => stream_text = fields.need("stream")?,
                 Column::Other => _ = fields.need("a column before the last one used")?,
             }
         }
         let time_ns = time(time_text, "time", self.time_unit)?;
         let fua = op_text.eq_ignore_ascii_case(b"WF");
         let op = if fua { Op::Write } else { op_of(op_text)? };
+        let stream = stream_of(stream_text)?;
         if op == Op::Flush {
-            return Ok(Row::flush(time_ns));
+            return Ok(Row::of(Record { time_ns, op, offset: 0, size: 0, line: 0, flags: 0, stream }));
         }
         let (offset, size) = (whole(offset_text, "offset")?, whole(size_text, "size")?);
-        Ok(Row::flagged(time_ns, op, [offset, size], u8::from(fua) * Record::FUA))
+        let flags = (u8::from(fua) * Record::FUA) | flags_of(flags_text, op)?;
+        Ok(Row::of(Record { time_ns, op, offset, size, line: 0, flags, stream }))
+    }
+
+    fn prepare(&mut self, head: &[u8]) {
+        let header = head.split(|&byte| byte == b'\n').find(|line| !is_blank(line)).unwrap_or_default();
+        self.streams = Commas::of(header).take(COLUMNS).any(|name| name.eq_ignore_ascii_case(STREAM));
+    }
+
+    fn has_streams(&self) -> bool {
+        self.streams
     }
 
     fn depth(&self) -> Option<&Depth> {

@@ -1,5 +1,5 @@
-//! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags` and `outstanding`, found by
-//! name.
+//! Parquet traces: ftlab's own columns `ts_ns`, `op`, `offset`, `size` and perhaps `flags`, `stream` and `outstanding`,
+//! found by name.
 //!
 //! A file is read a few rows at a time, with one page of each column in memory, so that the memory used depends
 //! neither on its length nor on that of its row groups. Only the part of the format that columns of whole numbers need
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 4] = ["ts_ns", "op", "offset", "size"];
 /// Index of the column `op`.
 const OP: usize = 1;
 /// Optional columns.
-const FURTHER: [&str; 2] = ["flags", crate::depth::NAME];
+const FURTHER: [&str; 3] = ["flags", "stream", crate::depth::NAME];
 
 /// Files with pages of version 1 and 2 that use every encoding and compression
 /// (`tests/python/test_parquet.py` states their content).
@@ -197,10 +197,12 @@ impl Rows {
             if self.names[index] == FURTHER[0] {
                 chunk.flags.clear();
                 chunk.flags.extend(bytes);
-            } else {
-                chunk.outstanding.clear();
-                chunk.outstanding.extend(values);
+                return Ok(());
             }
+            let streams = self.names[index] == FURTHER[1];
+            let target = if streams { &mut chunk.stream } else { &mut chunk.outstanding };
+            target.clear();
+            target.extend(values);
             return Ok(());
         };
         let unsigned = self.columns[index].unsigned;

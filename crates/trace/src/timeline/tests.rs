@@ -52,6 +52,7 @@ fn ends_once_it_has_grown_to_its_bound() {
             batch: 0,
             channel_batch: 0,
             buffered: 0,
+            stream: 0,
         });
     }
     assert!(timeline.open.is_empty() && timeline.lanes.count == 1);

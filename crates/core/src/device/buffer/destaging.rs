@@ -1,6 +1,6 @@
 //! How pages leave the write buffer for the flash.
 
-use super::{Buffer, Destaged};
+use super::{Buffer, Destaged, Kept};
 use crate::ftl::{Locate, Police};
 use crate::request::Pages;
 
@@ -25,8 +25,8 @@ impl Buffer {
         let kept = self.pages.value_mut(id);
         kept.dirty = false;
         kept.flights += 1;
-        let pages = Pages { first: lpn, pages: 1, head_partial: kept.partial, tail_partial: kept.partial };
-        let room = kept.room;
+        let Kept { partial, stream, room, .. } = *kept;
+        let pages = Pages { first: lpn, pages: 1, head_partial: partial, tail_partial: partial, stream };
         self.flights += 1;
         self.stats.destaged += 1;
         Some(Destaged { pages, room })

@@ -2,7 +2,8 @@
 //!
 //! It stands between controller and queue. A write is answered once all its pages are in the buffer; where there is no
 //! room, it waits in order of arrival and takes room page by page. A written page replaces the version that is in the
-//! buffer, unless that version is on its way to the flash: the page then needs room of its own. A read whose pages are
+//! buffer, unless that version is on its way to the flash: the page then needs room of its own. A page has the stream of
+//! its newest version. A read whose pages are
 //! all in the buffer is answered from there; any other read leaves out the pages that are in the buffer when it issues.
 //! A trim, and a write that goes past the buffer, drops its pages from the buffer when it issues.
 //!
@@ -244,7 +245,9 @@ impl Buffer {
         let mut id = self.pages.find(lpn);
         if id != NONE && self.pages.value(id).dirty {
             self.stats.coalesced += 1;
-            self.pages.value_mut(id).partial &= part;
+            let kept = self.pages.value_mut(id);
+            kept.partial &= part;
+            kept.stream = pages.stream;
             self.order.touch(id, &mut self.pages);
             return true;
         }
@@ -260,6 +263,7 @@ impl Buffer {
         // A version on its way to the flash is still in the buffer as a whole, unless it was dropped.
         kept.partial = part && (kept.partial || kept.dropped);
         (kept.dirty, kept.dropped, kept.room) = (true, false, self.rooms);
+        kept.stream = pages.stream;
         self.order.add(id, &mut self.pages, ftl);
         self.used += 1;
         self.stats.high_water = self.stats.high_water.max(self.used);

@@ -23,6 +23,8 @@ pub(super) struct Kept {
     pub dropped: bool,
     /// Whether only a part of the page was written, and the rest is to be read from flash.
     pub partial: bool,
+    /// Stream of the newest version.
+    pub stream: u16,
     /// The list of the page's LUN.
     list: u32,
     /// Whether the page is in the list of its logical block.

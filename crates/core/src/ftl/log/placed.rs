@@ -160,7 +160,7 @@ impl Log {
     /// Returns the front of an owner's next version; the placement is told of the version that it replaces.
     fn asked(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, work: &Work) -> u32 {
         self.tell_invalid(owner, slots.of(owner));
-        self.front_of(slots, lun, owner, cause, work.hurries(lun))
+        self.front_of(slots, lun, owner, (cause, work.stream()), work.hurries(lun))
     }
 
     /// If slots are smaller than pages, turns to the page buffer of the front that takes an owner's next version; its
@@ -184,7 +184,14 @@ impl Log {
     }
 
     /// Returns the front of an owner's next version or copy; for trim pages it is the first front.
-    fn front_of(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, hurried: bool) -> u32 {
+    fn front_of(
+        &mut self,
+        slots: &Slots,
+        lun: u32,
+        owner: u32,
+        (cause, stream): (Cause, u16),
+        hurried: bool,
+    ) -> u32 {
         let old = slots.of(owner);
         if owner >= self.pages() {
             return 0;
@@ -193,7 +200,7 @@ impl Log {
         let known = placed.written.get(owner as usize).filter(|_| old != NONE);
         let age = known.map_or(u64::MAX, |at| *writes - at);
         let from = (old != NONE).then(|| placed.opened[addresses.block(old) as usize].0);
-        let page = Page { lun, lpn: owner, cause, stream: 0, age, from, hurried };
+        let page = Page { lun, lpn: owner, cause, stream, age, from, hurried };
         let front = placed.policy.front(page, &Any);
         assert!(front < placed.fronts, "ftl.placement: front {front} of {}", placed.fronts);
         front
@@ -232,7 +239,7 @@ impl Log {
     /// reserve, all later copies of that victim follow them.
     pub(super) fn face_copy(&mut self, slots: &Slots, lun: u32, owner: u32) {
         if self.placed.is_some() && !self.is_by_speed() && !self.is_short(lun) {
-            let front = self.front_of(slots, lun, owner, self.shape.gc, false);
+            let front = self.front_of(slots, lun, owner, (self.shape.gc, 0), false);
             self.turn_to(lun, front);
         }
     }
@@ -263,7 +270,7 @@ impl Log {
         let placed = self.placed.as_mut().expect("one is asked");
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
         for &(live, owner) in &*leaving {
-            let mut front = self.front_of(slots, lun, owner, cause, false);
+            let mut front = self.front_of(slots, lun, owner, (cause, 0), false);
             match &mut room[front as usize] {
                 0 => over = std::mem::replace(&mut front, MOST_FRONTS),
                 left => *left -= 1,

@@ -81,6 +81,7 @@ impl<T: Translation> PageMapped<T> {
         if partial && self.read_modify_write && self.slots.of(lpn) != NONE {
             self.read_data(lpn, 1, cause, work);
         }
+        work.set_stream(request.stream);
         self.write_data(lpn, cause, work);
         misses
     }
