@@ -32,6 +32,10 @@ impl AnyPlacement for Placement {
         self.fronts
     }
 
+    fn front_name(&self, front: u32) -> String {
+        Python::attach(|py| self.object().call(py, "front_name", None, (front,)).to_string())
+    }
+
     fn front(&mut self, page: Page, _blocks: &dyn Writable) -> u32 {
         let Page { lpn, cause, stream, age, .. } = page;
         let named = Python::attach(|py| {
@@ -41,7 +45,8 @@ impl AnyPlacement for Placement {
         });
         named.unwrap_or_else(|given| {
             let most = self.fronts - 1;
-            let what = format!("gave {given} for page {lpn}; it gives the number of a front, from 0 to {most}");
+            let what =
+                format!("gave {given} for page {lpn}; it gives the number of a front, from 0 to {most}");
             self.object().wrong("front", &what)
         })
     }
@@ -54,7 +59,8 @@ impl AnyPlacement for Placement {
         Python::attach(|py| {
             let saved = self.object().call(py, "save", None, ());
             saved.extract().unwrap_or_else(|_| {
-                self.object().wrong("save", &format!("gave {saved}; it gives a list of whole numbers below 2**64"))
+                self.object()
+                    .wrong("save", &format!("gave {saved}; it gives a list of whole numbers below 2**64"))
             })
         })
     }
