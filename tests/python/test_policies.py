@@ -471,11 +471,12 @@ def test_a_placement_is_told_and_kept_with_a_saved_device(tmp_path: Path) -> Non
         ftlab.run("map-plus", set=common, load_state=state),
     )
     assert first.placement is not None and first.own is not None and again.own is not None
-    names = [front["name"] for front in first.placement.fronts]
-    assert names == ["short-lived", "long-lived", "copies"]
-    written, moved = ([front[part] for front in first.placement.fronts] for part in ("written", "moved"))
-    assert sum(written) == first.flash.programs["host"] and written[2] == 0
-    assert moved[:2] == [0, 0] and moved[2] == first.flash.programs["gc"] > 0
+    fronts: list[Any] = list(first.placement.fronts)
+    short, long, copies = fronts
+    assert [front["name"] for front in (short, long, copies)] == ["short-lived", "long-lived", "copies"]
+    programs = first.flash.programs
+    assert short["written"] + long["written"] == programs["host"] and copies["written"] == 0
+    assert (short["moved"], long["moved"]) == (0, 0) and copies["moved"] == programs["gc"] > 0
     assert (again.placement, again.flash) == (first.placement, first.flash)
     median = first.own["placement"]["median"]
     assert median is not None and median > 1

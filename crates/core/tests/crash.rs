@@ -379,7 +379,9 @@ fn cut_with(placement: &str, kind: &str, background: bool, count: u64) {
 fn several_open_blocks_of_a_lun() {
     placement::register::<Apart>("apart");
     for kind in page_mapped_both_ways() {
-        [false, true].map(|background| cut_with("apart", kind, background, common::cuts() / 2));
+        for background in [false, true] {
+            cut_with("apart", kind, background, common::cuts() / 2);
+        }
     }
 }
 
@@ -387,7 +389,9 @@ fn several_open_blocks_of_a_lun() {
 fn every_placement() {
     for name in common::placements().into_iter().filter(|name| !placement::needs(name).speeds) {
         for kind in ["page", "dftl"] {
-            [false, true].map(|background| cut_with(name, kind, background, common::cuts() / 4));
+            for background in [false, true] {
+                cut_with(name, kind, background, common::cuts() / 4);
+            }
         }
     }
 }
