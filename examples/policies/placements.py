@@ -1,4 +1,4 @@
-"""One of ftlab's own placements, in Python, with the same results except for the name; and another, which counts.
+"""One of ftlab's own placements, with the same results except for the name, and one that estimates lifetimes.
 
 ftlab compare map-plus --vary ftl.placement=gc-apart,python:examples/policies/placements.py:GcApart
 """
@@ -19,6 +19,9 @@ class GcApart(ftlab.Placement):
     def front(self, lpn: int, cause: str, stream: int, age: int | None) -> int:
         return int(cause == "gc")
 
+    def front_name(self, front: int) -> str:
+        return ("host", "copies")[front]
+
 
 class ByLifetime(ftlab.Placement):
     """Pages whose last version was overwritten sooner than the median of late; other pages; copies."""
@@ -35,6 +38,9 @@ class ByLifetime(ftlab.Placement):
         front = int(age is None or age >= self.median)
         self.sooner[front] += 1
         return front
+
+    def front_name(self, front: int) -> str:
+        return ("short-lived", "long-lived", "copies")[front]
 
     def overwritten(self, lpn: int, front: int, age: int | None) -> None:
         """Moves the estimate of the median a little towards this age."""

@@ -393,6 +393,13 @@ class Wear(Section):
     """Standard deviation of the population."""
 
 
+class Placement(Section):
+    """The classes of data that `ftl.placement` keeps in open blocks of their own."""
+
+    fronts: list[dict[str, str | int | float | None]]
+    """What went to each front."""
+
+
 class Waf(Section):
     """Write amplification: pages programmed for each page that the host wrote."""
 
@@ -651,6 +658,8 @@ class Fields(Section):
     """Merges of hybrid FTLs; zeros for a page-mapped FTL."""
     waf: Waf
     """Write amplification."""
+    placement: Placement | None
+    """What went to each front, where `ftl.placement` has several."""
     wear: Wear
     """Erase counts of the blocks."""
     health: Health

@@ -164,8 +164,9 @@ class Replacement(_Policy):
 
 
 class Placement(_Policy):
-    """Decides which open block of its chip takes a page; the value of ``ftl.placement``. A front is a class of
-    data with an open block of its own on each chip.
+    """Decides which open block of its chip takes a page; the value of ``ftl.placement``.
+
+    A front is a class of data with an open block of its own on each chip.
 
     Ages are counted in pages that the host writes.
     """
@@ -182,8 +183,12 @@ class Placement(_Policy):
         """
         raise NotImplementedError
 
+    def front_name(self, front: int) -> str:
+        """Returns the name of a front, for results."""
+        return f"front {front}"
+
     def overwritten(self, lpn: int, front: int, age: int | None) -> None:
-        """Called when a version in this front is about to be overwritten, or has been trimmed, at this age."""
+        """Called when a version in this front is about to be overwritten or is trimmed, at this age."""
 
     def save(self) -> Sequence[int]:
         """Returns what a saved device (``--save-state``) must keep of the policy, as numbers below 2**64."""

@@ -50,6 +50,13 @@ def measured(config: str, trace: Path, **options: Any) -> tuple[dict[str, Any], 
         ("ftl.gc", "victims.py:Greedy", "greedy", COLLECTS),
         ("ftl.gc", "victims.py:Fifo", "fifo", COLLECTS),
         ("ftl.gc", "victims.py:Greedy", "greedy", {**COLLECTS, "flash.channels": 2, "ftl.kind": "page"}),
+        ("ftl.placement", "placements.py:GcApart", "gc-apart", COLLECTS),
+        (
+            "ftl.placement",
+            "placements.py:GcApart",
+            "gc-apart",
+            {**COLLECTS, "ftl.kind": "page", "device.precondition": "random:100%"},
+        ),
         ("ftl.translation_gc", "victims.py:Greedy", "greedy", {**COLLECTS, "ftl.mapping_cache": "2KiB"}),
         ("ftl.cache_policy", "replacements.py:Lru", "lru", {"ftl.mapping_cache": "2KiB"}),
         (
@@ -70,7 +77,7 @@ def test_a_shipped_policy_is_the_built_in_one(
     )
     assert found == expected
     assert own_rows.equals(rows)
-    if key.endswith("gc"):
+    if key.endswith(("gc", "placement")):
         assert sum(expected["flash"]["erases"].values()) > 0
 
 
@@ -174,6 +181,16 @@ def test_what_goes_wrong_in_a_policy_is_the_users_error(cli: Cli, body: str, say
             "class P(ftlab.VictimPolicy):\n    def choose(self, candidates):\n"
             "        return int(candidates.valid.argmax())",
             "in succession had no page to gain",
+        ),
+        (
+            "ftl.placement",
+            "class P(ftlab.Placement):\n    fronts = 2\n    def front(self, *page): return 2",
+            r"gave 2 for page \d+; it gives the number of a front, from 0 to 1",
+        ),
+        (
+            "ftl.placement",
+            "class P(ftlab.Placement):\n    fronts = 64",
+            "fronts is 64; it is a whole number from 1 to 63",
         ),
         (
             "ftl.cache_policy",
@@ -441,3 +458,26 @@ def test_a_wrong_figure_is_the_users_error(
     policy = f"host.scheduler=python:{file}:ShortestFirst"
     done = cli("run", "map-plus", "--trace", str(trace), "--set", policy)
     assert done.returncode == 2 and re.search(says, done.stderr), done.stderr
+
+
+def test_a_placement_is_told_and_kept_with_a_saved_device(tmp_path: Path) -> None:
+    """The shipped placement estimates lifetimes, and on a saved device it goes on where it was."""
+    load = {"workload.synthetic.requests": 4000, "workload.synthetic.read_share": "0%"}
+    own = {"ftl.placement": example("placements.py:ByLifetime"), "ftl.kind": "page"}
+    common = {**COLLECTS, **load, **own, "device.precondition": "random:100%"}
+    state = tmp_path / "device"
+    first, again = (
+        ftlab.run("map-plus", set=common, save_state=state),
+        ftlab.run("map-plus", set=common, load_state=state),
+    )
+    assert first.placement is not None and first.own is not None and again.own is not None
+    fronts: list[Any] = list(first.placement.fronts)
+    short, long, copies = fronts
+    assert [front["name"] for front in (short, long, copies)] == ["short-lived", "long-lived", "copies"]
+    programs = first.flash.programs
+    assert short["written"] + long["written"] == programs["host"] and copies["written"] == 0
+    assert (short["moved"], long["moved"]) == (0, 0) and copies["moved"] == programs["gc"] > 0
+    assert (again.placement, again.flash) == (first.placement, first.flash)
+    median = first.own["placement"]["median"]
+    assert median is not None and median > 1
+    assert again.own["placement"]["median"] == median

@@ -363,20 +363,23 @@ impl Placement for Apart {
 /// Cuts the power of tiny devices with this FTL and placement: with and without collection in the background and, where
 /// each front has a page buffer, without it.
 fn cut_with(placement: &str, kind: &str, count: u64) {
-    let devices = [(0, false), (0, true), (1, false), (2, false)];
-    for (seed, (device, background)) in (0..).zip(devices) {
-        let mut settings = programming(kind)[device].clone();
-        settings.ftl.placement = Some(placement.into());
-        settings.ftl.gc_background = background.then_some(GcBackground { normal_blocks: 3, step_pages: 2 });
-        settings.ftl.power_safe = true;
-        settings.flash.pages_per_block *= [1, 4, 8][device];
-        while check(&settings).is_err() || !keeps_trims(&settings) {
-            settings.flash.blocks_per_plane += 2;
-        }
-        common::set_gc(&mut settings, "random");
-        let summary = cuts_with_fua(&settings, count, seed, Flaw::None);
-        summary.unwrap_or_else(|fault| panic!("{placement} {kind} {device} {background}: {fault}"));
+    for (device, background) in [(0, false), (0, true), (1, false), (2, false)] {
+        cut_one(placement, kind, (device, background), count);
     }
+}
+
+fn cut_one(placement: &str, kind: &str, (device, background): (usize, bool), count: u64) {
+    let mut settings = programming(kind)[device].clone();
+    settings.ftl.placement = Some(placement.into());
+    settings.ftl.gc_background = background.then_some(GcBackground { normal_blocks: 3, step_pages: 2 });
+    settings.ftl.power_safe = true;
+    settings.flash.pages_per_block *= [1, 4, 8][device];
+    while check(&settings).is_err() || !keeps_trims(&settings) {
+        settings.flash.blocks_per_plane += 2;
+    }
+    common::set_gc(&mut settings, "random");
+    let summary = cuts(&settings, count, u64::from(background), Flaw::None);
+    summary.unwrap_or_else(|fault| panic!("{placement} {kind} {device} {background}: {fault}"));
 }
 
 /// A collection whose copies go to several open blocks, and to a block of the reserve, is finished or undone like any
@@ -401,5 +404,5 @@ fn every_placement() {
 /// trim page knew, was still on its way to another LUN; the next cut brought trimmed data back.
 #[test]
 fn a_trim_page_that_is_relied_on_outlasts_the_data_under_way() {
-    cut_with("hot-cold", "page", true, 800);
+    cut_one("hot-cold", "page", (0, true), 800);
 }

@@ -134,7 +134,7 @@ fn too_few_fronts() {
     }
 }
 
-/// A device of one placement, on which everything may move pages.
+/// Returns a tiny device with this placement, whose trims survive power cuts.
 fn device(placement: &str, kind: &str, background: bool, levels: bool) -> Settings {
     let mut settings = tiny(kind);
     settings.ftl.placement = Some(placement.into());
@@ -249,7 +249,7 @@ impl Placement for Witness {
         if !page.is_copy() {
             self.end();
             let known = self.age(page.lpn).map(|_| page.lpn);
-            assert_eq!(self.told.take(), known, "it is told of the version that is replaced");
+            assert_eq!(self.told.take(), known, "it hears about the version that is replaced");
             self.under_way = Some(page.lpn);
         }
         assert_eq!(page.age, self.age(page.lpn).unwrap_or(u64::MAX), "{page:?}");
@@ -273,7 +273,7 @@ fn write(ftl: &mut Ftl, first: u32, work: &mut Work) {
     ftl.write(whole(first, 1), work);
 }
 
-/// Ages are counted in pages written, and the placement is told of every version that is replaced. This test found a
+/// Ages are counted in pages written, and the placement hears about every version that is replaced. This test found a
 /// fault: if the page that was about to be written was copied before, the age of its old version was given as 0.
 #[test]
 fn ages_are_as_told() {

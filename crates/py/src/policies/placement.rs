@@ -32,6 +32,10 @@ impl AnyPlacement for Placement {
         self.fronts
     }
 
+    fn front_name(&self, front: u32) -> String {
+        Python::attach(|py| self.object().call(py, "front_name", None, (front,)).to_string())
+    }
+
     fn front(&mut self, page: Page, _blocks: &dyn Writable) -> u32 {
         let Page { lpn, cause, stream, age, .. } = page;
         let named = Python::attach(|py| {

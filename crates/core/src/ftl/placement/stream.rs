@@ -4,8 +4,8 @@
 //! write names a placement handle, which stands for a reclaim unit handle, and data of different reclaim unit handles
 //! goes to different reclaim units. Two types of handles differ in what may happen later. Under "initially isolated",
 //! data that the controller moves may share a reclaim unit with data of other handles of that type; under "persistently
-//! isolated", it stays with the data of its own handle. A write whose placement identifier is not valid is not refused:
-//! it is written like one without an identifier, by the first placement handle (the controller may log an event).
+//! isolated", it stays with the data of its own handle. A placement identifier that is not valid does not make a write
+//! fail: the emulations of FDP in QEMU and FEMU take the first placement handle instead, as for a write without one.
 //!
 //! Interpretation: a stream is a placement handle, and an open block of each LUN is the handle's reclaim unit. The first
 //! handle is stream 0, which is also the stream of requests without one. Copies of initially isolated streams go to one
