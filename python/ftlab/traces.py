@@ -98,7 +98,7 @@ def doubts(
     return found
 
 
-def head(config: Config, rows: int) -> list[tuple[int | str, ...]]:
+def head(config: Config, rows: int) -> list[tuple[Any, ...]]:
     """Returns the first requests, each as its time in ns, op (R, W, WF, T, F), offset and size in bytes, and
     its stream if the trace has streams.
     """

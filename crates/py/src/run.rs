@@ -100,8 +100,7 @@ pub fn run(
                 (Some(source), raised)
             }
         };
-        let rows = collect || requests_csv.is_some();
-        let further = further(settings, source.as_mut().filter(|_| rows), &raised)?;
+        let further = further(settings, source.as_mut(), &raised)?;
         let csv = |path: &PathBuf| RequestsCsv::create(path, further);
         let csv = requests_csv.as_ref().map(csv).transpose().map_err(no_csv)?;
         let timeline = timeline

@@ -89,7 +89,7 @@ impl<'a> Replayed<'a> {
     }
 
     /// Reads the next record.
-    #[inline]
+    #[inline(always)] // for every request
     fn fetch(&mut self) -> Result<(), SourceError> {
         (self.ended, self.due_ns) = (true, NEVER);
         if let Some(Record { time_ns, op, offset, size, line, flags, stream }) = self.source.next()? {
