@@ -1,21 +1,12 @@
 //! Garbage collection and relocation: how a log regains erased blocks.
 
+use super::run::Run;
 use super::{Block, Log, State, Under};
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
-
-/// The copies that go into one front.
-pub(super) struct Run {
-    /// Whether the host has begun the page into which the first copy goes.
-    pub(super) begun: bool,
-    /// Whether there are any.
-    pub(super) copies: bool,
-    /// The fronts whose begun pages were filled with copies, as a bit set.
-    pub(super) hosts: u64,
-}
 
 impl Log {
     /// Collects garbage on a LUN until the pool has an erased block of that LUN.

@@ -5,8 +5,8 @@
 //! frontier. If fronts are the speeds of blocks ("by speed"), the placement chooses among the speeds for which there
 //! is a writable block; copies take erased blocks from the reserve alone, and none while an open block is left.
 
-use super::collect::Run;
 use super::fronts::Fronts;
+use super::run::Run;
 use super::{Addresses, Log, Under};
 use crate::flash::variation::Speeds;
 use crate::flash::{Cause, Cells, Work};
@@ -157,7 +157,7 @@ impl Log {
         }
     }
 
-    /// Returns the front of an owner's next version; the placement is told of the version that it replaces.
+    /// Returns the front of an owner's next version; the placement is told about the version that it replaces.
     fn asked(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, work: &Work) -> u32 {
         self.tell_invalid(owner, slots.of(owner));
         self.front_of(slots, lun, owner, (cause, work.stream()), work.hurries(lun))
