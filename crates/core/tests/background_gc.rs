@@ -287,7 +287,7 @@ proptest! {
         settings.device.precondition = Precondition::fill();
         settings.ftl.background_flush = flush;
         settings.flash.transfer_ps = transfer % 3 * 10_000;
-        let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
+        let whole_pages = settings.flash.unit_bytes() == settings.ftl.logical_page_bytes;
         settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
         if settings.allocates_by_speed() {
             settings.ftl.wear_leveling = None;

@@ -374,7 +374,7 @@ proptest! {
         if closed {
             settings.workload.replay = ftlab_core::settings::Replay::Closed;
         }
-        let whole_pages = settings.flash.page_bytes == settings.ftl.logical_page_bytes;
+        let whole_pages = settings.flash.unit_bytes() == settings.ftl.logical_page_bytes;
         settings.device.scheduler = if whole_pages { device_scheduler } else { "noop" }.into();
         if settings.allocates_by_speed() {
             settings.ftl.wear_leveling = None;
