@@ -119,9 +119,9 @@ fn a_word_line_is_programmed_once_it_is_complete() {
     assert_eq!(found[..6], [0, 0, whole, 0, 0, whole]);
     let reads = [0, 1, 2, 0, 1].map(|of_type: usize| 500 + READS[of_type] + 4096);
     assert_eq!(found[6..], reads);
-    // Three pages for the host, and three of which one is empty.
-    assert_eq!(report.flash.programs[Cause::Host], 3);
-    assert_eq!(report.flash.programs[Cause::Pad], 3);
+    // The flush finds two pages full and fills up the third.
+    assert_eq!(report.flash.programs[Cause::Host], 5);
+    assert_eq!(report.flash.programs[Cause::Pad], 1);
     assert_eq!(report.waf.total, Some(6.0 / 5.0));
 }
 

@@ -205,6 +205,12 @@ impl Work {
         self.number = self.number.wrapping_add(units);
     }
 
+    /// Charges programs of NAND pages to another cause than the one with which they were emitted.
+    pub(crate) fn charge(&mut self, to: Cause, from: Cause, pages: u64) {
+        self.counts.programs[from] -= pages;
+        self.counts.programs[to] += pages;
+    }
+
     /// Reads the pages of a LUN that [`Work::source`] has named and programs the units that [`Work::target`] has
     /// named; the data goes through the controller.
     pub(crate) fn copy(&mut self, lun: u32, cause: Cause) {

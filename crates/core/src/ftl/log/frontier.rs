@@ -60,6 +60,16 @@ impl Log {
         true
     }
 
+    /// In a padded page that begins with the slot `first`, and of which `filled` slots have data, charges the NAND pages
+    /// that are full to the host, or to the mapping; trim pages stay padding.
+    pub(super) fn charge_full(&self, slots: &Slots, (first, filled): (u32, u32), work: &mut Work) {
+        let per_page = self.shape.slots_per_nand_page();
+        let cause = if self.shape.gc == Cause::GcMap { Cause::Map } else { Cause::Host };
+        let owners = (0..filled / per_page).map(|page| slots.spare[(first + page * per_page) as usize]);
+        let trims = self.pages()..self.shape.owners;
+        work.charge(cause, Cause::Pad, owners.filter(|owner| !trims.contains(owner)).count() as u64);
+    }
+
     /// Whether a LUN can take a page of data and still collect its garbage.
     pub(super) fn has_room(&self, lun: u32) -> bool {
         u64::from(self.luns[lun as usize].live + self.shape.begun_slots()) <= self.room()
