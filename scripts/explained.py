@@ -284,12 +284,43 @@ def time(folder: Path) -> alt.TopLevelMixin:
     return boxes_drawn(boxes, colours, "Four requests", unit="time (us)", step=26, font=10)
 
 
+def write(folder: Path) -> alt.TopLevelMixin:
+    """Draws eight writes and a flush, from the core to the flash, coloured by word line."""
+    shown = files(DOCS / "where-a-write-goes.md")
+    for name, text in shown.items():
+        (folder / name).write_text(text)
+    config, trace_file = (next(name for name in shown if name.endswith(end)) for end in (".toml", ".csv"))
+    trace = timeline(folder, folder / config, trace=folder / trace_file)
+    flush, *lines = colours = {
+        "flush": NEUTRAL["light"]["line"],
+        "writes 1 to 3": BLUE,
+        "writes 4 to 6": ORANGE,
+        "writes 7 and 8": GREEN,
+    }
+    kinds = {number: lines[(number - 1) // 3] for number in range(1, 9)}
+    boxes = []
+    for row in ("requests", "core 0", "link to the device"):
+        for one in trace.on(row):
+            number = int(one.args["request"])
+            text = str(number) if row == "requests" and number in kinds else ""
+            kind = kinds.get(number, flush)
+            boxes.append(Box(row.removesuffix(" to the device"), one.begin / 1e3, one.end / 1e3, kind, text))
+    for row in ("chip 0", "chip 1"):
+        for one in trace.on(row):
+            # What a flush programs has no LPN of its own: it is the last word line.
+            kind = kinds[one.args.get("lpn", 7) + 1]
+            text = "in" if one.category == "bus" else "program"
+            boxes.append(Box(row, one.begin / 1e3, one.end / 1e3, kind, text))
+    return boxes_drawn(boxes, colours, "Eight writes, then a flush", unit="time (us)", step=26, font=10)
+
+
 PICTURES: dict[str, Callable[[Path], alt.TopLevelMixin]] = {
     "map-plus": map_plus,
     "vios": vios,
     "coop": coop,
     "msftl": msftl,
     "time": time,
+    "write": write,
 }
 """The functions that draw `docs/images/how-NAME.svg`, by NAME."""
 

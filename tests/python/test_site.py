@@ -72,11 +72,11 @@ def test_there_are_commands_to_look_at() -> None:
     assert sum(len(indented(page.read_text())) for page in PAGES) > 60
 
 
-@pytest.mark.parametrize("name", ["map-plus", "vios", "coop", "msftl", "time"])
+@pytest.mark.parametrize("name", ["map-plus", "vios", "coop", "msftl", "time", "write"])
 def test_pictures_are_drawn_and_shown(name: str, tmp_path: Path) -> None:
     """`make picture` writes the pictures: none is empty, and one page shows each."""
     explained = script("explained")
-    assert set(explained.PICTURES) == {"map-plus", "vios", "coop", "msftl", "time"}
+    assert set(explained.PICTURES) == {"map-plus", "vios", "coop", "msftl", "time", "write"}
     svg = explained.svg(explained.PICTURES[name](tmp_path))
     written = (DOCS / "images" / f"how-{name}.svg").read_text()
     # Only the number of marks is compared: other versions of the library may place them a little differently.
