@@ -15,8 +15,10 @@ Where the rules leave a choice open, the model follows ftlab's documentation. Th
   fills, whoever wrote their other pages.
 - Of a padded unit, those NAND pages count as padding that are not full of the host's pages.
 - A program counts once for each NAND page, and so does its time, although a word line takes this time once.
-- Neighbouring pages of a request that lie in one NAND page are one read. Pages that were never written lie
-  nowhere: each is a read of its own, of the lowest type, at the chip with the page's number.
+- Neighbouring pages of a request that lie in one NAND page are one read. Pages that were never written count
+  as if they lay in order, NAND page by NAND page round the chips.
+- The bus time of a NAND page is rounded to whole nanoseconds. If only some of its logical pages are wanted,
+  the bus time of each is rounded.
 - A flush waits until nothing else is under way, and what came later waits behind it.
 """
 
@@ -66,6 +68,11 @@ class Config:
         """Pages of a word line."""
         return CELLS[self.cell]
 
+    def transfer(self, pages: int) -> int:
+        """Returns the bus time of some or all logical pages of a NAND page, ns."""
+        parts = 1 if pages == self.logical else pages
+        return parts * round(pages // parts * self.page * self.byte_ns)
+
     @property
     def unit_pages(self) -> int:
         """NAND pages that are programmed at once."""
@@ -92,7 +99,7 @@ class Config:
             "device.scheduler": self.scheduler,
             "device.queue_depth": "unlimited" if self.depth is None else self.depth,
             "ftl.kind": "page",
-            "ftl.over_provisioning": "20%",
+            "ftl.over_provisioning": "50%",
             "ftl.logical_page": f"{self.page}B",
             "flash.channels": self.channels,
             "flash.chips_per_channel": self.ways,
@@ -160,8 +167,9 @@ class Mapping:
         """Logical pages in this unit."""
 
     def place_of(self, lpn: int) -> Place:
-        """Returns where a page lies; for one that was never written, a place without a NAND page."""
-        return self.places.get(lpn, Place(lpn % self.luns, -1))
+        """Returns where a page lies; the NAND pages of those that were never written are below 0."""
+        page = lpn // self.config.logical
+        return self.places.get(lpn, Place(page % self.luns, -1 - page))
 
     def waits(self, place: Place) -> bool:
         """Whether a page is still in RAM."""
@@ -196,7 +204,7 @@ class Mapping:
         last = None
         for lpn in lpns:
             place = self.place_of(lpn)
-            if place.page >= 0 and place == last:
+            if place == last:
                 runs[-1] = (place, runs[-1][1] + 1)
             else:
                 runs.append((place, 1))
@@ -206,7 +214,7 @@ class Mapping:
                 continue
             kind = self.types[place.page % len(self.types)] if place.page >= 0 else 0
             self.outcome.reads += 1
-            data = round(pages * self.config.page * self.config.byte_ns)
+            data = self.config.transfer(pages)
             cells = self.config.read[kind % len(self.config.read)]
             stages = [(True, self.config.command, True), (False, cells, False), (True, data, False)]
             yield Work(place.lun, "R", stages)
@@ -234,7 +242,7 @@ class Mapping:
         full = self.filled // config.logical
         self.outcome.programs.update(host=full, pad=pages - full)
         self.outcome.times += [cells] * pages
-        data = config.command + pages * round(config.page * config.logical * config.byte_ns)
+        data = config.command + pages * config.transfer(config.logical)
         lun = self.turn
         self.programmed[lun] += pages
         self.filled = 0
