@@ -16,9 +16,10 @@ Where the rules leave a choice open, the model follows ftlab's documentation. Th
 - Of a padded unit, those NAND pages count as padding that are not full of the host's pages.
 - A program counts once for each NAND page, and so does its time, although a word line takes this time once.
 - Neighbouring pages of a request that lie in one NAND page are one read. Pages that were never written count
-  as if they lay in order, NAND page by NAND page round the chips.
+  as if they lay in order, unit by unit round the chips.
 - The bus time of a NAND page is rounded to whole nanoseconds. If only some of its logical pages are wanted,
   the bus time of each is rounded.
+- A word line that is programmed at once has its types in ascending order, whatever ``page_order`` is.
 - A flush waits until nothing else is under way, and what came later waits behind it.
 """
 
@@ -99,7 +100,7 @@ class Config:
             "device.scheduler": self.scheduler,
             "device.queue_depth": "unlimited" if self.depth is None else self.depth,
             "ftl.kind": "page",
-            "ftl.over_provisioning": "50%",
+            "ftl.over_provisioning": "95%",
             "ftl.logical_page": f"{self.page}B",
             "flash.channels": self.channels,
             "flash.chips_per_channel": self.ways,
@@ -169,7 +170,7 @@ class Mapping:
     def place_of(self, lpn: int) -> Place:
         """Returns where a page lies; the NAND pages of those that were never written are below 0."""
         page = lpn // self.config.logical
-        return self.places.get(lpn, Place(page % self.luns, -1 - page))
+        return self.places.get(lpn, Place(page // self.config.unit_pages % self.luns, -1 - page))
 
     def waits(self, place: Place) -> bool:
         """Whether a page is still in RAM."""

@@ -195,6 +195,10 @@ CASES = {
         [10 + 2703, 5000 + 10 + 1352, 5000 + 2 * (10 + 1352)],
         reads=4,
     ),
+    # Pages 0 to 2 count as if they lay on chip 0, 3 to 5 on chip 1.
+    "pages never written lie round the chips by word lines": Case(
+        Config(**AT_ONCE, channels=2), [(0, "R", 0, 5), (100, "R", 3, 2)], [30, 120], reads=7
+    ),
     # Commands take 7 ns, the data of a page 4,096 ns. The last request waits for one program of three pages.
     "a word line at once": Case(
         Config(**AT_ONCE, byte_ns=1.0, command=7),
@@ -233,6 +237,13 @@ CASES = {
         [0, 10, 20, 530, 580, 650],
         reads=4,
         programs=(3, 0),
+    ),
+    "what is programmed at once has no order of types": Case(
+        Config(**AT_ONCE, order="shadow"),
+        [(0, "W", 0, 6), *in_order("R", 6, 1000, 10_000)],
+        [1000, 10_010, 11_020, 12_030, 13_010, 14_020, 15_030],
+        reads=6,
+        programs=(6, 0),
     ),
     # Pages 0 to 2 on chip 0, 3 to 5 on chip 1, 6 to 8 on chip 0. Then the pages of the first two are read at
     # the same time.
