@@ -16,8 +16,8 @@ readings are ftlab's own:
   replaces becomes invalid. So that version may be copied just before.
 - The victim is the closed block with the fewest valid pages; of several, the one that came to this number
   first.
-- A victim's copies are sorted by class. Those that find no room in the open block of their class take one
-  block of the reserve together.
+- A victim's pages are copied in their order. Those that find no room in the open block of their class take one
+  block of the reserve together, which becomes the open block of the class of the last of them.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Device:
             if lun.erased > self.config.reserve:
                 self.take(lun, to)
             else:
-                self.collect(lun, to)
+                self.collect(lun)
         self.trim(lpn)
         self.program(lun, lun.open[to], lpn)
         self.written[to] += 1
@@ -205,36 +205,35 @@ class Device:
             lun.closed.append(block)
             del lun.open[block.of]
 
-    def collect(self, lun: Lun, wanted: int) -> None:
-        """Collects a victim, since class ``wanted`` has no open block and only the reserve is left."""
+    def collect(self, lun: Lun) -> None:
+        """Collects a victim, since only the reserve is left."""
         victim = min(lun.closed, key=lambda block: (len(block.live), block.changed))
         lun.closed.remove(victim)
         self.lifespans.collect(victim, self.clock)
-        for block, lpn in self.destinations(lun, victim, wanted):
+        for block, lpn in self.destinations(lun, victim):
             self.program(lun, block, lpn)
             self.moved[block.of] += 1
         lun.erased += 1
         self.erased += 1
 
-    def destinations(self, lun: Lun, victim: Block, wanted: int) -> Iterator[tuple[Block, int]]:
+    def destinations(self, lun: Lun, victim: Block) -> Iterator[tuple[Block, int]]:
         """Yields the victim's valid pages, each with the block that it goes to."""
         valid = [lpn for place, lpn in enumerate(victim.pages) if self.is_newest(victim, place)]
         of = {lpn: self.lifespans.of_copy(victim.of, self.clock - self.written_at[lpn]) for lpn in valid}
         left = []
-        for lpn in sorted(valid, key=lambda lpn: of[lpn]):
+        for lpn in valid:
             if of[lpn] in lun.open:
                 yield lun.open[of[lpn]], lpn
             else:
                 left.append(lpn)
         if left:
-            shared = self.take(lun, self.shared_class([of[lpn] for lpn in left], wanted))
+            shared = self.take(lun, self.shared_class([of[lpn] for lpn in left]))
             for lpn in left:
                 yield shared, lpn
 
-    def shared_class(self, left: Sequence[int], wanted: int) -> int:
-        """Returns the class of the block that copies without room share, given the classes of these."""
-        del wanted
-        return left[0]
+    def shared_class(self, classes: Sequence[int]) -> int:
+        """Returns the class of the block that copies without room share, given their classes in order."""
+        return classes[-1]
 
     def is_newest(self, block: Block, place: int) -> bool:
         """Whether a page of a block is the newest version of its LPN."""

@@ -110,11 +110,12 @@ def difference(
     return None
 
 
-BY_HAND = Config(blocks=12, block_pages=2)
-"""A device of 12 logical pages."""
-FILLED = [*range(10), 0, 2, 4, 6, 8, 10, 11, 0, 4, 10, 8, 4]
-"""Writes that leave nothing but the reserve. Each of the blocks then has one valid page, but one block has
-two. The block of pages 0 and 1 came to that number first, that of pages 2 and 3 next.
+BY_HAND = Config(blocks=13, block_pages=2)
+"""A device of 13 logical pages."""
+FILLED = [*range(10), 0, 2, 4, 6, 8, 10, 11, 0, 4, 10, 8, 4, 12]
+"""Writes that leave nothing but the reserve and room for one page of class 2. Each of the blocks then has one
+valid page, but one block has two. The block of pages 0 and 1 came to that number first, that of pages 2 and 3
+next.
 """
 
 
@@ -136,17 +137,22 @@ def test_classes_follow_from_the_mean_lifespan() -> None:
 @pytest.mark.parametrize(
     ("rows", "written", "moved", "erased", "valid"),
     [
-        (writes(FILLED), (10, 12), 0, 0, [0, *[1] * 10, 2]),
+        (writes(FILLED), (10, 13), 0, 0, [0, *[1] * 11, 2]),
         # Pages 1 and 3 are copied to class 4, each out of a block of its own, before there is room to write
         # page 1 again. Its copy is invalid at once.
-        (writes([*FILLED, 1]), (11, 12), 2, 2, [0, *[1] * 10, 2]),
+        (writes([*FILLED, 1]), (11, 13), 2, 2, [0, *[1] * 11, 2]),
         # Page 3 finds room behind page 1; both copies are invalid now.
-        (writes([*FILLED, 1, 3]), (12, 12), 2, 2, [0, 0, *[1] * 8, 2, 2]),
+        (writes([*FILLED, 1, 3]), (12, 13), 2, 2, [0, 0, *[1] * 9, 2, 2]),
         # The block of the two copies is collected.
-        (writes([*FILLED, 1, 3, 5]), (13, 12), 2, 3, [0, 0, *[1] * 8, 2, 2]),
-        # After the trim page 1 has no version that could be replaced, and goes to class 2. The block that
-        # held it is empty, and is collected without a copy.
-        ([*writes(FILLED), (22, "T", 4096, 4096), (23, "W", 4096, 4096)], (10, 13), 0, 1, [0, *[1] * 10, 2]),
+        (writes([*FILLED, 1, 3, 5]), (13, 13), 2, 3, [0, 0, *[1] * 9, 2, 2]),
+        # After the trim page 1 has no version that could be replaced, and goes to class 2, which has room.
+        (
+            [*writes(FILLED), (23, "T", 4096, 4096), (24, "W", 4096, 4096)],
+            (10, 14),
+            0,
+            0,
+            [0, 0, *[1] * 9, 2, 2],
+        ),
     ],
 )
 def test_a_case_by_hand(
@@ -180,9 +186,9 @@ class Watched(sepbit.Device):
     mixed = 0
     """Blocks that copies of several classes share."""
 
-    def shared_class(self, left: Sequence[int], wanted: int) -> int:
-        self.mixed += len(set(left)) > 1
-        return super().shared_class(left, wanted)
+    def shared_class(self, classes: Sequence[int]) -> int:
+        self.mixed += len(set(classes)) > 1
+        return super().shared_class(classes)
 
 
 def test_the_loads_have_all_that_sepbit_does() -> None:
@@ -201,7 +207,7 @@ def test_the_loads_have_all_that_sepbit_does() -> None:
             moved = [sum(both) for both in zip(moved, device.counts().moved, strict=True)]
             mixed += device.mixed
         assert min(moved[2:]) > 10
-    assert mixed > 50
+    assert mixed > 30
 
 
 def random_case(seed: int) -> tuple[Config, list[Record]]:
