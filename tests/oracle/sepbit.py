@@ -16,8 +16,8 @@ readings are ftlab's own:
   replaces becomes invalid. So that version may be copied just before.
 - The victim is the closed block with the fewest valid pages; of several, the one that came to this number
   first.
-- A victim's pages are copied in their order. Those that find no room in the open block of their class take one
-  block of the reserve together, which becomes the open block of the class of the last of them.
+- A victim's pages are copied in their order. Those that find no room in the open block of their class take
+  one block of the reserve together, which becomes the open block of the class of the last of them.
 """
 
 from __future__ import annotations
