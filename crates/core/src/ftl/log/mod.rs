@@ -23,8 +23,8 @@
 //!
 //! Whoever owns a log must see to it that it has enough blocks: `limit` keeps the data from taking what the
 //! translation pages need, and the blocks that translation pages have borrowed can be regained for the data by
-//! collecting translation pages ([`Log::reclaim`]). (Where slots are smaller than pages, copies end on a page
-//! boundary, so up to `slots_per_page - 1` slots of each block count as lost, and there is one front.)
+//! collecting translation pages ([`Log::reclaim`]). (Where slots are smaller than pages, the copies into each front end on
+//! a page boundary, so up to `n (slots_per_page - 1)` slots of each block count as lost.)
 //!
 //! **Blocks may differ in size** ([`super::gc::Space::slots`]). The argument then counts on the smallest block
 //! ([`super::gc::Space::sure`]), and a reserve must have room for the live slots of any victim of its LUN.
