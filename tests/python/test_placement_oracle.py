@@ -29,7 +29,7 @@ Draw = Callable[[random.Random, int], int]
 
 
 def zipf(draw: random.Random, pages: int) -> int:
-    """A page of rank r has a share of about 1 / r; ranks are scattered over the device."""
+    """Draws a page; that of rank r has a share of about 1 / r, and ranks are scattered over the device."""
     return int(pages ** draw.random()) * 7919 % pages
 
 
@@ -38,7 +38,7 @@ def uniform(draw: random.Random, pages: int) -> int:
 
 
 def regions(draw: random.Random, pages: int) -> int:
-    """The first tenth of the pages has nine tenths of the writes."""
+    """Draws a page; the first tenth of the pages has nine tenths of the writes."""
     hot = max(1, pages // 10)
     return draw.randrange(hot) if draw.random() < 0.9 else draw.randrange(hot - 1, pages)
 
