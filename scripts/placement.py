@@ -100,7 +100,8 @@ def cache_waf(drive: Drive, load: pl.DataFrame, placement: str, scale: int) -> f
         if "too little is withheld" not in str(error):
             raise
         return None
-    return result["waf"]["total"]
+    waf: float = result["waf"]["total"]
+    return waf
 
 
 def device(blocks: int, block_pages: int, withheld: float) -> dict[str, Any]:
@@ -191,7 +192,8 @@ def touched(frame: pl.DataFrame) -> np.ndarray:
     first = offset // PAGE
     counts = (offset + np.maximum(size, 1) - 1) // PAGE - first + 1
     steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(first, counts) + steps
+    pages: np.ndarray = np.repeat(first, counts) + steps
+    return pages
 
 
 def traces(folder: Path, block_pages: int) -> Iterator[str]:

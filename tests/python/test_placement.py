@@ -25,16 +25,16 @@ def test_each_class_writes_its_share_within_its_span(order: str, mix: str) -> No
     mib = placement.PAGE
     total = placement.OVERWRITES * placement.CAPACITY_GIB * 1024 // scale
     assert load["size"].sum() == pytest.approx(total * mib, rel=0.005)
-    base, weights = 0, {"even": lambda kind: 1, "span": lambda kind: kind.span_gib}
-    weight = weights.get(mix, lambda kind: kind.object_pages)
-    whole = sum(kind.workers * weight(kind) for kind in placement.KINDS)
+    weights = [
+        {"even": 1, "span": kind.span_gib, "objects": kind.object_pages}[mix] for kind in placement.KINDS
+    ]
+    shares = [kind.workers * weight for kind, weight in zip(placement.KINDS, weights, strict=True)]
+    base = 0
     for stream, kind in enumerate(placement.KINDS):
         mine = load.filter(pl.col("stream") == stream)
         end = base + kind.workers * kind.span_gib * 1024 // scale
         assert mine["size"].unique().to_list() == [kind.object_pages * mib]
-        assert mine["size"].sum() == pytest.approx(
-            total * mib * kind.workers * weight(kind) / whole, rel=0.01
-        )
+        assert mine["size"].sum() == pytest.approx(total * mib * shares[stream] / sum(shares), rel=0.01)
         assert base * mib <= mine["offset"].min() and (mine["offset"] + mine["size"]).max() <= end * mib
         base = end
     # 89 % of the drive, as reported.
