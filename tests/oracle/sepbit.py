@@ -119,7 +119,7 @@ class Lifespans:
         """The lifespans that the next mean will be of."""
 
     def below(self, pages: int | None, times: int = 1) -> bool:
-        """Whether a time is below ``times`` times l; the time ``None`` is infinite, and not below infinity."""
+        """Whether a time is below ``times`` times l; ``None`` is infinite, and not below infinity."""
         return pages is not None and (self.mean is None or pages < times * self.mean)
 
     def of_write(self, lifespan: int | None) -> int:
