@@ -88,7 +88,7 @@ def cache_load(drive: Drive, scale: int, seed: int = 1) -> pl.DataFrame:
 
 
 def cache_waf(drive: Drive, load: pl.DataFrame, placement: str, scale: int) -> float | None:
-    """Returns the write amplification from the full drive on, or None if this many open blocks find no room."""
+    """Returns the write amplification from the full drive on; None if too many blocks are open."""
     blocks = drive.raw_gib // drive.reclaim_gib
     config = device(blocks, drive.reclaim_gib * 1024 // scale, 100 * (1 - CAPACITY_GIB / drive.raw_gib))
     config["ftl"] |= {"placement": placement}
