@@ -185,10 +185,10 @@ impl Work {
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Returns the first page of a unit.
+    /// Returns the first page of a unit. Where units have several pages, they are known if it matters which.
     #[inline]
     fn first_page(&self, unit: u32) -> u32 {
-        if unit == NONE { NONE } else { unit * self.timing.unit_pages }
+        unit.wrapping_mul(self.timing.unit_pages)
     }
 
     /// Counts programs of consecutive units of a block, without making steps for them.
