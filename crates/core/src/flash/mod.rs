@@ -46,6 +46,17 @@ named! {
         Pad = "pad",
         /// Wear levelling.
         Wear = "wear",
+        /// Data moved from the SLC cache to blocks of all bits.
+        Fold = "fold",
+        /// Data moved because it would soon be hard to read.
+        Refresh = "refresh",
+    }
+}
+
+impl Cause {
+    /// Whether results name the cause only where something was counted for it.
+    fn is_rare(self) -> bool {
+        matches!(self, Cause::Fold | Cause::Refresh)
     }
 }
 
@@ -72,14 +83,18 @@ impl<T> ByCause<T> {
         ByCause(Cause::ALL.map(of))
     }
 
-    /// Returns a map from the names of the causes to their values.
-    pub fn named(&self) -> BTreeMap<&'static str, &T> {
-        BTreeMap::from(Cause::ALL.map(|cause| (cause.name(), &self[cause])))
-    }
-
     /// Returns the values, in the order of the causes.
     pub fn values(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
+    }
+}
+
+impl<T: Default + PartialEq> ByCause<T> {
+    /// Returns a map from the names of the causes to their values; rare causes are left out where nothing was counted.
+    pub fn named(&self) -> BTreeMap<&'static str, &T> {
+        let all = Cause::ALL.into_iter().map(|cause| (cause, &self[cause]));
+        let counted = all.filter(|(cause, value)| !cause.is_rare() || **value != T::default());
+        counted.map(|(cause, value)| (cause.name(), value)).collect()
     }
 }
 
@@ -106,7 +121,7 @@ impl<T> IndexMut<Cause> for ByCause<T> {
     }
 }
 
-impl<T: Serialize> Serialize for ByCause<T> {
+impl<T: Serialize + Default + PartialEq> Serialize for ByCause<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.named().serialize(to)
     }

@@ -185,6 +185,12 @@ pub struct Waf {
     pub merge: Option<f64>,
     /// P(pad) x L / H.
     pub pad: Option<f64>,
+    /// P(fold) x L / H, where an SLC cache was folded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fold: Option<f64>,
+    /// P(refresh) x L / H, where data was refreshed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<f64>,
 }
 
 /// Erase counts of all blocks, `flash.pe_cycles` and those of preconditioning included.
@@ -244,6 +250,8 @@ impl Waf {
             map: of(&[Cause::Map, Cause::GcMap, Cause::Dir]),
             merge: of(&[Cause::Merge]),
             pad: of(&[Cause::Pad]),
+            fold: of(&[Cause::Fold]).filter(|&share| share > 0.0),
+            refresh: of(&[Cause::Refresh]).filter(|&share| share > 0.0),
         }
     }
 }
