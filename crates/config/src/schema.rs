@@ -57,6 +57,7 @@ fn property(key: &Key) -> Json {
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
         Kind::SizeMix { .. } => json!({"type": "string", "pattern": "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$"}),
+        Kind::SlcSize { .. } => json!({"type": "string", "pattern": "^([^+:]+|dynamic(:[^+:]+)?|[^+:]+\\+dynamic(:[^+:]+)?)$"}),
         Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Choice(list) => enumeration(&list()),
     };
@@ -174,6 +175,10 @@ fn takes(key: &Key) -> String {
         Kind::SizeMix { min, max } => {
             format!("`size/weight:size/weight:...`, sizes {}", limits(&BYTES, min, max))
         }
+        Kind::SlcSize { max } => format!(
+            "`size`, `dynamic`, `dynamic:size`, or both with `+`, sizes {}",
+            limits(&BYTES, 1, max)
+        ),
         Kind::Path => "path".into(),
         Kind::Choice(_) => "name, see below".into(),
     };

@@ -4,7 +4,7 @@ use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
 use ftlab_core::config::{
-    Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, PageTimes, SizeMix, Value, outside,
+    Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, PageTimes, SizeMix, SlcSize, Value, outside,
 };
 use toml::de::DeValue;
 
@@ -111,6 +111,7 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::TimePerByte => "a time per byte such as \"1.25ns\"",
         Kind::Percent { .. } => "a share such as \"7%\"",
         Kind::SizeMix { .. } => "sizes with weights such as \"4KiB/60:64KiB/40\"",
+        Kind::SlcSize { .. } => "a size such as \"6GiB\", \"dynamic\", or both: \"6GiB+dynamic\"",
         Kind::Path => "the path of a file, in quotes",
         Kind::Choice(_) => "a name in quotes",
     };
@@ -144,6 +145,7 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
         }
         Kind::Percent { min_ppm, max_ppm } => quantity(key, literal, &PPM, min_ppm, max_ppm).map(Value::Ppm),
         Kind::SizeMix { min, max } => size_mix(key, literal, min, max),
+        Kind::SlcSize { max } => slc_size(key, literal, max),
         Kind::Path => match literal {
             Literal::Text(path) if path.is_empty() => {
                 fault(format!("an empty path; expected {}", expected(key)))
@@ -301,6 +303,32 @@ fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, F
     Ok(Value::SizeMix(SizeMix::new(parts)))
 }
 
+fn slc_size(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
+    let one = |literal: &Literal| quantity(key, literal, &BYTES, 1, max);
+    let Literal::Text(text) = literal else {
+        return Ok(Value::SlcSize(SlcSize { fixed: one(literal)?, dynamic: None }));
+    };
+    let twice = || fault(format!("{}: one part is stated twice; expected {}", literal.shown(), expected(key)));
+    let mut size = SlcSize { fixed: 0, dynamic: None };
+    for part in text.split('+').map(str::trim) {
+        let taken = match part.strip_prefix(SlcSize::DYNAMIC).map(str::trim) {
+            Some("") => size.dynamic.replace(u64::MAX).is_some(),
+            Some(most) if most.starts_with(':') => {
+                let most = one(&Literal::Text(most[1..].trim().to_owned()))?;
+                size.dynamic.replace(most).is_some()
+            }
+            _ if !part.starts_with(|first: char| first.is_ascii_digit() || first == '-') => {
+                return unsuited(key, literal);
+            }
+            _ => std::mem::replace(&mut size.fixed, one(&Literal::Text(part.to_owned()))?) > 0,
+        };
+        if taken {
+            return twice();
+        }
+    }
+    Ok(Value::SlcSize(size))
+}
+
 fn page_times(key: &Key, literal: &Literal, max_ns: u64) -> Result<Value, Fault> {
     let one = |literal: &Literal| quantity(key, literal, &NANOS, 0, max_ns);
     let stated = match literal {
@@ -370,6 +398,7 @@ pub(crate) fn to_json(value: &Value) -> serde_json::Value {
         Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
         Value::Ppm(n) => PPM.format(*n).into(),
         Value::SizeMix(mix) => mix.to_string().into(),
+        Value::SlcSize(size) => size.to_string().into(),
         Value::Text(text) => text.as_str().into(),
         Value::Word(word) => (*word).into(),
     }

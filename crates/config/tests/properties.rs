@@ -2,7 +2,7 @@
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
-use ftlab_core::config::{Key, Kind, PageTimes, SizeMix, Value};
+use ftlab_core::config::{Key, Kind, PageTimes, SizeMix, SlcSize, Value};
 use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -67,6 +67,18 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
             let (one, other) = (within(min, max), within(min, max / 2));
             let text = format!("{}/3: {}/{}", spelled(BYTES, one, pick), BYTES.format(other), pick + 1);
             (text, Value::SizeMix(SizeMix::new(vec![(one, 3), (other, pick as u32 + 1)])))
+        }
+        Kind::SlcSize { max } => {
+            let (fixed, most) = (within(1, max), within(1, max));
+            let (one, other) = (spelled(BYTES, fixed, pick), spelled(BYTES, most, pick));
+            let (text, fixed, dynamic) = match pick % 5 {
+                0 => (one, fixed, None),
+                1 => ("dynamic".into(), 0, Some(u64::MAX)),
+                2 => (format!("dynamic: {other}"), 0, Some(most)),
+                3 => (format!("{one} + dynamic"), fixed, Some(u64::MAX)),
+                _ => (format!("{one}+dynamic:{other}"), fixed, Some(most)),
+            };
+            (text, Value::SlcSize(SlcSize { fixed, dynamic }))
         }
         Kind::Path => {
             const PATHS: [&str; 5] = ["a.csv", "/x/é \"q\" 'r'\\n.gz", "\u{1b}[31m", "日本\n語", " # "];

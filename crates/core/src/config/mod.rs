@@ -10,11 +10,13 @@ mod page_times;
 pub(crate) mod parts;
 pub mod section;
 mod size_mix;
+mod slc_size;
 pub mod units;
 
 pub use crate::{choice, over, section, switch};
 pub use ignored::Ignored;
 pub use page_times::{MOST_BITS, PageTimes};
+pub use slc_size::SlcSize;
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
 
@@ -68,6 +70,7 @@ impl Key {
             Kind::TimePerByte => Value::PicosPerByte(quantity(&PICOS_PER_BYTE)),
             Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
             Kind::SizeMix { .. } => Value::SizeMix(SizeMix::single(quantity(&BYTES))),
+            Kind::SlcSize { .. } => Value::SlcSize(SlcSize { fixed: quantity(&BYTES), dynamic: None }),
             Kind::Path | Kind::Choice(_) => Value::Text(text.to_owned()),
         })
     }
@@ -132,6 +135,11 @@ pub enum Kind {
         /// Largest size, bytes.
         max: u64,
     },
+    /// The size of an SLC cache, "6GiB+dynamic"; see [`SlcSize`].
+    SlcSize {
+        /// Largest size of each part, bytes.
+        max: u64,
+    },
     /// A file's path.
     Path,
     /// One of the names a registry lists.
@@ -178,6 +186,8 @@ pub enum Value {
     Ppm(u64),
     /// A value of [`Kind::SizeMix`].
     SizeMix(SizeMix),
+    /// A value of [`Kind::SlcSize`].
+    SlcSize(SlcSize),
     /// A value of [`Kind::Path`] or [`Kind::Choice`].
     Text(String),
     /// One of the words that the key accepts.

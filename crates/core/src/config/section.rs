@@ -21,7 +21,7 @@
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
-use super::{Choice, Key, Kind, PageTimes, SizeMix, Value, Values};
+use super::{Choice, Key, Kind, PageTimes, SizeMix, SlcSize, Value, Values};
 
 /// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
@@ -153,6 +153,13 @@ impl Field for PageTimes {
     fn of(value: Option<&Value>) -> Option<PageTimes> {
         let Value::PageTimes(times) = value? else { return None };
         Some(*times)
+    }
+}
+
+impl Field for SlcSize {
+    fn of(value: Option<&Value>) -> Option<SlcSize> {
+        let Value::SlcSize(size) = value? else { return None };
+        Some(*size)
     }
 }
 

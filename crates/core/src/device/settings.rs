@@ -24,7 +24,8 @@ over!(Settings, below: ftl::Settings);
 impl Settings {
     /// Returns the placement of the run: the one chosen, or the one that the device's scheduler is made for.
     pub fn placement(&self) -> &str {
-        let auto = if super::sched::needs(&self.device.scheduler).speeds { "vios" } else { placement::ONE };
+        let speeds = super::sched::needs(&self.device.scheduler).speeds && self.ftl.slc_cache.is_none();
+        let auto = if speeds { "vios" } else { placement::ONE };
         self.ftl.placement.as_deref().unwrap_or(auto)
     }
 

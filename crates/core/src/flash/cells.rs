@@ -11,7 +11,7 @@ use super::Flash;
 use super::settings::{PageOrder, Programming};
 use super::variation::Speeds;
 use crate::config::{Contradiction, Ignored, PageTimes};
-use crate::util::{Divider, NONE};
+use crate::util::{Bits, Divider, NONE};
 
 /// The cells of a device.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct Cells {
     program_ns: u64,
     erase_ns: u64,
     by_block: Divider,
-    /// What differs between the pages of a block, if anything does.
+    /// What differs between pages, if anything does.
     types: Option<Box<Types>>,
     /// How fast each block is, if the blocks differ in speed.
     speeds: Option<Speeds>,
@@ -35,12 +35,52 @@ struct Types {
     programs: PageTimes,
     /// Number of pages programmed, by type.
     programmed: Vec<u64>,
+    /// The blocks that are used with one bit a cell, if any may be.
+    slc: Option<Slc>,
+}
+
+/// Blocks that are used with one bit a cell.
+#[derive(Clone, Debug)]
+struct Slc {
+    blocks: Bits,
+    read_ns: u64,
+    program_ns: u64,
+    erase_ns: u64,
+    /// Number of pages programmed there.
+    programmed: u64,
+}
+
+impl Slc {
+    /// Makes the times of `flash`; no block is used with one bit a cell yet.
+    fn new(flash: &Flash) -> Slc {
+        Slc {
+            blocks: Bits::new((flash.pages() / u64::from(flash.pages_per_block)) as usize),
+            read_ns: flash.slc_read_ns.unwrap_or(flash.read.of_type(0)),
+            program_ns: flash.slc_program_ns.unwrap_or(flash.program.of_type(0)),
+            erase_ns: flash.slc_erase_ns.unwrap_or(flash.erase_ns),
+            programmed: 0,
+        }
+    }
+}
+
+/// The time of programs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Programs {
+    /// Cell time of all of them, ns.
+    pub cell_ns: u64,
+    /// Whether the block is used with one bit a cell, so that one page is programmed at once.
+    pub slc: bool,
 }
 
 impl Types {
     /// Returns the type of the page with this number in its block.
     fn of_page(&self, offset: u32) -> usize {
         usize::from(self.of_page[offset as usize])
+    }
+
+    /// Returns the times of a block's pages if it is used with one bit a cell.
+    fn slc_of(&mut self, block: u32) -> Option<&mut Slc> {
+        self.slc.as_mut().filter(|slc| slc.blocks.get(block))
     }
 }
 
@@ -108,9 +148,9 @@ pub(crate) fn ignored(flash: &Flash, found: &mut Ignored) {
 
 impl Cells {
     /// Makes the cells of `flash`, with every block already erased `flash.pe_cycles` times; `seed` seeds the random
-    /// numbers.
-    pub(super) fn new(flash: &Flash, seed: u64) -> Cells {
-        let differ = !flash.read.are_alike() || !flash.program.are_alike();
+    /// numbers. If `slc` is true, blocks may be used with one bit a cell.
+    pub(super) fn new(flash: &Flash, seed: u64, slc: bool) -> Cells {
+        let differ = slc || !flash.read.are_alike() || !flash.program.are_alike();
         Cells {
             read_ns: flash.read.of_type(0),
             program_ns: flash.program.of_type(0),
@@ -122,6 +162,7 @@ impl Cells {
                     reads: flash.read,
                     programs: flash.program,
                     programmed: vec![0; flash.cell.bits() as usize],
+                    slc: slc.then(|| Slc::new(flash)),
                 })
             }),
             speeds: Speeds::new(flash, seed, flash.pe_cycles as u32),
@@ -137,13 +178,22 @@ impl Cells {
     /// Returns each time that a program can take, ns, with the number of pages programmed in that time; `total` is the
     /// number of all pages programmed.
     pub fn programs(&self, total: u64) -> Vec<(u64, u64)> {
-        match (&self.speeds, &self.types) {
+        let mut programs: Vec<(u64, u64)> = match (&self.speeds, &self.types) {
             (Some(speeds), _) => speeds.programs().collect(),
             (None, Some(types)) => {
                 (0..).zip(&types.programmed).map(|(at, &pages)| (types.programs.of_type(at), pages)).collect()
             }
             (None, None) => vec![(self.program_ns, total)],
-        }
+        };
+        let slc = self.types.iter().filter_map(|types| types.slc.as_ref());
+        programs.extend(slc.map(|slc| (slc.program_ns, slc.programmed)));
+        programs
+    }
+
+    /// Uses the erased block with this page with one bit a cell, until it is erased.
+    pub(super) fn use_as_slc(&mut self, page: u32) {
+        let slc = self.types.as_mut().and_then(|types| types.slc.as_mut()).expect("blocks may be so used");
+        slc.blocks.set(self.by_block.div(page));
     }
 
     /// Returns how fast the blocks are, if they differ in speed.
@@ -162,14 +212,18 @@ impl Cells {
 
     #[cold]
     fn read_of_type(&self, types: &Types, page: u32) -> u64 {
-        let offset = if page == NONE { 0 } else { self.by_block.rem(page) };
+        let (block, offset) =
+            if page == NONE { (NONE, 0) } else { (self.by_block.div(page), self.by_block.rem(page)) };
+        if let Some(slc) = types.slc.as_ref().filter(|slc| block != NONE && slc.blocks.get(block)) {
+            return slc.read_ns;
+        }
         types.reads.of_type(types.of_page(offset))
     }
 
     /// Counts `count` programs, each of a page or, if whole word lines are programmed, of the `of` pages of one; `first`
-    /// is the first of these consecutive pages of a block. Returns the time that the programs take in total, ns.
-    #[inline]
-    pub(super) fn program_ns(&mut self, first: u32, count: u32, of: u32) -> u64 {
+    /// is the first of these consecutive pages of a block. Returns the time that the programs take in total.
+    #[inline(always)] // called for every write
+    pub(super) fn program(&mut self, first: u32, count: u32, of: u32) -> Programs {
         if self.types.is_some() {
             return self.programs_of_types(first, count, of);
         }
@@ -177,13 +231,17 @@ impl Cells {
             None => self.program_ns,
             Some(speeds) => speeds.program(self.by_block.div(first), 0, count * of),
         };
-        u64::from(count) * each_ns
+        Programs { cell_ns: u64::from(count) * each_ns, slc: false }
     }
 
     /// Counts programs where pages differ by type. A word line, which has one program time, counts for its first page.
     #[cold]
-    fn programs_of_types(&mut self, first: u32, count: u32, of: u32) -> u64 {
-        let Cells { types: Some(types), speeds, by_block, .. } = self else { return 0 };
+    fn programs_of_types(&mut self, first: u32, count: u32, of: u32) -> Programs {
+        let Cells { types: Some(types), speeds, by_block, .. } = self else { unreachable!("types differ") };
+        if let Some(slc) = types.slc_of(if first == NONE { 0 } else { by_block.div(first) }) {
+            slc.programmed += u64::from(count);
+            return Programs { cell_ns: u64::from(count) * slc.program_ns, slc: true };
+        }
         let one = |at| {
             let page = first + at * of;
             let of_type = types.of_page(by_block.rem(page));
@@ -193,17 +251,26 @@ impl Cells {
                 Some(speeds) => speeds.program(by_block.div(page), of_type, of),
             }
         };
-        (0..count).map(one).sum()
+        Programs { cell_ns: (0..count).map(one).sum(), slc: false }
     }
 
     /// Counts an erasure of the block whose first page is `first`, which may slow the block down; returns the
-    /// time that the erasure takes, ns.
+    /// time that the erasure takes, ns. From now on the block is used with all its bits.
     #[inline]
     pub(super) fn erase_ns(&mut self, first: u32) -> u64 {
         if let Some(speeds) = &mut self.speeds {
             speeds.erase(self.by_block.div(first));
         }
-        self.erase_ns
+        match &mut self.types {
+            None => self.erase_ns,
+            Some(types) => {
+                let (block, all_ns) = (self.by_block.div(first), self.erase_ns);
+                types.slc_of(block).map_or(all_ns, |slc| {
+                    slc.blocks.clear(block);
+                    slc.erase_ns
+                })
+            }
+        }
     }
 
     /// Sets the erase count of each block, in block order, to the number of its erasures before this
@@ -218,6 +285,7 @@ impl Cells {
     pub(super) fn reset_counts(&mut self) {
         if let Some(types) = &mut self.types {
             types.programmed.fill(0);
+            types.slc.iter_mut().for_each(|slc| slc.programmed = 0);
         }
         if let Some(speeds) = &mut self.speeds {
             speeds.reset_counts();

@@ -2,6 +2,7 @@
 
 use std::mem::take;
 
+use super::cells::Programs;
 use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
 
@@ -178,11 +179,29 @@ impl Work {
     /// Programs a unit.
     #[inline(always)] // called for every write
     pub fn program(&mut self, lun: u32, unit: u32, cause: Cause) {
-        let in_ns = self.timing.program_in_ns;
         let page = self.first_page(unit);
-        let cell_ns = self.cells.program_ns(page, 1, self.timing.unit_pages);
+        let Programs { cell_ns, slc } = self.cells.program(page, 1, self.timing.unit_pages);
+        if slc {
+            return self.program_slc((lun, page), cause, cell_ns);
+        }
+        let in_ns = self.timing.program_in_ns;
         self.push((lun, page), Operation::Program, cause, [in_ns, cell_ns, 0]);
         self.count_programs(cause, 1, in_ns + cell_ns);
+    }
+
+    /// Programs one page of a block that is used with one bit a cell.
+    #[cold]
+    fn program_slc(&mut self, at: (u32, u32), cause: Cause, cell_ns: u64) {
+        let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
+        self.push(at, Operation::Program, cause, [in_ns, cell_ns, 0]);
+        self.counts.programs[cause] += 1;
+        self.counts.busy_ns[cause] += in_ns + cell_ns;
+        self.number = self.number.wrapping_add(1);
+    }
+
+    /// Uses the erased block that begins with this unit with one bit a cell, until it is erased.
+    pub(crate) fn use_as_slc(&mut self, first: u32) {
+        self.cells.use_as_slc(self.first_page(first));
     }
 
     /// Returns the first page of a unit. Where units have several pages, they are known if it matters which.
@@ -194,7 +213,7 @@ impl Work {
     /// Counts programs of consecutive units of a block, without making steps for them.
     #[inline]
     pub(crate) fn prefill(&mut self, first: u32, units: u32, cause: Cause) {
-        let cell_ns = self.cells.program_ns(self.first_page(first), units, self.timing.unit_pages);
+        let cell_ns = self.cells.program(self.first_page(first), units, self.timing.unit_pages).cell_ns;
         self.count_programs(cause, units, u64::from(units) * self.timing.program_in_ns + cell_ns);
     }
 
@@ -255,11 +274,11 @@ impl Work {
     fn copying_ns(&mut self, reads: u32, units: u32) -> u64 {
         let of = self.timing.unit_pages;
         if self.cells.are_alike() {
-            return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program_ns(NONE, units, of);
+            return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program(NONE, units, of).cell_ns;
         }
         let read_ns: u64 = self.copied.sources.drain(..).map(|page| self.cells.read_ns(page)).sum();
         let targets = self.copied.targets.drain(..);
-        read_ns + targets.map(|(first, units)| self.cells.program_ns(first * of, units, of)).sum::<u64>()
+        read_ns + targets.map(|(first, units)| self.cells.program(first * of, units, of).cell_ns).sum::<u64>()
     }
 
     /// Erases the block whose first unit is `first`.

@@ -24,6 +24,8 @@ use crate::util::NONE;
 pub enum Kind {
     /// User data and trim pages.
     Data,
+    /// User data in a block that is used with one bit a cell.
+    Slc,
     /// Translation pages.
     Map,
     /// A log block of one logical block: any log block of BAST, or FAST's log block for sequential writes.
@@ -32,6 +34,13 @@ pub enum Kind {
     Shared,
     /// A block filled by a cooperative switch merge.
     Cooperative,
+}
+
+impl Kind {
+    /// Returns the log of a page-mapped FTL to which the page belongs.
+    pub fn log(self) -> Kind {
+        if self == Kind::Slc { Kind::Data } else { self }
+    }
 }
 
 /// The part of a spare area that belongs to one slot.
@@ -306,7 +315,7 @@ impl Media {
     /// no version of that owner.
     pub fn version(&self, kind: Kind, slots_per_page: u32, slot: u32, owner: u32) -> Option<u64> {
         let Page::Programmed { kind: found, .. } = self.page(slot / slots_per_page) else { return None };
-        if *found == kind { self.seq(slots_per_page, slot, owner) } else { None }
+        if found.log() == kind { self.seq(slots_per_page, slot, owner) } else { None }
     }
 
     /// Returns the log, owner and sequence number of every version on the media.

@@ -39,6 +39,14 @@ section! {
         program: PageTimes = "flash.program", BY_PAGE_TYPE, "350us" not in state;
         /// Time to erase a block.
         erase_ns: u64 = "flash.erase", OPERATION, "1.5ms" not in state;
+        /// Time to read a page of a block that is used with one bit a cell (ftl.slc_cache); "cell": the time of the
+        /// lowest page type.
+        slc_read_ns: Option<u64> = "flash.slc_read", OPERATION or "cell", "cell" not in state;
+        /// Time to program a page of a block that is used with one bit a cell; "cell": the time of the lowest page type,
+        /// or of a whole word line.
+        slc_program_ns: Option<u64> = "flash.slc_program", OPERATION or "cell", "cell" not in state;
+        /// Time to erase a block that was used with one bit a cell; "cell": flash.erase.
+        slc_erase_ns: Option<u64> = "flash.slc_erase", OPERATION or "cell", "cell" not in state;
         /// Time that one byte takes on the channel bus.
         transfer_ps: u64 = "flash.transfer", PER_BYTE, "0ns" not in state;
         /// Number of erasures that each block has undergone before time 0.

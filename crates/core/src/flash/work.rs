@@ -5,11 +5,12 @@ use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Step, Timing, W
 use crate::util::{Bits, NONE};
 
 impl Work {
-    /// Makes an empty sink for a device that has done no work; which blocks are fast follows from `seed`.
-    pub fn new(flash: &Flash, logical_page_bytes: u32, seed: u64) -> Work {
+    /// Makes an empty sink for a device that has done no work; which blocks are fast follows from `seed`. If `slc` is
+    /// true, blocks may be used with one bit a cell.
+    pub fn new(flash: &Flash, logical_page_bytes: u32, seed: u64, slc: bool) -> Work {
         Work {
             timing: Timing::new(flash, logical_page_bytes),
-            cells: Cells::new(flash, seed),
+            cells: Cells::new(flash, seed, slc),
             counts: Counts::default(),
             steps: Vec::with_capacity(1024),
             chain: Chain { last: NONE, fence: NONE, needs: 0, settled: 0, lpn: NONE },

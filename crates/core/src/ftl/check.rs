@@ -49,8 +49,12 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
         "ftl.gc_background",
         "ftl.free_blocks",
         "ftl.wear_leveling",
+        "ftl.slc_cache",
     ];
     found.unless(!blocks, &paged, &format!("{chosen} maps blocks"));
+    let cache =
+        ["ftl.slc_full", "ftl.slc_fold_idle", "flash.slc_read", "flash.slc_program", "flash.slc_erase"];
+    found.unless(ftl.slc_cache.is_some() && !blocks, &cache, "there is no SLC cache (ftl.slc_cache)");
     let amount = ["ftl.flush_counts", "ftl.host_flush"];
     found.unless(ftl.flush_bytes.is_some(), &amount, "ftl.flush = \"eviction\" is not an amount");
     let gathers = format!("{chosen} gathers no translation units");

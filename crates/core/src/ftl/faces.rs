@@ -105,6 +105,8 @@ faces! {
         /// Takes one step of collecting an idle LUN in the background; returns false if the LUN has enough
         /// erased blocks, or if collecting would gain nothing.
         fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
+        /// Folds the oldest full block of the SLC cache on an idle LUN; returns false if there is none.
+        fn fold(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
     }
 
     /// Where data lies, for the device's scheduler.
@@ -180,6 +182,8 @@ faces! {
         fn life(self: &Self) -> endurance::Life;
         /// Calls `visit` with every block's erase count.
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
+        /// Calls `visit` with the first unit of every block that is used with one bit a cell.
+        fn each_slc(self: &Self, visit: &mut dyn FnMut(u32)) = {};
     }
 
     /// Prepares the device: sets up its state at time 0, and switches on what only a run uses.

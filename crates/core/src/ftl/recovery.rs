@@ -83,6 +83,8 @@ pub(crate) struct Version {
 pub(crate) struct Seen {
     /// The purpose for which the block was taken; `None`: nothing in it is readable.
     pub kind: Option<Kind>,
+    /// Whether the block is used with one bit a cell.
+    pub slc: bool,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
     /// Number of the block's first readable program.
@@ -152,16 +154,18 @@ impl Found {
 
     fn scan_block(&mut self, media: &Media, block: u32, log: &impl Fn(Kind) -> Option<(u32, u32)>) {
         let used = media.used(block);
-        let mut seen = Seen { kind: None, used, first: 0, last: 0, given_up: false };
+        let mut seen = Seen { kind: None, slc: false, used, first: 0, last: 0, given_up: false };
         let first = block * self.pages_per_block;
         for page in first..first + used {
             let Page::Programmed { kind, number, spares } = media.page(page) else {
                 self.torn_pages += u64::from(*media.page(page) == Page::Torn);
                 continue;
             };
-            let Some((first_owner, slots_per_page)) = log(*kind) else { continue };
+            seen.slc = *kind == Kind::Slc;
+            let kind = kind.log();
+            let Some((first_owner, slots_per_page)) = log(kind) else { continue };
             seen.first = if seen.kind.is_none() { *number } else { seen.first };
-            (seen.kind, seen.last) = (Some(*kind), *number);
+            (seen.kind, seen.last) = (Some(kind), *number);
             let slots = page * slots_per_page..;
             for (slot, spare) in slots.zip(spares).filter(|(_, spare)| spare.owner != NONE) {
                 let owner = first_owner + spare.owner;

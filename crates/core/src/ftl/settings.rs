@@ -1,7 +1,7 @@
 //! `[ftl]`: the keys that FTLs share (a policy's own keys are in its file), and all the settings that an FTL reads.
 
-use crate::config::section::{bytes, count, one_of, share};
-use crate::config::{choice, section, switch};
+use crate::config::section::{ANY_TIME, bytes, count, one_of, share};
+use crate::config::{Kind, SlcSize, choice, section, switch};
 use crate::flash::parallel::{ALLOCATION, Allocation, Spread};
 use crate::flash::{Flash, Work};
 
@@ -37,7 +37,7 @@ impl Settings {
 
     /// Returns a sink for the steps of a device with these settings, which has done no work yet.
     pub fn work(&self) -> Work {
-        Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed)
+        Work::new(&self.flash, self.ftl.logical_page_bytes, self.seed, self.ftl.slc_cache.is_some())
     }
 
     /// Returns the number of bytes that the user may address.
@@ -80,6 +80,14 @@ section! {
         /// Largest number of fronts, each an open block in each LUN, those of copies included; under ftl.placement
         /// stream also their number. "auto": as many as the placement has by itself (stream: eight streams).
         fronts: Option<u32> = "ftl.fronts", count(1, 63) or "auto", "auto";
+        /// Size of the cache of blocks that are used with one bit a cell, where the host's writes go first, as bytes of
+        /// data: a size for which there is always room, or erased blocks as long as there are any ("dynamic", or
+        /// "dynamic:" and the most they may hold), or both; page-mapped FTLs.
+        slc_cache: Option<SlcSize> = "ftl.slc_cache", SLC_SIZE or "none", "none";
+        /// What a write does when the SLC cache is full.
+        slc_full: SlcFull = "ftl.slc_full", "fold" not in state;
+        /// Time after which a device without requests folds its SLC cache.
+        slc_fold_idle_ns: Option<u64> = "ftl.slc_fold_idle", ANY_TIME or "never", "1s" not in state;
         /// Keys of the placements.
         placements: super::placement::Own;
         /// Which erased blocks are free for new data (page-mapped FTLs).
@@ -133,6 +141,19 @@ choice! {
         Ignore = "ignore",
         /// a partly written logical page is read first
         Rmw = "rmw",
+    }
+}
+
+/// The kind of value that `ftl.slc_cache` takes.
+const SLC_SIZE: Kind = Kind::SlcSize { max: TIB };
+
+choice! {
+    /// The values of `ftl.slc_full`: what a write does when the SLC cache is full.
+    pub enum SlcFull {
+        /// the oldest data is moved out first, while the write waits
+        Fold = "fold",
+        /// the write passes the cache by
+        Direct = "direct",
     }
 }
 

@@ -173,4 +173,5 @@ registry! {
     read_ahead::ReadAhead;
     write_back::WriteBack;
     collect::Collect;
+    fold::Fold;
 }

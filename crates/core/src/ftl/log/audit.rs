@@ -44,7 +44,7 @@ impl Log {
         let used =
             |block: &u32| !matches!(self.blocks[*block as usize].state, State::Absent | State::Reserve);
         let owner = |slot| Some(slots.spare[slot as usize]);
-        let write_media = |block| medium.write_media((block, self.kind()), owner, media);
+        let write_media = |block| medium.write_media((block, self.kind_of(block)), owner, media);
         (0..self.blocks.len() as u32).filter(used).map(write_media).max().unwrap_or(0)
     }
 }
@@ -77,7 +77,7 @@ impl Log {
                 let waits = self.fronts.find(lun, first, end).map(|(_, next)| next);
                 waits.or(frontier).map(|next| next - first)
             }
-            State::Closed | State::Begun => Some(self.addresses.space.slots(block)),
+            State::Closed | State::Begun | State::Cached => Some(self.addresses.space.slots(block)),
         }
     }
 
@@ -153,17 +153,19 @@ impl Log {
         }
         let closed = self.verify_closed(lun)?;
         let open = self.open_blocks(lun);
+        let (in_slc, cached) = self.verify_cached(lun)?;
         let most = match self.is_by_speed() {
             true => self.fronts.of_lun(),
             false => self.shape.fronts + u32::from(self.fronts.waits(lun, self.fronts.aside())),
-        };
+        } + in_slc
+            - cached;
         if open > most {
             return Err(format!("LUN {lun} has {open} open blocks"));
         }
-        if reserve + open + closed + begun != at.held {
+        if reserve + open + closed + begun + cached != at.held {
             return Err(format!(
-                "LUN {lun}: {reserve} reserve + {open} open + {closed} closed + {begun} begun blocks are not \
-                 the {} held",
+                "LUN {lun}: {reserve} reserve + {open} open + {closed} closed + {begun} begun + {cached} cached blocks \
+                 are not the {} held",
                 at.held
             ));
         }
@@ -174,6 +176,20 @@ impl Log {
             return Err(format!("LUN {lun} counts {} live slots, has {live}", at.live));
         }
         Ok(())
+    }
+
+    /// Checks that the SLC cache holds the blocks of a LUN that are in SLC mode; returns how many there are, and how many
+    /// of them are full.
+    fn verify_cached(&self, lun: u32) -> Result<(u32, u32), String> {
+        let here = |block: &u32| self.addresses.group(self.addresses.first(*block)) == lun;
+        let count = |of: &dyn Fn(&Block) -> bool| {
+            (0..self.blocks()).filter(here).filter(|&block| of(&self.blocks[block as usize])).count() as u32
+        };
+        let found = (count(&|block| block.slc), count(&Block::is_cached));
+        if found != self.cached_blocks(lun) || found.0 - found.1 > 1 {
+            return Err(format!("LUN {lun} has {found:?} blocks in SLC mode, not {:?}", self.cached_blocks(lun)));
+        }
+        Ok(found)
     }
 
     /// Checks that the policy holds every closed block of the LUN once, under its number of valid slots.

@@ -61,14 +61,16 @@ impl Log {
     /// Whether the log may fill fewer than `blocks` more erased blocks on a LUN, including its reserve, before
     /// it reaches its limit.
     pub(crate) fn nears_limit(&self, lun: u32, blocks: u32) -> bool {
-        self.shape.limit - self.luns[lun as usize].held + self.shape.reserve < blocks
+        let most = self.shape.limit - self.shape.slc_blocks;
+        most.saturating_sub(self.all_bits(lun)) + self.shape.reserve < blocks
     }
 
     /// Whether collecting some closed block of a LUN is certain to gain a page.
     pub(crate) fn has_gainful(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
         let begun = u32::from(self.is_collecting(lun));
-        let closed = u64::from(at.held - at.reserve_len - self.open_blocks(lun) - begun);
+        let cached = self.cached_blocks(lun).1;
+        let closed = u64::from(at.held - at.reserve_len - self.open_blocks(lun) - begun - cached);
         closed * self.addresses.space.sure() > u64::from(at.live)
     }
 

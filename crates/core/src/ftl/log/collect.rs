@@ -79,6 +79,7 @@ impl Log {
             // versions.
             self.flush(under.slots, under.work);
         }
+        self.leave_cache(lun);
         let mut run = Run { begun: self.fills_page_of_host(lun), copies: false, hosts: 0 };
         let stated = self.trims.is_some() && self.state_trims(under, lun, victim, &mut here);
         let blocks = &self.blocks;
@@ -203,6 +204,9 @@ impl Log {
         under.work.erase_after(lun, self.addresses.page(first), cause, self.blocks[block as usize].after);
         under.slots.erase(block);
         under.pool.erased(lun, block);
+        if self.blocks[block as usize].slc {
+            self.cached_erased(group);
+        }
         self.blocks[block as usize] = Block::new(State::Absent);
         let mut spare = under.pool.successor(lun, block);
         if self.is_short(group) {

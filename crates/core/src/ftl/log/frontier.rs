@@ -1,6 +1,7 @@
 //! The frontier of each LUN, which is the block whose next slot is written, and the erased blocks of the reserve.
 
 use super::{Block, Log, Lun, Shape, State, Under};
+use crate::flash::media::Kind;
 use crate::flash::{Cause, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::slots::Slots;
@@ -36,7 +37,15 @@ impl Log {
     pub(crate) fn wants_block(&self, lun: u32) -> bool {
         let at = &self.luns[lun as usize];
         let open = self.placed.as_ref().map_or(!at.is_full(), |placed| placed.by_speed && !at.is_full());
-        !open && self.fronts.anyones(lun).is_none() && at.held < self.shape.limit
+        !open && self.fronts.anyones(lun).is_none() && self.may_take(lun)
+    }
+
+    /// Whether the log may have another block of all bits on a LUN.
+    #[inline]
+    fn may_take(&self, lun: u32) -> bool {
+        let held = self.luns[lun as usize].held;
+        held < self.shape.limit
+            && (self.slc.is_none() || self.all_bits(lun) < self.shape.limit - self.shape.slc_blocks)
     }
 
     /// Returns the number of open blocks of a LUN: the frontier and the open blocks that wait.
@@ -48,15 +57,15 @@ impl Log {
 
     /// Skips the rest of the frontier's current page if that page is part-full; returns whether it was.
     pub(super) fn pad(&mut self, slots: &mut Slots, lun: u32) -> bool {
-        let kind = self.kind();
-        let at = &mut self.luns[lun as usize];
+        let at = self.luns[lun as usize];
         let rest = self.addresses.in_page(at.next);
         if rest == 0 {
             return false;
         }
+        let kind = self.kind_of(self.addresses.block(at.next));
         let skipped = self.shape.slots_per_page - rest;
         slots.tell(|medium| medium.pad(at.next, skipped, kind));
-        at.next += skipped;
+        self.luns[lun as usize].next += skipped;
         true
     }
 
@@ -78,9 +87,9 @@ impl Log {
     /// Returns how many slots of data a LUN can hold and still collect its garbage.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let Shape { sure_blocks, reserve, fronts, slots_per_page, .. } = self.shape;
+        let Shape { sure_blocks, reserve, fronts, slots_per_page, slc_blocks, .. } = self.shape;
         let trim_pages = if self.trims.is_some() { self.shape.trim_pages } else { 0 };
-        u64::from(sure_blocks - reserve - (fronts - 1)) * self.addresses.space.sure()
+        u64::from(sure_blocks - slc_blocks - reserve - (fronts - 1)) * self.addresses.space.sure()
             - u64::from(slots_per_page + trim_pages)
     }
 
@@ -125,9 +134,9 @@ impl Log {
         at.next += 1;
         at.live += 1;
         slots.valid.set(slot);
-        slots.place(slot, owner, || kind);
-        let block = self.addresses.block(slot);
-        self.blocks[block as usize].valid += 1;
+        let block = &mut self.blocks[self.addresses.block(slot) as usize];
+        slots.place(slot, owner, || if block.slc { Kind::Slc } else { kind });
+        block.valid += 1;
         slot
     }
 
@@ -143,6 +152,9 @@ impl Log {
         if at.is_full() {
             let block = self.addresses.block(at.end - 1);
             let state = &mut self.blocks[block as usize];
+            if state.slc {
+                return self.close_cached(lun, block);
+            }
             state.state = State::Closed;
             self.victims.close(lun, block, state.valid, self.writes);
         }
@@ -151,12 +163,16 @@ impl Log {
     #[inline(never)] // keeps the path of most writes short
     pub(super) fn open_frontier(&mut self, under: &mut Under, lun: u32, moved: &mut impl FnMut(u32)) {
         let (mut gainless, front) = (0, self.active(lun));
+        if self.is_cache(front) {
+            return self.open_cached(under, lun);
+        }
         while self.luns[lun as usize].is_full() {
             if self.resume(lun) {
                 break;
             }
             match self.take_block(lun, under.pool) {
                 Some(block) => self.open(lun, block),
+                None if self.cache_gives(lun) => _ = self.fold(under, lun, moved),
                 None => self.collect(under, lun, &mut gainless, moved),
             }
             self.turn_to(lun, front);
@@ -166,7 +182,7 @@ impl Log {
     /// Takes an erased block of a LUN (of any LUN, if all LUNs count as one), if there is one and the log may
     /// have another block.
     pub(super) fn take_block(&mut self, lun: u32, pool: &mut BlockPool) -> Option<u32> {
-        if self.luns[lun as usize].held >= self.shape.limit {
+        if !self.may_take(lun) {
             return None;
         }
         let block = if self.serial.is_some() { self.take_next(pool) } else { pool.take(lun)? };

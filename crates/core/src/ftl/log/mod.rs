@@ -50,6 +50,7 @@ mod recover;
 mod run;
 mod serial;
 mod shape;
+mod slc;
 mod state;
 mod trims;
 
@@ -59,7 +60,8 @@ use fronts::Fronts;
 use placed::Placed;
 pub use recover::FoundBlock;
 use serial::Serial;
-pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most, sure_slots};
+pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most, slc_blocks, sure_slots};
+use slc::SlcCache;
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
@@ -79,16 +81,20 @@ enum State {
     Closed,
     /// The block is closed, and its collection was begun in the background.
     Begun,
+    /// The block is full, in SLC mode, and waits until it is folded.
+    Cached,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
     valid: u32,
-    /// For a reserve block, the next block in the list of the reserve.
+    /// For a block of the reserve or of the SLC cache, the next block in their list.
     next: u32,
     state: State,
     /// Whether the block counts as closed and empty although it was never written ([`Log::close_unwritten`]).
     unwritten: bool,
+    /// Whether the block is used with one bit a cell.
+    slc: bool,
     /// The number up to which all programs and erases must finish before the block is erased: the data that
     /// replaces its invalid slots may still be on its way to another LUN ([`Work::mark`]). Used only during a
     /// run.
@@ -97,7 +103,7 @@ struct Block {
 
 impl Block {
     fn new(state: State) -> Block {
-        Block { valid: 0, next: NONE, state, unwritten: false, after: 0 }
+        Block { valid: 0, next: NONE, state, unwritten: false, slc: false, after: 0 }
     }
 }
 
@@ -170,6 +176,8 @@ pub struct Log {
     /// The placement, which says which front takes a page; without it there is one front. A placement by speed
     /// exists only during a run, so never in a saved state.
     placed: Option<Box<Placed>>,
+    /// The SLC cache, if there is one.
+    slc: Option<Box<SlcCache>>,
     /// What is collected in the background; exists only during a run.
     background: Option<Box<Background>>,
     /// The live slots of the block being collected, with their owners.
@@ -206,6 +214,7 @@ impl Log {
             serial: shape.serial.then(|| Serial::new(shape.luns, shape.limit)),
             fronts: Fronts::new(space.luns, 0, false),
             placed: None,
+            slc: None,
             background: None,
             leaving: Vec::with_capacity(space.slots_per_block as usize),
             trims: None,
@@ -275,26 +284,59 @@ impl Log {
     ) {
         debug_assert!(!self.is_short(lun), "a victim is ended first");
         if self.placed.is_some() {
-            self.face(under, lun, owner, cause, moved);
+            return self.append_placed(under, lun, owner, cause, moved);
         }
         if self.luns[lun as usize].is_full() {
             self.open_frontier(under, lun, moved);
         }
         let old = self.renew(under.slots, owner);
         let slot = self.place(under.slots, lun, owner);
+        self.program_placed(under.work, (lun, cause), (owner, old), (slot, slot + 1));
+    }
+
+    /// Does what [`Log::append`] does where there is a placement.
+    #[inline(never)] // keeps the path of most writes short
+    fn append_placed(
+        &mut self,
+        under: &mut Under,
+        lun: u32,
+        owner: u32,
+        cause: Cause,
+        moved: &mut impl FnMut(u32),
+    ) {
+        self.face(under, lun, owner, cause, moved);
+        if self.luns[lun as usize].is_full() {
+            self.open_frontier(under, lun, moved);
+        }
+        let old = self.renew(under.slots, owner);
+        let slot = self.place(under.slots, lun, owner);
+        self.leave_line(under.slots, lun);
+        self.program_placed(under.work, (lun, cause), (owner, old), (slot, self.luns[lun as usize].next));
+    }
+
+    /// Programs the page of the slot where an owner's new version was placed, if the page is full; `old` is the slot of
+    /// the previous version, and `next` the slot that is written next.
+    #[inline(always)] // called for every write
+    fn program_placed(
+        &mut self,
+        work: &mut Work,
+        (lun, cause): (u32, Cause),
+        (owner, old): (u32, u32),
+        (slot, next): (u32, u32),
+    ) {
         if self.shape.slots_per_page == 1 {
-            under.work.program(lun, slot, cause);
+            work.program(lun, slot, cause);
             self.close_if_full(lun);
             if self.shape.dynamic {
                 self.supersede(owner, old);
-                self.settle_superseded(0, under.work);
+                self.settle_superseded(0, work);
                 self.advance_cursor();
             }
         } else {
             self.supersede(owner, old);
-            if self.addresses.in_page(slot + 1) == 0 {
-                under.work.program(lun, self.addresses.page(slot), cause);
-                self.settle_superseded(self.cursor.front, under.work);
+            if self.addresses.in_page(next) == 0 {
+                work.program(lun, self.addresses.page(slot), cause);
+                self.settle_superseded(self.cursor.front, work);
                 self.close_if_full(lun);
                 self.advance_cursor();
             }
@@ -333,6 +375,7 @@ impl Log {
                 self.pad(slots, lun);
                 work.chain();
                 let last = self.luns[lun as usize].next - 1;
+                self.leave_line(slots, lun);
                 self.program_page(last, Cause::Pad, work);
                 self.charge_full(slots, (last + 1 - self.shape.slots_per_page, begun), work);
                 self.host_goes_on(front, work);

@@ -87,7 +87,11 @@ impl Log {
         let space = Space { luns, pages, fronts: settings.ftl.fronts };
         let policy = Policy::new(name, &settings.ftl.placements, space);
         let speeds = || cells.and_then(Cells::speeds).map_or(1, Speeds::classes);
-        let fronts = if needs.speeds { speeds() } else { policy.fronts() };
+        let own = if needs.speeds { speeds() } else { policy.fronts() };
+        if self.shape.slc_most > 0 {
+            self.make_cache(settings, own);
+        }
+        let fronts = own + u32::from(self.slc.is_some());
         self.fronts = Fronts::new(luns, fronts, needs.speeds);
         if self.shape.slots_per_page > 1 {
             assert!(!needs.speeds, "a page is filled by one write");
@@ -116,8 +120,11 @@ impl Log {
         let Some(placed) = self.placed.as_ref().filter(|placed| placed.fronts > 1 && !placed.by_speed) else {
             return Vec::new();
         };
-        let count =
-            |(front, &(written, moved))| FrontCount { name: placed.policy.front_name(front), written, moved };
+        let name = |front| match self.is_cache(front) {
+            true => "slc".to_owned(),
+            false => placed.policy.front_name(front),
+        };
+        let count = |(front, &(written, moved))| FrontCount { name: name(front), written, moved };
         (0..).zip(&placed.counts).map(count).collect()
     }
 
@@ -142,7 +149,10 @@ impl Log {
             return self.choose_frontier(under, lun, hurried, true);
         }
         let front = match self.shape.slots_per_page {
-            1 => self.asked(under.slots, lun, owner, cause, under.work),
+            1 => {
+                let front = self.asked(under.slots, lun, owner, cause, under.work);
+                self.cached_front(under, lun, (owner, front), moved)
+            }
             _ => self.cursor.front,
         };
         self.turn_to(lun, front);
@@ -166,20 +176,34 @@ impl Log {
     /// If slots are smaller than pages, turns to the page buffer of the front that takes an owner's next version; its
     /// LUN is that of the write.
     #[inline(never)] // keeps the path of most writes short
-    pub(crate) fn choose_buffer(&mut self, slots: &Slots, owner: u32, cause: Cause, work: &Work) {
+    pub(crate) fn choose_buffer(
+        &mut self,
+        under: &mut Under,
+        owner: u32,
+        cause: Cause,
+        moved: &mut dyn FnMut(u32),
+    ) {
         if self.placed.is_some() && self.shape.slots_per_page > 1 {
-            self.cursor.front = self.asked(slots, NONE, owner, cause, work);
+            let mut front = self.asked(under.slots, NONE, owner, cause, under.work);
+            if self.caches(owner) {
+                let lun = self.turn_cache(under.pool);
+                front = self.cached_front(under, lun, (owner, front), moved);
+            }
+            self.cursor.front = front;
         }
     }
 
     /// Tells the placement that the version in a slot, if there is one, becomes invalid.
     pub(super) fn tell_invalid(&mut self, owner: u32, old: u32) {
+        if self.placed.is_none() || old == NONE {
+            return;
+        }
+        let front = self.front_at(owner, old);
         if let Some(placed) = &mut self.placed
-            && old != NONE
             && owner < self.shape.owners - self.shape.trim_pages
         {
             let age = placed.written.get(owner as usize).map_or(u64::MAX, |at| self.writes - at);
-            placed.policy.invalidated(owner, placed.opened[self.addresses.block(old) as usize].0, age);
+            placed.policy.invalidated(owner, front, age);
         }
     }
 
@@ -196,10 +220,10 @@ impl Log {
         if owner >= self.pages() {
             return 0;
         }
-        let Log { placed: Some(placed), addresses, writes, .. } = self else { return 0 };
+        let from = (old != NONE).then(|| self.front_at(owner, old));
+        let Log { placed: Some(placed), writes, .. } = self else { return 0 };
         let known = placed.written.get(owner as usize).filter(|_| old != NONE);
         let age = known.map_or(u64::MAX, |at| *writes - at);
-        let from = (old != NONE).then(|| placed.opened[addresses.block(old) as usize].0);
         let page = Page { lun, lpn: owner, cause, stream, age, from, hurried };
         let front = placed.policy.front(page, &Any);
         assert!(front < placed.fronts, "ftl.placement: front {front} of {}", placed.fronts);
@@ -270,7 +294,10 @@ impl Log {
         let placed = self.placed.as_mut().expect("one is asked");
         let (mut copies, mut over) = (std::mem::take(&mut placed.copies), 0);
         for &(live, owner) in &*leaving {
-            let mut front = self.front_of(slots, lun, owner, (cause, 0), false);
+            let mut front = match cause {
+                Cause::Fold => self.front_at(owner, live),
+                _ => self.front_of(slots, lun, owner, (cause, 0), false),
+            };
             match &mut room[front as usize] {
                 0 => over = std::mem::replace(&mut front, MOST_FRONTS),
                 left => *left -= 1,

@@ -10,6 +10,8 @@ use crate::ftl::slots::Slots;
 pub struct FoundBlock {
     /// Number of the block.
     pub block: u32,
+    /// Whether the block is used with one bit a cell.
+    pub slc: bool,
     /// Number of leading pages that cannot be programmed any more.
     pub used: u32,
     /// Number of the block's last program.
@@ -39,7 +41,7 @@ impl Log {
         }
         map.for_each(|(owner, slot)| _ = slots.set(owner, slot));
         log.count_map(slots)?;
-        for &FoundBlock { block, used, number } in found {
+        for &FoundBlock { block, slc, used, number } in found {
             let first = log.addresses.first(block);
             let lun = log.addresses.group(first);
             let (next, end) = (first + used * shape.slots_per_page, log.addresses.end(block));
@@ -49,6 +51,12 @@ impl Log {
             if at.held > shape.limit {
                 return Err(format!("LUN {lun}: a log has {} blocks, of at most {}", at.held, shape.limit));
             }
+            log.writes = log.writes.max(number);
+            if slc {
+                log.take_up_cached(lun, block, true);
+                continue;
+            }
+            let at = &mut log.luns[lun as usize];
             let room = end - next;
             if room > at.end - at.next {
                 let before = (!at.is_full()).then(|| at.end - 1);
@@ -60,7 +68,6 @@ impl Log {
             } else {
                 log.close_found(lun, block, number);
             }
-            log.writes = log.writes.max(number);
         }
         if shape.slots_per_page > 1 && !shape.serial {
             log.reset_cursors();

@@ -38,8 +38,12 @@ pub struct Shape {
     pub user_blocks: u32,
     /// Number of erased blocks that the log keeps on each LUN.
     pub reserve: u32,
-    /// Number of open blocks that each LUN may have.
+    /// Number of open blocks that each LUN may have, not counting that of the SLC cache.
     pub fronts: u32,
+    /// Number of blocks of each LUN of which the SLC cache can be sure, and the most that it may have; 0: there is none.
+    pub slc_blocks: u32,
+    /// The largest number of blocks that the SLC cache may have on each LUN.
+    pub slc_most: u32,
     /// The cause with which copies are counted.
     pub gc: Cause,
     /// Whether one block is filled at a time, on any LUN; `limit` and `reserve` are then those of the whole
@@ -56,7 +60,8 @@ impl Shape {
 
     /// Returns the number of slots in the pages that may be begun on a LUN.
     pub(super) fn begun_slots(&self) -> u32 {
-        if self.slots_per_page == 1 { 1 } else { self.fronts * self.slots_per_page }
+        let fronts = self.fronts + u32::from(self.slc_most > 0);
+        if self.slots_per_page == 1 { 1 } else { fronts * self.slots_per_page }
     }
 
     /// Returns the number of slots in a NAND page.
@@ -73,7 +78,21 @@ impl Shape {
 /// Returns the placement that is in use even before the run, if there is one; a placement by speed is used only from
 /// the start of the run on.
 pub(super) fn placement(settings: &Settings) -> Option<&str> {
-    settings.ftl.placement.as_deref().filter(|name| *name != ONE && !needs(name).speeds)
+    let one = settings.ftl.slc_cache.map(|_| ONE);
+    settings.ftl.placement.as_deref().filter(|name| *name != ONE && !needs(name).speeds).or(one)
+}
+
+/// Returns how many blocks of each LUN the SLC cache is sure to have, and how many it may have at most.
+pub(crate) fn slc_blocks(settings: &Settings) -> (u64, u64) {
+    let Some(size) = settings.ftl.slc_cache else { return (0, 0) };
+    let flash = &settings.flash;
+    let pages = u64::from(flash.pages_per_block.div_ceil(flash.cell.bits()));
+    let each = pages * u64::from(flash.page_bytes) * u64::from(flash.luns());
+    let fixed = size.fixed.div_ceil(each);
+    let dynamic = size.dynamic.map_or(0, |most| most.div_ceil(each));
+    // The block that is being written cannot be given back.
+    let sure = fixed.max(1);
+    (sure, sure.max(fixed.saturating_add(dynamic)))
 }
 
 /// Returns how many open blocks each LUN of a log of user data may have.

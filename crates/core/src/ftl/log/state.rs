@@ -45,6 +45,10 @@ struct KeptPlacement {
     cursors: Vec<u32>,
     /// The placement's own state.
     own: Vec<u64>,
+    /// The full blocks of the SLC cache, oldest first, LUN by LUN.
+    cached: Vec<u32>,
+    /// For each logical page, the front to which its cached version will be folded.
+    kept: Vec<u8>,
 }
 
 impl Log {
@@ -73,6 +77,7 @@ impl Log {
         }
         out.value(&kept)?;
         if let Some(Placed { policy, active, written, opened, .. }) = self.placed.as_deref() {
+            let (cached, kept) = self.save_cache();
             out.value(&KeptPlacement {
                 waiting: self.fronts.all().to_vec(),
                 active: active.clone(),
@@ -80,6 +85,8 @@ impl Log {
                 opened: opened.clone(),
                 cursors: self.cursor.luns.clone(),
                 own: policy.save(),
+                cached,
+                kept,
             })?;
         }
         slots.save(out)
@@ -192,7 +199,7 @@ impl Log {
 
     /// Restores what was saved for the placement.
     fn take_placement(&mut self, kept: KeptPlacement, claims: &mut Claims) -> Result<(), Damage> {
-        let KeptPlacement { waiting, active, written, opened, cursors, own } = kept;
+        let KeptPlacement { waiting, active, written, opened, cursors, own, cached, kept } = kept;
         let Some(placed) = &mut self.placed else { return Ok(()) };
         let (fronts, of_lun, now) = (placed.fronts, self.fronts.of_lun(), self.writes);
         let fits = active.len() == placed.active.len()
@@ -209,9 +216,36 @@ impl Log {
         }
         (placed.active, placed.written, placed.opened) = (active, written, opened);
         self.cursor.luns = cursors;
+        if !self.take_kept(kept) || (self.slc.is_none() && !cached.is_empty()) {
+            return Damage::impossible("it holds another SLC cache");
+        }
+        for block in cached {
+            let lun = self.take_up(block, claims)?;
+            self.take_up_cached(lun, block, true);
+        }
         for (at, next) in (0..).zip(waiting).filter(|(at, _)| at % of_lun < fronts) {
             self.take_up_waiting(at / of_lun, at % of_lun, next, claims)?;
         }
+        (0..self.luns.len() as u32).try_for_each(|lun| self.take_open_cached(lun))
+    }
+
+    /// Notes which open block of a LUN is in SLC mode.
+    fn take_open_cached(&mut self, lun: u32) -> Result<(), Damage> {
+        let Some(front) = self.slc.as_ref().map(|slc| slc.front) else { return Ok(()) };
+        let at = self.luns[lun as usize];
+        let next = match self.active(lun) == front {
+            true if at.is_full() => NONE,
+            true => at.next,
+            false => self.fronts.next(lun, front),
+        };
+        if next == NONE {
+            return Ok(());
+        }
+        let block = self.addresses.block(next);
+        if !self.may_go_on(next - self.addresses.first(block)) {
+            return Damage::impossible(format!("block {block} is in SLC mode and ends within a word line"));
+        }
+        self.take_up_cached(lun, block, false);
         Ok(())
     }
 

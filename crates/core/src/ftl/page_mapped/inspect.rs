@@ -122,6 +122,10 @@ impl<T: Translation> Inspect for PageMapped<T> {
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.pool.erases().for_each(visit);
     }
+
+    fn each_slc(&self, visit: &mut dyn FnMut(u32)) {
+        self.data.each_slc(visit);
+    }
 }
 
 impl<T: Translation> Follow for PageMapped<T> {

@@ -39,10 +39,12 @@ impl Layout {
         let blocks = flash.blocks_per_lun().saturating_sub(spare);
         let (reserve, fronts) = (settings.ftl.gc_free_blocks, log::fronts(settings));
         let (units, unit_slots) = (flash.units_per_block(), slots_per_page * flash.unit_pages());
-        let live = log::live_most(settings);
-        let least = |live| log::blocks_at_least(live, units, unit_slots, reserve, fronts);
+        let (slc_blocks, slc_most) = log::slc_blocks(settings);
+        // The cache has a page buffer too.
+        let live = log::live_most(settings) + if slc_most > 0 { u64::from(unit_slots) } else { 0 };
+        let least = |live| log::blocks_at_least(live, units, unit_slots, reserve, fronts) + slc_blocks;
         let data_least = least(live);
-        let data_wanted = log::blocks_wanted(live, units, unit_slots, reserve, fronts);
+        let data_wanted = log::blocks_wanted(live, units, unit_slots, reserve, fronts) + slc_blocks;
         let space = UnitSpace::new(settings, T::unit_bytes(settings), T::gathers(settings));
         let map_least = if T::ON_FLASH { map_blocks_at_least(settings, space) } else { 0 };
         let own = settings.ftl.translation_blocks.filter(|_| space.gathered);
@@ -116,6 +118,10 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
         1 => "an open block".to_owned(),
         fronts => format!("{fronts} open blocks (ftl.placement)"),
     };
+    let cache = match log::slc_blocks(settings).0 {
+        0 => String::new(),
+        blocks => format!(", {blocks} for the SLC cache (ftl.slc_cache)"),
+    };
     let spare = match settings.ftl.spare_blocks {
         0 => String::new(),
         spare => format!(" besides {spare} spare ones (ftl.spare_blocks)"),
@@ -123,7 +129,7 @@ fn too_small<T: Translation>(settings: &Settings, needed: u64, blocks: u64) -> C
     Contradiction {
         key: "ftl.over_provisioning",
         message: format!(
-            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, {open} and \
+            "too little is withheld: {} needs {needed} blocks per {} for the user's data{pages}, {open}{cache} and \
              {} erased for garbage collection, of {blocks} there are{spare}; {advice}raise flash.blocks_per_plane",
             settings.ftl.kind,
             settings.flash.lun_name(),
@@ -170,9 +176,38 @@ fn placement(settings: &Settings) -> Result<(), Contradiction> {
     Ok(())
 }
 
+/// Checks that the SLC cache fits the other settings.
+fn slc(settings: &Settings) -> Result<(), Contradiction> {
+    if settings.ftl.slc_cache.is_none() {
+        return Ok(());
+    }
+    let by_speed = settings.ftl.placement.as_deref().is_some_and(|name| needs(name).speeds);
+    let whole_pages = settings.ftl.logical_page_bytes == settings.flash.unit_bytes();
+    if log::fronts(settings) >= MOST_FRONTS {
+        let message = format!("the SLC cache needs a front too (ftl.slc_cache), and there are at most {MOST_FRONTS}");
+        return Err(Contradiction { key: "ftl.fronts", message });
+    }
+    let why = if settings.flash.cell.bits() == 1 {
+        "blocks of flash.cell = \"slc\" have one bit a cell anyway; choose another cell, or \"none\""
+    } else if by_speed {
+        "a placement by speed (ftl.placement) fills the block that it chooses, whatever its mode; choose another, or \
+         \"none\""
+    } else if settings.ftl.wear_leveling.is_some() {
+        "static wear levelling moves a block's data to another block of the same mode; set ftl.wear_leveling to \
+         \"none\", or choose \"none\""
+    } else if settings.ftl.allocation.is_dynamic() && !whole_pages {
+        "under ftl.allocation = \"dynamic\" the chip of a page is not known when its block is chosen; choose another \
+         allocation, or \"none\""
+    } else {
+        return Ok(());
+    };
+    Err(Contradiction { key: "ftl.slc_cache", message: why.to_owned() })
+}
+
 /// Checks that the geometry has the blocks this FTL needs.
 pub(crate) fn check<T: Translation>(settings: &Settings) -> Result<(), Contradiction> {
     placement(settings)?;
+    slc(settings)?;
     match Layout::new::<T>(settings) {
         Ok(layout) => {
             own_blocks(settings, layout.space)?;
@@ -222,6 +257,8 @@ pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]
         },
         reserve: settings.ftl.gc_free_blocks,
         fronts: log::fronts(settings),
+        slc_blocks: log::slc_blocks(settings).0 as u32,
+        slc_most: log::slc_blocks(settings).1.min(u32::MAX.into()) as u32,
         gc: Cause::Gc,
         serial: false,
     };
@@ -238,6 +275,8 @@ pub(super) fn shapes<T: Translation>(settings: &Settings) -> (Layout, [Shape; 2]
         user_blocks: 0,
         reserve: u32::from(T::ON_FLASH),
         fronts: 1,
+        slc_blocks: 0,
+        slc_most: 0,
         gc: Cause::GcMap,
         serial,
         ..data

@@ -124,9 +124,9 @@ impl<T: Translation> PageMapped<T> {
             stirred |= T::ON_FLASH;
             translation.moved(lpn, pages);
         };
-        data.choose_buffer(slots, owner, cause, work);
-        data.choose_lun(work);
         let mut under = Under { slots, pool, work };
+        data.choose_buffer(&mut under, owner, cause, &mut |lpn| moved(lpn, pages));
+        data.choose_lun(under.work);
         // Finishing a collection programs pages, which may move the cursor.
         while data.end_short(&mut under, owner, &mut |lpn| moved(lpn, pages)) {
             data.choose_lun(under.work);
@@ -259,13 +259,14 @@ impl<T: Translation> Prepare for PageMapped<T> {
                 data.prefill(slots, &mut lpns, work);
             }
             let Some(&lpn) = lpns.split_off_first() else { break };
-            data.choose_buffer(slots, lpn, Cause::Host, work);
-            data.choose_lun(work);
+            let mut under = Under { slots, pool, work };
+            data.choose_buffer(&mut under, lpn, Cause::Host, &mut |lpn| moved.push(lpn));
+            data.choose_lun(under.work);
             let lun = data.write_lun(lpn);
-            if T::ON_FLASH && data.wants_block(lun) && pool.free(lun) == 0 {
-                pages.reclaim(lun, pool, work);
+            if T::ON_FLASH && data.wants_block(lun) && under.pool.free(lun) == 0 {
+                pages.reclaim(lun, under.pool, under.work);
             }
-            data.append(&mut Under { slots, pool, work }, lun, lpn, Cause::Host, &mut |lpn| moved.push(lpn));
+            data.append(&mut under, lun, lpn, Cause::Host, &mut |lpn| moved.push(lpn));
             moved.push(lpn);
             let mut context = Context { data, newest: slots, pages, pool, work, ahead: 0 };
             moved.drain(..).for_each(|lpn| context.prefill(lpn));
@@ -293,6 +294,7 @@ impl<T: Translation> Prepare for PageMapped<T> {
         self.translation.count_from(&ByCause::default());
         self.host_slots = 0;
         self.data.forget_numbers();
+        self.data.use_cache();
         self.pages.log_mut().forget_numbers();
         self.pages.stats = MapStats::default();
     }

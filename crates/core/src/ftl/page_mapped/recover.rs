@@ -37,6 +37,8 @@ pub(super) fn recover<T: Translation>(
     scan.make_room(&Room::new(&data, &map, settings.ftl.spare_blocks))?;
     let relied = scan.relied();
     scan.trimmed().into_iter().for_each(|(lpn, _)| scan.put(lpn, None));
+    let in_slc = (0..).zip(&scan.found.blocks).filter(|(_, seen)| seen.slc);
+    in_slc.for_each(|(block, _): (u32, _)| work.use_as_slc(block * media.pages_per_block()));
     erase_all(&scan.erase, Cause::Gc, (media, tape), work);
     let mut pool = BlockPool::new(settings, settings.ftl.wear_leveling.map(|leveling| leveling.threshold));
     scan.found.find_pool(media, &mut pool);
@@ -50,6 +52,7 @@ pub(super) fn recover<T: Translation>(
     let (mut data, mut slots) = log(Kind::Data, data, true)?;
     let (map, units) = log(Kind::Map, map, T::ON_FLASH)?;
     data.close_unwritten(&mut pool);
+    data.use_cache();
     slots.record(tape, lpns, media);
     relied.iter().for_each(|trim| data.rely(&mut slots, trim.owner, trim.slot));
     let mut pages =

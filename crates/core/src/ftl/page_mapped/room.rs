@@ -313,7 +313,7 @@ impl<'a> Scan<'a> {
         let mut found: Vec<FoundBlock> = (0..)
             .zip(&self.found.blocks)
             .filter(|(_, seen)| of_log(seen))
-            .map(|(block, seen)| FoundBlock { block, used: seen.used, number: seen.last })
+            .map(|(block, seen)| FoundBlock { block, slc: seen.slc, used: seen.used, number: seen.last })
             .collect();
         found.sort_by_key(|found| found.number);
         found

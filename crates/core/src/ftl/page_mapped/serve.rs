@@ -197,6 +197,18 @@ impl<T: Translation> Idle for PageMapped<T> {
         wrote
     }
 
+    fn fold(&mut self, lun: u32, work: &mut Work) -> bool {
+        let PageMapped { data, slots, pages, pool, translation, .. } = self;
+        if self.read_only || !data.folds_on(lun) {
+            return false;
+        }
+        work.chain();
+        data.fold(&mut Under { slots, pool, work }, lun, &mut |lpn| translation.moved(lpn, pages));
+        translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
+        self.look_for_exhaustion(work);
+        true
+    }
+
     fn background_step(&mut self, lun: u32, work: &mut Work) -> bool {
         let Some(how) = self.background.filter(|_| !self.read_only) else { return false };
         let translation_pages = Some(self.pages.log()).filter(|log| T::ON_FLASH && !log.is_serial());
