@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ftlab_core::flash::Work;
-use ftlab_core::ftl::{Idle, LookUp, Police, Serve};
+use ftlab_core::ftl::{Idle, Locate, LookUp, Police, Serve};
 use ftlab_core::request::Pages;
 use ftlab_core::workload::Op;
 
@@ -23,7 +23,7 @@ pub struct Driver<F> {
     writes: HashMap<u32, u32>,
 }
 
-impl<F: Serve + Idle + LookUp + Police> Driver<F> {
+impl<F: Serve + Idle + Locate + LookUp + Police> Driver<F> {
     /// Makes an FTL without data.
     pub fn new(ftl: F, work: Work) -> Driver<F> {
         Driver { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
@@ -60,7 +60,8 @@ impl<F: Serve + Idle + LookUp + Police> Driver<F> {
             0..4 => self.operate(Op::Read, first, pages),
             4 => self.operate(Op::Trim, first, pages),
             5 => self.operate(Op::Flush, 0, 0),
-            6 => _ = self.ftl.write_back(&mut self.work),
+            6 if at.is_multiple_of(2) => _ = self.ftl.write_back(&mut self.work),
+            6 => _ = self.ftl.fold(self.ftl.home_lun(first), &mut self.work),
             7 => {
                 let need = whole(first, pages);
                 let page = self.ftl.translation_page(first);

@@ -17,7 +17,7 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::driver::{Driver, whole};
-use crate::stack::{hybrid_device, programming, settings};
+use crate::stack::{hybrid_device, programming, settings, slc_caches};
 
 /// Tests a registered FTL.
 ///
@@ -64,7 +64,8 @@ struct Suite<F>(std::marker::PhantomData<F>);
 
 impl<F: FlashTranslation> Suite<F> {
     fn run(kind: &str) {
-        for settings in programming(kind) {
+        let cached = || if F::MAPS_BLOCKS { Vec::new() } else { slc_caches(kind).to_vec() };
+        for settings in programming(kind).into_iter().chain(cached()) {
             for seed in 0..6 {
                 Self::newest_versions(&settings, seed);
                 Self::goes_on_when_loaded(&settings, seed);
@@ -86,7 +87,8 @@ impl<F: FlashTranslation> Suite<F> {
     fn driver(settings: &Settings) -> Driver<F> {
         F::check(settings).expect("the settings fit");
         let mut work = settings.work();
-        let ftl = F::new(settings, true, &mut work);
+        let mut ftl = F::new(settings, true, &mut work);
+        ftl.start();
         Driver::new(ftl, work)
     }
 
@@ -115,6 +117,7 @@ impl<F: FlashTranslation> Suite<F> {
         let mut loaded = F::load(settings, true, &mut Decoder::new(&mut &bytes[..])).expect("it is whole");
         assert!(bytes == Self::saved(&loaded), "saved again it is the same");
         loaded.verify().expect("every invariant holds");
+        loaded.start();
         let what = |step: &Step| (step.lun, step.operation, step.page, step.after);
         let [mut work, mut again] = [(), ()].map(|()| settings.work());
         for _ in 0..2 * lpns {

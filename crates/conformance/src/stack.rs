@@ -1,8 +1,9 @@
 //! Small stacks, loads for them, and the laws of a run.
 
-use ftlab_core::config::PageTimes;
+use ftlab_core::config::{PageTimes, SlcSize};
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::flash::variation::Variation;
+use ftlab_core::ftl::settings::SlcFull;
 use ftlab_core::ftl::{check, gathers, maps_blocks, unit_bytes};
 use ftlab_core::metrics::{Parts, Report};
 use ftlab_core::settings::Settings;
@@ -123,6 +124,31 @@ pub fn word_lines(kind: &str) -> Settings {
 /// word line of six.
 pub fn programming(kind: &str) -> [Settings; 3] {
     [tiny(kind), buffered(kind), word_lines(kind)]
+}
+
+/// Returns small devices of a page-mapped FTL with an SLC cache: one of whole word lines that is sure of two blocks and
+/// folds when it is full, one that takes erased blocks and is passed by, and one that is programmed page by page, under
+/// which no cut of power is simulated.
+pub fn slc_caches(kind: &str) -> [Settings; 3] {
+    let with = |mut settings: Settings, blocks: u64, dynamic: Option<u64>, full: SlcFull| {
+        let lines = settings.flash.pages_per_block.div_ceil(settings.flash.cell.bits());
+        let bytes = u64::from(lines * settings.flash.page_bytes * settings.flash.luns());
+        settings.ftl.slc_cache = Some(SlcSize { fixed: blocks * bytes, dynamic });
+        settings.ftl.slc_full = full;
+        settings.ftl.slc_fold_idle_ns = Some(2_000_000);
+        (settings.flash.slc_read_ns, settings.flash.slc_program_ns) = (Some(10_000), Some(90_000));
+        while check(&settings).is_err() {
+            settings.flash.blocks_per_plane += 1;
+        }
+        settings
+    };
+    let mut by_page = tiny(kind);
+    by_page.flash.cell = Cell::Mlc;
+    [
+        with(word_lines(kind), 2, None, SlcFull::Fold),
+        with(word_lines(kind), 0, Some(u64::MAX), SlcFull::Direct),
+        with(by_page, 1, Some(u64::MAX), SlcFull::Fold),
+    ]
 }
 
 /// Makes a device of one chip with a hundred blocks: the user has `user` of them, and `logs` are log blocks.

@@ -51,6 +51,31 @@ fn page_buffers_lose_only_what_no_flush_covers() {
     }
 }
 
+/// Data in an SLC cache, and data that is being folded, is as durable as any other; with a write buffer before the
+/// cache, with separate fronts behind it, and with trims.
+#[test]
+fn an_slc_cache() {
+    for (seed, kind) in (0..).zip(["page", "dftl"]) {
+        let [fixed, dynamic, _] = common::slc_caches(kind);
+        for (at, mut settings) in [fixed.clone(), fixed, dynamic.clone(), dynamic].into_iter().enumerate() {
+            settings.device.queue_depth = 8;
+            if at % 2 == 1 {
+                settings.ftl.placement = Some("gc-apart".into());
+                settings.flash.pages_per_block *= 4;
+                settings.device.buffer =
+                    Buffer { bytes: 24 * u64::from(settings.ftl.logical_page_bytes), ..Buffer::default() };
+            }
+            settings.ftl.power_safe = true;
+            while check(&settings).is_err() || !keeps_trims(&settings) {
+                settings.flash.blocks_per_plane += 1;
+            }
+            let summary = cuts_with_fua(&settings, common::cuts(), seed, Flaw::None)
+                .unwrap_or_else(|fault| panic!("{kind} {at}: {fault}"));
+            assert!(summary.durable_writes > 0 && summary.durable_trims > 0, "{kind} {at}: {summary:?}");
+        }
+    }
+}
+
 /// Idle chips collect garbage, a page or two at a time. This test found three faults: a collection that ended a victim
 /// with nothing left to copy padded the host's page buffer without programming it; one that did copy counted one page
 /// too few; and recovery undid only the collection of the log that was programmed last, although the other log's

@@ -1,12 +1,13 @@
 //! Random small devices. They are separate from the other files of `common`, which need no other crates.
 #![allow(dead_code)]
 
+use ftlab_core::config::SlcSize;
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
 use ftlab_core::ftl::map::dftl::Load;
 use ftlab_core::ftl::settings::StaticLeveling;
-use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush};
+use ftlab_core::ftl::settings::{FlushCounts, FreeBlocks, HostFlush, SlcFull};
 use ftlab_core::settings::Settings;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -65,7 +66,7 @@ pub fn device() -> impl Strategy<Value = Settings> {
             settings.ftl.victims.windowed_greedy.window = window;
             // Wear levelling and the choice by speed exclude each other.
             settings.ftl.wear_leveling =
-                wear.filter(|_| !settings.allocates_by_speed()).map(|threshold| StaticLeveling { threshold });
+                wear.filter(|_| !settings.allocates_by_speed() && settings.ftl.slc_cache.is_none()).map(|threshold| StaticLeveling { threshold });
             settings
         },
     )
@@ -132,6 +133,14 @@ fn geometry() -> impl Strategy<Value = Settings> {
                 settings.flash.cell = *cell;
                 settings.flash.programming = Programming::WordLine;
                 settings.flash.pages_per_block *= cell.bits();
+                if spare % 3 < 2 && settings.ftl.allocation != Allocation::Dynamic {
+                    let bytes = pages_per_block * settings.flash.page_bytes * settings.flash.luns();
+                    let fixed = (spare % 4) * u64::from(bytes);
+                    let dynamic = (fixed == 0 || spare % 5 < 2).then_some(u64::MAX);
+                    settings.ftl.slc_cache = Some(SlcSize { fixed, dynamic });
+                    settings.ftl.slc_full = if batch { SlcFull::Fold } else { SlcFull::Direct };
+                    settings.ftl.slc_fold_idle_ns = Some(spare * 100_000);
+                }
             }
             let whole_pages = settings.ftl.logical_page_bytes == settings.flash.unit_bytes();
             if vary {

@@ -27,6 +27,7 @@ impl Driven {
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);
         }
+        ftl.start();
         Driven { ftl, work, versions: HashMap::new(), writes: HashMap::new() }
     }
 

@@ -142,6 +142,7 @@ impl Log {
         let end = self.addresses.end(victim);
         let mut slot = self.addresses.first(victim);
         let mut last_page = NONE;
+        self.leave_cache(lun);
         let hosts = self.fills_page_of_host(lun);
         self.choose_frontier(under, lun, false, false);
         while pages > 0 && self.blocks[victim as usize].valid > 0 {

@@ -186,8 +186,7 @@ impl Log {
         if self.placed.is_some() && self.shape.slots_per_page > 1 {
             let mut front = self.asked(under.slots, NONE, owner, cause, under.work);
             if self.caches(owner) {
-                let lun = self.turn_cache(under.pool);
-                front = self.cached_front(under, lun, (owner, front), moved);
+                front = self.cached_buffer(under, (owner, front), moved);
             }
             self.cursor.front = front;
         }
@@ -329,13 +328,15 @@ impl Log {
         under: &mut Under,
     ) -> Option<u32> {
         let (front, count) = self.placed.as_mut()?.runs.pop()?;
-        self.note_copies(lun, here, under.work);
-        if self.shape.slots_per_page > 1 && front != self.active(lun) {
-            self.end_run(lun, run, under.slots);
+        // Trim pages may have gone to the front already; the copies go on in their page.
+        if front != self.active(lun) {
+            self.note_copies(lun, here, under.work);
+            if self.shape.slots_per_page > 1 {
+                self.end_run(lun, run, under.slots);
+            }
             self.turn_to(lun, front);
             run.begun = self.fills_page_of_host(lun);
         }
-        self.turn_to(lun, front);
         (count > 0).then_some(count)
     }
 

@@ -126,16 +126,36 @@ impl Log {
         slc.front
     }
 
-    /// Turns the cursor of the cache, where each front has one, to the next LUN on which the cache takes another page
-    /// without folding; if there is none, to the next that can take data. Returns that LUN.
-    pub(super) fn turn_cache(&mut self, pool: &BlockPool) -> u32 {
-        let Some(front) = self.slc.as_ref().map(|slc| slc.front) else { return 0 };
+    /// Does what [`Log::cached_front`] does where each front has a page buffer.
+    pub(super) fn cached_buffer(
+        &mut self,
+        under: &mut Under,
+        (owner, front): (u32, u32),
+        moved: &mut dyn FnMut(u32),
+    ) -> u32 {
+        loop {
+            let lun = self.turn_cache(under.pool);
+            let chosen = self.cached_front(under, lun, (owner, front), moved);
+            // A fold may have programmed the cache's page buffer, which lets its cursor move on.
+            if !self.is_cache(chosen) || self.cursor.luns[chosen as usize] == lun {
+                return chosen;
+            }
+        }
+    }
+
+    /// Turns the cursor of the cache, where each front has one, to the next LUN on which the cache takes another page,
+    /// after a fold if need be; if there is none, to the next that can take data. Returns that LUN.
+    fn turn_cache(&mut self, pool: &BlockPool) -> u32 {
+        let Some(slc) = &self.slc else { return 0 };
+        let (front, folds) = (slc.front, slc.folds);
         let lun = self.cursor.luns[front as usize];
         if self.is_begun_in(lun, front) {
             return lun;
         }
         let mut turn = (lun..self.shape.luns).chain(0..lun).filter(|&lun| self.has_room(lun));
-        let takes = |&lun: &u32| self.has_cached_slot(lun) || self.may_cache(lun, pool);
+        let takes = |&lun: &u32| {
+            self.has_cached_slot(lun) || self.may_cache(lun, pool) || (folds && self.folds_on(lun))
+        };
         let next = turn.clone().find(takes).or_else(|| turn.next());
         let next = next.expect("the user capacity leaves room on some LUN");
         self.cursor.luns[front as usize] = next;
