@@ -21,7 +21,8 @@ ftlab's own:
 - The LUN of a write follows from the page where a logical page is programmed by itself. Elsewhere cache and
   blocks of all bits have a cursor each, which goes round the LUNs, page by page or unit by unit.
 - When the device has had no request for long enough and more will come, each LUN that has nothing to do folds
-  its oldest full block, then the next, as requests of the device's own.
+  its oldest full block, then the next, as requests of the device's own. What completes at the time when it
+  comes (a trim, say) does not count as a request here.
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ class Mapping:
         self.luns = [Lun(config.blocks - config.reserve, config.reserve) for _ in range(config.luns)]
         self.by_home = config.unit(DATA) == 1
         """Whether a page's number says on which LUN it lies."""
-        self.cursors = {DATA: 0, CACHE: 0}
+        self.cursors = {DATA: 0, CACHE: 1 % len(self.luns)}
         self.at: dict[int, tuple[Block, int]] = {}
         """The block and slot of each page's newest version."""
         self.events = 0
@@ -272,6 +273,8 @@ class Mapping:
 
     def write(self, lpn: int) -> str:
         """Writes a page; returns the front that took it."""
+        if not self.by_home:
+            self.skip_full()
         front = CACHE if self.enter_cache(self.lun_of(CACHE, lpn)) else DATA
         lun = self.lun_of(front, lpn)
         if front == DATA:
@@ -279,6 +282,14 @@ class Mapping:
         self.put(front, lun, lpn, "host")
         self.outcome.written[front] += 1
         return front
+
+    def skip_full(self) -> None:
+        """Moves the cache's cursor to the next LUN that has room in its cache, if there is one."""
+        for _ in self.luns:
+            at = self.luns[self.cursors[CACHE]]
+            if CACHE in at.open or self.cache_may_take(at):
+                return
+            self.advance(CACHE)
 
     def lun_of(self, front: str, lpn: int) -> int:
         """Returns the LUN that a write to a front goes to."""
@@ -493,12 +504,13 @@ class Device(cells.Device):
         self, config: Config, requests: Sequence[Request], mapping: type[Mapping] = Mapping
     ) -> None:
         super().__init__(config, requests)
+        self.config: Config = config
         self.slc = Outcome(self.completions)
         self.ftl = mapping(config, self.slc)
-        self.idle_ns = config.idle
         self.to_come = len(requests)
         """Requests that have not arrived."""
-        self.idle_since = 0
+        self.idle_since: int | None = None
+        """Since when the device has held no request."""
         self.folding: Counter[int] = Counter()
         """Operations of folds under way, by LUN."""
 
@@ -544,8 +556,6 @@ class Device(cells.Device):
         self.under_way += bool(works)
         self.completions[index] = now
         self.send(works, index, now)
-        if self.under_way == 0:
-            self.rest(now)
 
     def send(self, works: Sequence[Work], index: int, now: int) -> None:
         """Sends operations to their dies."""
@@ -559,8 +569,6 @@ class Device(cells.Device):
         operation = self.queues[die][0]
         if operation.request >= 0:
             super().end(die, now)
-            if self.under_way == 0:
-                self.rest(now)
             return
         operation.rest.pop(0)
         if not operation.rest:
@@ -569,24 +577,24 @@ class Device(cells.Device):
         if self.queues[die]:
             self.begin(die, now)
 
-    def rest(self, now: int) -> None:
-        """Notes that no request is under way; the time until folding begins to run."""
-        self.idle_since = now
-        if self.idle_ns is not None:
-            heapq.heappush(self.due, (now + self.idle_ns, self.arrivals + 1, 0))
-
     def fold_idle(self, now: int) -> None:
-        """Lets each LUN that has nothing to do fold a block, once the device has been idle for long enough."""
-        if self.idle_ns is None or self.under_way or self.queue or not self.to_come:
+        """Lets each LUN that has nothing to do fold a block, once the device has been idle for long enough.
+        All else that is due now has happened.
+        """
+        if self.under_way or self.queue:
+            self.idle_since = None
             return
-        if now < self.idle_since + self.idle_ns:
-            return
-        for lun in self.ready():
-            self.ftl.fold(lun)
-            works = self.ftl.handed_over()
-            self.folding[lun] += len(works)
-            self.slc.rare["idle"] += 1
-            self.send(works, -1, now)
+        if self.idle_since is None:
+            self.idle_since = now
+            if self.config.idle is not None:
+                heapq.heappush(self.due, (now + self.config.idle, self.arrivals + 1, 0))
+        if self.to_come and self.config.idle is not None and now >= self.idle_since + self.config.idle:
+            for lun in self.ready():
+                self.ftl.fold(lun)
+                works = self.ftl.handed_over()
+                self.folding[lun] += len(works)
+                self.slc.rare["idle"] += 1
+                self.send(works, -1, now)
 
     def ready(self) -> Iterator[int]:
         """Yields the LUNs that have nothing to do and a block to fold."""
