@@ -205,7 +205,6 @@ class Mapping:
             lun = lpn % len(self.luns) if self.by_home else self.cursors[DATA]
             self.make_data_room(lun)
             self.put(DATA, lun, lpn, "host")
-        self.pad({DATA})
         self.works = []
         for counts in [self.outcome.reads, self.outcome.programs, self.outcome.erases]:
             counts.clear()
@@ -223,11 +222,12 @@ class Mapping:
             for lpn in lpns:
                 self.forget(lpn)
         elif op == "F":
-            self.pad({DATA, CACHE})
+            self.pad()
         else:
-            fronts = {self.write(lpn) for lpn in lpns}
+            for lpn in lpns:
+                self.write(lpn)
             if op == "WF":
-                self.pad(fronts)
+                self.pad()
         return self.handed_over()
 
     def handed_over(self) -> list[Work]:
@@ -271,8 +271,8 @@ class Mapping:
             if slot < block.programmed:
                 self.emit_read(lun, self.read_time(block, slot), len(run), "host")
 
-    def write(self, lpn: int) -> str:
-        """Writes a page; returns the front that took it."""
+    def write(self, lpn: int) -> None:
+        """Writes a page."""
         if not self.by_home:
             self.skip_full()
         front = CACHE if self.enter_cache(self.lun_of(CACHE, lpn)) else DATA
@@ -281,7 +281,6 @@ class Mapping:
             self.make_data_room(lun)
         self.put(front, lun, lpn, "host")
         self.outcome.written[front] += 1
-        return front
 
     def skip_full(self) -> None:
         """Moves the cache's cursor to the next LUN that has room in its cache, if there is one."""
@@ -303,11 +302,11 @@ class Mapping:
         while CACHE not in at.open:
             if self.cache_may_take(at):
                 self.take(lun, CACHE)
-            elif self.config.full == "direct":
-                return False
             elif self.cache_is_short(at):
                 self.outcome.rare["short"] += 1
                 self.collect(lun)
+            elif self.config.full == "direct":
+                return False
             elif at.cached:
                 self.fold(lun)
             else:
@@ -368,7 +367,7 @@ class Mapping:
                 continue
             page = slot // self.config.logical
             if page != last:
-                self.emit_read(lun, self.read_time(victim, slot), self.live_in(victim, page), cause)
+                self.emit_read(lun, self.read_time(victim, slot), self.config.logical, cause)
                 last = page
             if DATA not in at.open:
                 self.use_reserve(lun)
@@ -381,14 +380,6 @@ class Mapping:
             at.reserve += 1
         else:
             at.pool += 1
-
-    def live_in(self, block: Block, page: int) -> int:
-        """Returns how many live slots a NAND page has."""
-        slots = range(page * self.config.logical, (page + 1) * self.config.logical)
-        return sum(
-            lpn is not None and self.at.get(lpn) == (block, slot)
-            for slot, lpn in zip(slots, block.pages[slots.start : slots.stop], strict=True)
-        )
 
     def use_reserve(self, lun: int) -> None:
         """Takes a block of the reserve for copies that find no room."""
@@ -434,11 +425,11 @@ class Mapping:
         """Lets the next LUN have its turn."""
         self.cursors[front] = (self.cursors[front] + 1) % len(self.luns)
 
-    def pad(self, fronts: set[str]) -> None:
+    def pad(self) -> None:
         """Programs the units that the host has begun."""
         for front in [DATA, CACHE]:
             block = self.luns[self.cursors[front]].open.get(front)
-            if front in fronts and block is not None and len(block.pages) > block.programmed:
+            if block is not None and len(block.pages) > block.programmed:
                 self.program(block, "host")
                 self.advance(front)
 
