@@ -18,6 +18,9 @@ ftlab's own:
 - Folding and collection copy in the same way: in the order of the slots, into the open block of all bits of
   the same LUN. Where that is full a block of the reserve takes its place. What is copied is programmed before
   its block is erased, so the last unit may be part-full; all NAND pages of it have the cause of the copies.
+  Each NAND page with something live is read whole.
+- Reads and programs of copies take turns one by one, also where a unit takes several reads. (So its program
+  may come before the last of them.)
 - The LUN of a write follows from the page where a logical page is programmed by itself. Elsewhere cache and
   blocks of all bits have a cursor each, which goes round the LUNs, page by page or unit by unit.
 - When the device has had no request for long enough and more will come, each LUN that has nothing to do folds
@@ -31,6 +34,7 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from . import cells
 from .cells import Work
@@ -360,6 +364,24 @@ class Mapping:
 
     def move(self, victim: Block, cause: str) -> None:
         """Copies what is live in a block of any kind, then erases it."""
+        before, self.works = self.works, []
+        self.copy(victim, cause)
+        self.works = before + self.in_turn(self.works)
+        self.emit_erase(victim, cause)
+        at = self.luns[victim.lun]
+        if at.reserve < self.config.reserve:
+            at.reserve += 1
+        else:
+            at.pool += 1
+
+    @staticmethod
+    def in_turn(works: Sequence[Work]) -> list[Work]:
+        """Returns the operations of copies with reads and programs taking turns, as long as there are both."""
+        pairs = zip_longest(*([work for work in works if work.op == op] for op in "RW"))
+        return [work for pair in pairs for work in pair if work is not None]
+
+    def copy(self, victim: Block, cause: str) -> None:
+        """Copies what is live in a block into blocks of all bits."""
         lun, at, last = victim.lun, self.luns[victim.lun], None
         begun = DATA in at.open and len(at.open[DATA].pages) % self.config.unit(DATA) > 0
         for slot, lpn in enumerate(victim.pages):
@@ -375,11 +397,6 @@ class Mapping:
             self.outcome.moved[DATA] += 1
         if last is not None:
             self.end_copies(lun, cause, begun)
-        self.emit_erase(victim, cause)
-        if at.reserve < self.config.reserve:
-            at.reserve += 1
-        else:
-            at.pool += 1
 
     def use_reserve(self, lun: int) -> None:
         """Takes a block of the reserve for copies that find no room."""
