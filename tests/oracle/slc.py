@@ -611,10 +611,15 @@ class Device(cells.Device):
                 yield lun
 
 
-def run(config: Config, requests: Sequence[Request], mapping: type[Mapping] = Mapping) -> Outcome:
+def run(
+    config: Config,
+    requests: Sequence[Request],
+    mapping: type[Mapping] = Mapping,
+    device: type[Device] = Device,
+) -> Outcome:
     """Returns what becomes of requests in order of arrival, whose op is "R", "W", "WF" (with FUA), "F" or
     "T" (a trim).
     """
-    device = Device(config, requests, mapping)
-    device.run()
-    return device.slc
+    at_work = device(config, requests, mapping)
+    at_work.run()
+    return at_work.slc
