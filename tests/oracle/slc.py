@@ -508,9 +508,7 @@ class Mapping:
 class Device(cells.Device):
     """The device: a queue in order of arrival, above the FTL and the array, and folding while it is idle."""
 
-    def __init__(
-        self, config: Config, requests: Sequence[Request], mapping: type[Mapping] = Mapping
-    ) -> None:
+    def __init__(self, config: Config, requests: Sequence[Request], mapping: type[Mapping] = Mapping) -> None:
         super().__init__(config, requests)
         self.config: Config = config
         self.slc = Outcome(self.completions)
