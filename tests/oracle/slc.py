@@ -37,7 +37,6 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from . import cells
-from .cells import Work
 from .events import Operation, Request
 
 DATA, CACHE = "front 0", "slc"
@@ -198,7 +197,7 @@ class Mapping:
         """The block and slot of each page's newest version."""
         self.events = 0
         """Changes of numbers of live slots so far."""
-        self.works: list[Work] = []
+        self.works: list[cells.Work] = []
         """Operations that were decided on and not handed over."""
         if config.filled:
             self.fill()
@@ -218,7 +217,7 @@ class Mapping:
 
     # --- requests --------------------------------------------------------------------------
 
-    def serve(self, op: str, lpns: range) -> list[Work]:
+    def serve(self, op: str, lpns: range) -> list[cells.Work]:
         """Returns a request's operations; all decisions about it are taken now."""
         if op == "R":
             self.read(lpns)
@@ -234,7 +233,7 @@ class Mapping:
                 self.pad()
         return self.handed_over()
 
-    def handed_over(self) -> list[Work]:
+    def handed_over(self) -> list[cells.Work]:
         """Returns the operations decided on since the last call."""
         works, self.works = self.works, []
         return works
@@ -375,8 +374,8 @@ class Mapping:
             at.pool += 1
 
     @staticmethod
-    def in_turn(works: Sequence[Work]) -> list[Work]:
-        """Returns the operations of copies with reads and programs taking turns, as long as there are both."""
+    def in_turn(works: Sequence[cells.Work]) -> list[cells.Work]:
+        """Returns the operations of copies, with reads and programs taking turns while there are both."""
         pairs = zip_longest(*([work for work in works if work.op == op] for op in "RW"))
         return [work for pair in pairs for work in pair if work is not None]
 
@@ -502,7 +501,7 @@ class Mapping:
     def emit(self, lun: int, op: str, stages: list[tuple[bool, int, bool]], cause: str) -> None:
         """Notes an operation."""
         self.outcome.busy[cause] += sum(ns for _, ns, _ in stages)
-        self.works.append(Work(lun, op, stages))
+        self.works.append(cells.Work(lun, op, stages))
 
 
 class Device(cells.Device):
@@ -563,7 +562,7 @@ class Device(cells.Device):
         self.completions[index] = now
         self.send(works, index, now)
 
-    def send(self, works: Sequence[Work], index: int, now: int) -> None:
+    def send(self, works: Sequence[cells.Work], index: int, now: int) -> None:
         """Sends operations to their dies."""
         for work in works:
             stages = [stage for stage in work.stages if stage[1] > 0]

@@ -16,9 +16,9 @@ import pytest
 
 import campaign
 from oracle import engine, slc
-from oracle.cells import CELLS
+from oracle.cells import CELLS, Work
 from oracle.events import Request
-from oracle.slc import CACHE, DATA, Block, Config, Device, Lun, Mapping, Work
+from oracle.slc import CACHE, DATA, Block, Config, Device, Lun, Mapping
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason=engine.SKIP_REASON)
 
@@ -328,8 +328,8 @@ def test_every_request_is_the_oracles(name: str, load: str) -> None:
 
 
 def test_the_loads_have_all_that_a_cache_does() -> None:
-    """In the loads of these tests the cache is folded when it is full, when the device is idle, and for blocks
-    of all bits; it is passed by; and its blocks come back from garbage collection.
+    """In the loads of these tests the cache is folded when it is full, when the device is idle, and for
+    blocks of all bits. It is passed by, and its blocks come back from garbage collection.
     """
     rare, causes, written = Counter[str](), Counter[str](), Counter[str]()
     for name in ["fixed", "dynamic-direct", "four-word-line"]:
@@ -394,7 +394,7 @@ def random_case(seed: int) -> tuple[Config, list[Request]]:
     shares = draw.choice([(30, 60, 4, 2, 4), (0, 1, 0, 0, 0), (50, 50, 0, 0, 0), (10, 50, 15, 15, 10)])
     space = draw.choice([None, None, max(8, config.pages() // 4)])
     rows = mixed(config, 300, gap, seed, shares, draw.choice([0, 0, 0.05]), space)
-    return config, [(at // step * step, *rest) for at, *rest in rows]
+    return config, [(at // step * step, op, first, pages) for at, op, first, pages in rows]
 
 
 def test_random_devices() -> None:
@@ -668,9 +668,9 @@ def test_the_comparison_notices(fault: type[Mapping | Device | Config]) -> None:
         rows, found = scene(name)
         given: dict[str, Any] = {}
         if issubclass(fault, Config):
-            config = fault(**{key: getattr(config, key) for key in KEYS})
+            given["config"] = fault(**{key: getattr(config, key) for key in KEYS})
         else:
             given["mapping" if issubclass(fault, Mapping) else "device"] = fault
-        if wanted_by_oracle(config, rows, **given) != found:
+        if wanted_by_oracle(**{"config": config, "requests": rows, **given}) != found:
             return
     raise AssertionError("the fault makes no difference")
