@@ -276,22 +276,40 @@ class Mapping:
 
     def write(self, lpn: int) -> None:
         """Writes a page."""
-        if not self.by_home:
-            self.skip_full()
+        self.choose_lun(CACHE)
         front = CACHE if self.enter_cache(self.lun_of(CACHE, lpn)) else DATA
-        lun = self.lun_of(front, lpn)
         if front == DATA:
-            self.make_data_room(lun)
-        self.put(front, lun, lpn, "host")
+            self.choose_lun(DATA)
+            self.make_data_room(self.lun_of(DATA, lpn))
+        self.put(front, self.lun_of(front, lpn), lpn, "host")
         self.outcome.written[front] += 1
 
-    def skip_full(self) -> None:
-        """Moves the cache's cursor to the next LUN that has room in its cache, if there is one."""
-        for _ in self.luns:
-            at = self.luns[self.cursors[CACHE]]
-            if CACHE in at.open or self.cache_may_take(at):
-                return
-            self.advance(CACHE)
+    def choose_lun(self, front: str) -> None:
+        """Moves a cursor to the next LUN that takes data, if nothing waits where it is; that of the cache to
+        one whose cache has room, if there is one.
+        """
+        block = self.luns[self.cursors[front]].open.get(front)
+        if self.by_home or (block is not None and len(block.pages) > block.programmed):
+            return
+        first = self.cursors[front]
+        luns = [(first + step) % len(self.luns) for step in range(len(self.luns))]
+        luns = [lun for lun in luns if self.takes_data(self.luns[lun])]
+        for lun in [*self.with_room(front, luns), *luns]:
+            self.cursors[front] = lun
+            return
+
+    def with_room(self, front: str, luns: Sequence[int]) -> list[int]:
+        """Returns, of these LUNs, those with room in their cache for which nothing is moved."""
+        if front == DATA:
+            return []
+        return [lun for lun in luns if CACHE in self.luns[lun].open or self.cache_may_take(self.luns[lun])]
+
+    def takes_data(self, at: Lun) -> bool:
+        """Whether a LUN has not so many live slots that it could not collect its garbage with more."""
+        blocks = [*at.closed, *at.cached, *at.open.values()]
+        unit, usual = self.config.unit(DATA), self.config.blocks - self.config.sure - self.config.reserve
+        most = (self.config.block_slots(DATA) - unit + 1) * usual - 3 * unit
+        return sum(block.live for block in blocks) <= most
 
     def lun_of(self, front: str, lpn: int) -> int:
         """Returns the LUN that a write to a front goes to."""
