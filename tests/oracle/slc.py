@@ -22,7 +22,10 @@ ftlab's own:
 - Reads and programs of copies take turns one by one, also where a unit takes several reads. (So its program
   may come before the last of them.)
 - The LUN of a write follows from the page where a logical page is programmed by itself. Elsewhere cache and
-  blocks of all bits have a cursor each, which goes round the LUNs, page by page or unit by unit.
+  blocks of all bits have a cursor each, which goes round the LUNs, page by page or unit by unit. The cache's
+  begins at the second LUN, and passes LUNs whose cache would have to be folded as long as there is another.
+  Both pass LUNs that hold too much already (``Mapping.takes_data``, found by comparing with ftlab).
+- A write with FUA, like a flush, pads all that has been begun, of either front.
 - When the device has had no request for long enough and more will come, each LUN that has nothing to do folds
   its oldest full block, then the next, as requests of the device's own. What completes at the time when it
   comes (a trim, say) does not count as a request here.
