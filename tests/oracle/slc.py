@@ -23,12 +23,13 @@ ftlab's own:
   may come before the last of them.)
 - The LUN of a write follows from the page where a logical page is programmed by itself. Elsewhere cache and
   blocks of all bits have a cursor each, which goes round the LUNs, page by page or unit by unit. The cache's
-  begins at the second LUN, and passes LUNs whose cache would have to be folded as long as there is another.
+  begins at the second LUN, and passes LUNs whose cache takes nothing, even after a fold, as long as there is
+  another.
   Both pass LUNs that hold too much already (``Mapping.takes_data``, found by comparing with ftlab).
 - A write with FUA, like a flush, pads all that has been begun, of either front.
 - When the device has had no request for long enough and more will come, each LUN that has nothing to do folds
   its oldest full block, then the next, as requests of the device's own. What completes at the time when it
-  comes (a trim, say) does not count as a request here.
+  comes (for example a trim) does not count as a request here.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Config(cells.Config):
         return self.luns * self.blocks * self.block_pages * self.logical * (100 - self.spare) // 100
 
     def cached_blocks(self, size: int) -> int:
-        """Returns how many blocks of each LUN hold so many bytes in SLC mode."""
+        """Returns how many blocks of each LUN hold this many bytes in SLC mode."""
         return -(-size // (self.luns * self.slc_pages * self.page * self.logical))
 
     @property
@@ -302,13 +303,17 @@ class Mapping:
             return
 
     def with_room(self, front: str, luns: Sequence[int]) -> list[int]:
-        """Returns, of these LUNs, those with room in their cache for which nothing is moved."""
+        """Returns, of these LUNs, those whose cache has room or gets it by a fold."""
         if front == DATA:
             return []
-        return [lun for lun in luns if CACHE in self.luns[lun].open or self.cache_may_take(self.luns[lun])]
+        folds = self.config.full == "fold"
+        here = [(lun, self.luns[lun]) for lun in luns]
+        return [
+            lun for lun, at in here if CACHE in at.open or self.cache_may_take(at) or (folds and at.cached)
+        ]
 
     def takes_data(self, at: Lun) -> bool:
-        """Whether a LUN has not so many live slots that it could not collect its garbage with more."""
+        """Whether a LUN has not this many live slots that it could not collect its garbage with more."""
         blocks = [*at.closed, *at.cached, *at.open.values()]
         unit, usual = self.config.unit(DATA), self.config.blocks - self.config.sure - self.config.reserve
         most = (self.config.block_slots(DATA) - unit + 1) * usual - 3 * unit

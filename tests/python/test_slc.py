@@ -545,7 +545,7 @@ class StaysAtCopies(Mapping):
 
 
 class PadsOne(Mapping):
-    """Leaves what waits beside the cache unpadded."""
+    """Leaves what waits next to the cache unpadded."""
 
     def pad(self) -> None:
         block = self.luns[self.cursors[CACHE]].open.get(CACHE)

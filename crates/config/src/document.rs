@@ -206,7 +206,7 @@ fn without_quotes(path: &str, name: &str, bare: &str) -> (String, Vec<String>) {
     match catalog.key(path).map(|key| value::read(key, &Literal::Text(bare.to_owned()))) {
         Some(Err(fault)) => (format!("{path}: {}", fault.message), fault.note.into_iter().collect()),
         None if path != "preset" => unknown_key(catalog, path),
-        _ => (format!("{path}: {bare} needs quotes: {name} = {}", value::quoted(bare)), Vec::new()),
+        _ => (format!("{path}: {bare} needs quotes: {name} = {}", crate::stated::quoted(bare)), Vec::new()),
     }
 }
 

@@ -27,6 +27,7 @@ mod input;
 mod presets;
 mod resolve;
 mod schema;
+mod stated;
 mod suggest;
 mod table;
 mod value;

@@ -4,7 +4,7 @@ use crate::catalog::catalog;
 use crate::document::{self, Span};
 use crate::error::{ConfigError, Text, clean};
 use crate::value::{self, Literal};
-use crate::{presets, suggest};
+use crate::{presets, stated, suggest};
 use ftlab_core::config::{Contradiction, Value, Values};
 use ftlab_core::settings::shapes_state;
 use ftlab_files::settings::Settings;
@@ -194,7 +194,7 @@ impl Layers {
         let notes: Vec<String> = involved
             .iter()
             .filter_map(|path| {
-                Some(format!("{path} = {} ({})", value::to_toml(values.get(path)?), self.place(path)?))
+                Some(format!("{path} = {} ({})", stated::to_toml(values.get(path)?), self.place(path)?))
             })
             .collect();
         let full = format!("{key}: {message}");
@@ -258,7 +258,7 @@ impl Resolved {
     /// Returns the keys that a saved state of the device depends on, with their values as in a file.
     pub fn state_identity(&self) -> BTreeMap<String, String> {
         let keys = self.values.iter().filter(|(path, _)| shapes_state(path));
-        keys.map(|(path, value)| ((*path).to_owned(), value::to_toml(value))).collect()
+        keys.map(|(path, value)| ((*path).to_owned(), stated::to_toml(value))).collect()
     }
 
     /// Makes the error for a fault in a key's value that was found later (for example a trace that cannot be opened),

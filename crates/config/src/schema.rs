@@ -3,7 +3,7 @@
 
 use crate::catalog::{catalog, leaf_of};
 use crate::presets::presets;
-use crate::value;
+use crate::stated;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
 use ftlab_core::config::{Choice, Key, Kind, MOST_BITS};
 use serde_json::{Map, Value as Json, json};
@@ -57,7 +57,9 @@ fn property(key: &Key) -> Json {
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
         Kind::SizeMix { .. } => json!({"type": "string", "pattern": "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$"}),
-        Kind::SlcSize { .. } => json!({"type": "string", "pattern": "^([^+:]+|dynamic(:[^+:]+)?|[^+:]+\\+dynamic(:[^+:]+)?)$"}),
+        Kind::SlcSize { .. } => {
+            json!({"type": "string", "pattern": "^([^+:]+|dynamic(:[^+:]+)?|[^+:]+\\+dynamic(:[^+:]+)?)$"})
+        }
         Kind::Path => json!({"type": "string", "minLength": 1}),
         Kind::Choice(list) => enumeration(&list()),
     };
@@ -67,7 +69,7 @@ fn property(key: &Key) -> Json {
     };
     schema["description"] = key.doc.into();
     if let Some(default) = key.default_value() {
-        schema["default"] = value::to_json(&default);
+        schema["default"] = stated::to_json(&default);
     }
     schema
 }
@@ -175,10 +177,9 @@ fn takes(key: &Key) -> String {
         Kind::SizeMix { min, max } => {
             format!("`size/weight:size/weight:...`, sizes {}", limits(&BYTES, min, max))
         }
-        Kind::SlcSize { max } => format!(
-            "`size`, `dynamic`, `dynamic:size`, or both with `+`, sizes {}",
-            limits(&BYTES, 1, max)
-        ),
+        Kind::SlcSize { max } => {
+            format!("`size`, `dynamic`, `dynamic:size`, or both with `+`, sizes {}", limits(&BYTES, 1, max))
+        }
         Kind::Path => "path".into(),
         Kind::Choice(_) => "name, see below".into(),
     };

@@ -4,7 +4,8 @@ use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
 use ftlab_core::config::{
-    Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, PageTimes, SizeMix, SlcSize, Value, outside,
+    Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, PageTimes, SizeMix, SlcSize, Value,
+    outside,
 };
 use toml::de::DeValue;
 
@@ -304,29 +305,9 @@ fn size_mix(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, F
 }
 
 fn slc_size(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
-    let one = |literal: &Literal| quantity(key, literal, &BYTES, 1, max);
-    let Literal::Text(text) = literal else {
-        return Ok(Value::SlcSize(SlcSize { fixed: one(literal)?, dynamic: None }));
-    };
-    let twice = || fault(format!("{}: one part is stated twice; expected {}", literal.shown(), expected(key)));
-    let mut size = SlcSize { fixed: 0, dynamic: None };
-    for part in text.split('+').map(str::trim) {
-        let taken = match part.strip_prefix(SlcSize::DYNAMIC).map(str::trim) {
-            Some("") => size.dynamic.replace(u64::MAX).is_some(),
-            Some(most) if most.starts_with(':') => {
-                let most = one(&Literal::Text(most[1..].trim().to_owned()))?;
-                size.dynamic.replace(most).is_some()
-            }
-            _ if !part.starts_with(|first: char| first.is_ascii_digit() || first == '-') => {
-                return unsuited(key, literal);
-            }
-            _ => std::mem::replace(&mut size.fixed, one(&Literal::Text(part.to_owned()))?) > 0,
-        };
-        if taken {
-            return twice();
-        }
-    }
-    Ok(Value::SlcSize(size))
+    let bytes = |text: &str| quantity(key, &Literal::Text(text.to_owned()), &BYTES, 1, max);
+    let (Literal::Text(text) | Literal::Integer(text, 10)) = literal else { return unsuited(key, literal) };
+    SlcSize::parse(text, bytes)?.map_or_else(|| unsuited(key, literal), |size| Ok(Value::SlcSize(size)))
 }
 
 fn page_times(key: &Key, literal: &Literal, max_ns: u64) -> Result<Value, Fault> {
@@ -383,41 +364,4 @@ fn alternatives(texts: &[String]) -> String {
         [one] => one.clone(),
         [most @ .., last] => format!("{} or {last}", most.join(", ")),
     }
-}
-
-/// Converts a value to JSON: quantities become strings with units, counts become numbers.
-pub(crate) fn to_json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Bool(flag) => (*flag).into(),
-        Value::Count(n) => (*n).into(),
-        Value::Number(n) => (*n).into(),
-        Value::Bytes(n) => BYTES.format(*n).into(),
-        Value::Bandwidth(n) => BANDWIDTH.format(*n).into(),
-        Value::Nanos(n) => NANOS.format(*n).into(),
-        Value::PageTimes(times) => times.to_string().into(),
-        Value::PicosPerByte(n) => PICOS_PER_BYTE.format(*n).into(),
-        Value::Ppm(n) => PPM.format(*n).into(),
-        Value::SizeMix(mix) => mix.to_string().into(),
-        Value::SlcSize(size) => size.to_string().into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::Word(word) => (*word).into(),
-    }
-}
-
-/// Formats a value as a TOML file would state it.
-pub(crate) fn to_toml(value: &Value) -> String {
-    match value {
-        // Rust prints the shortest text that parses to the same float, always with a point or exponent.
-        Value::Number(n) => format!("{n:?}"),
-        _ => match to_json(value) {
-            serde_json::Value::String(text) => quoted(&text),
-            other => other.to_string(),
-        },
-    }
-}
-
-/// Returns a text as a basic TOML string.
-pub(crate) fn quoted(text: &str) -> String {
-    use toml_writer::ToTomlValue;
-    toml_writer::TomlStringBuilder::new(text).as_basic().to_toml_value()
 }

@@ -2,7 +2,7 @@
 
 use crate::Resolved;
 use crate::catalog::{catalog, leaf_of};
-use crate::value;
+use crate::stated;
 use ftlab_core::config::Values;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ impl Resolved {
             let mut names = key.path.split('.').peekable();
             while let Some(name) = names.next() {
                 if names.peek().is_none() {
-                    table.insert(name.into(), value::to_json(value));
+                    table.insert(name.into(), stated::to_json(value));
                     break;
                 }
                 let inner = table.entry(name).or_insert_with(|| Json::Object(Map::new()));
@@ -33,7 +33,7 @@ impl Resolved {
 
     /// Returns a TOML file that states every value, and so resolves to the same values.
     pub fn to_toml(&self) -> String {
-        let preset = self.preset.as_ref().map(|name| format!("preset = {}\n", value::quoted(name)));
+        let preset = self.preset.as_ref().map(|name| format!("preset = {}\n", stated::quoted(name)));
         preset.unwrap_or_default() + &canonical(&self.values)
     }
 
@@ -53,7 +53,7 @@ fn canonical(values: &Values) -> String {
         for key in catalog().in_table(table) {
             if let Some(value) = values.get(key.path) {
                 text.push_str(&std::mem::take(&mut header));
-                text.push_str(&format!("{} = {}\n", leaf_of(key.path), value::to_toml(value)));
+                text.push_str(&format!("{} = {}\n", leaf_of(key.path), stated::to_toml(value)));
             }
         }
     }

@@ -95,9 +95,73 @@ fn folded_pages_share_a_word_line() {
     let transfer = PAGE;
     let (report, ends) = run(&settings, fill(13));
     let fold = 4 * (SLC_READ + transfer) + 2 * (3 * transfer + PROGRAM) + SLC_ERASE;
-    let expected: Vec<u64> = (1..=13).map(|at| at * (transfer + SLC_PROGRAM) + if at > 12 { fold } else { 0 }).collect();
+    let expected: Vec<u64> =
+        (1..=13).map(|at| at * (transfer + SLC_PROGRAM) + if at > 12 { fold } else { 0 }).collect();
     assert_eq!(ends, expected);
     // Four pages fill a word line and a third of another.
     assert_eq!(report.flash.programs[Cause::Fold], 6);
     assert_eq!(report.flash.programs[Cause::Host], 13);
+}
+
+/// A dynamic cache takes all erased blocks but the reserve. Then each block that is folded, four pages of twelve, leaves
+/// eight pages for what passes the cache by. The fill takes the sum of these steps.
+#[test]
+fn a_dynamic_cache_gives_its_blocks_back() {
+    let mut settings = tlc(Programming::Page, 1);
+    settings.ftl.slc_cache = Some(SlcSize { fixed: 0, dynamic: Some(u64::MAX) });
+    settings.ftl.slc_full = SlcFull::Direct;
+    let (report, ends) = run(&settings, fill(460));
+    let fold = 4 * (SLC_READ + PROGRAM) + SLC_ERASE;
+    for (at, &end) in (1..).zip(&ends) {
+        let (cached, direct) = (u64::min(at, 63 * 4), at.saturating_sub(63 * 4));
+        assert_eq!(end, cached * SLC_PROGRAM + direct * PROGRAM + direct.div_ceil(8) * fold, "write {at}");
+    }
+    assert_eq!(report.flash.programs[Cause::Fold], 26 * 4);
+    assert_eq!(report.flash.programs.total(), 460 + 26 * 4);
+}
+
+/// With a most of its own the dynamic part leaves erased blocks to what passes it by: steps cache, direct.
+#[test]
+fn a_dynamic_cache_may_have_a_bound() {
+    let mut settings = tlc(Programming::Page, 1);
+    settings.ftl.slc_cache = Some(SlcSize { fixed: 4 * PAGE, dynamic: Some(8 * PAGE) });
+    settings.ftl.slc_full = SlcFull::Direct;
+    let (_, ends) = run(&settings, fill(40));
+    assert_eq!(ends[39], 12 * SLC_PROGRAM + 28 * PROGRAM);
+}
+
+/// An idle device folds its oldest block; a read that comes meanwhile waits for the end of the fold, and finds its page
+/// among those of three bits.
+#[test]
+fn an_idle_device_folds() {
+    let mut settings = tlc(Programming::Page, 5);
+    settings.ftl.slc_fold_idle_ns = Some(1_000_000);
+    let mut trace = fill(8);
+    trace.push(pages(3_000_000, Op::Read, PAGE, 0, 1));
+    trace.push(pages(20_000_000, Op::Read, PAGE, 7, 1));
+    trace.push(pages(20_000_000, Op::Write, PAGE, 9, 1));
+    let (report, ends) = run(&settings, trace);
+    let fold = 4 * (SLC_READ + PROGRAM) + SLC_ERASE;
+    assert_eq!(ends[8], 8 * SLC_PROGRAM + 1_000_000 + fold + READ);
+    assert_eq!(ends[9..], [20_000_000 + READ, 20_000_000 + READ + SLC_PROGRAM]);
+    assert_eq!((report.flash.programs[Cause::Fold], report.flash.erases[Cause::Fold]), (8, 2));
+}
+
+/// Folded data goes where its stream would have put it.
+#[test]
+fn streams_stay_apart_behind_the_cache() {
+    let mut settings = tlc(Programming::WordLine, 5);
+    settings.ftl.placement = Some("stream".into());
+    settings.ftl.fronts = Some(3);
+    settings.flash.pages_per_block = 48;
+    let trace: Vec<_> = (0..300)
+        .map(|at| Record { stream: (at % 3 == 0).into(), ..pages(0, Op::Write, PAGE, at % 60, 1) })
+        .collect();
+    let (report, _) = run(&settings, trace);
+    let fronts = report.placement.expect("several").fronts;
+    let of =
+        |name: &str| fronts.iter().find(|front| front.name == name).map(|front| (front.written, front.moved));
+    assert_eq!(of("slc"), Some((300, 0)));
+    let (folded_0, folded_1) = (of("stream 0").expect("there").1, of("stream 1").expect("there").1);
+    assert!(folded_1 > 0 && folded_0 > folded_1, "{folded_0} {folded_1}");
 }

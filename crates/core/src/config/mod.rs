@@ -16,9 +16,9 @@ pub mod units;
 pub use crate::{choice, over, section, switch};
 pub use ignored::Ignored;
 pub use page_times::{MOST_BITS, PageTimes};
-pub use slc_size::SlcSize;
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
+pub use slc_size::SlcSize;
 
 use std::collections::BTreeMap;
 

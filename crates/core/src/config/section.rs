@@ -125,20 +125,6 @@ impl Field for u32 {
     }
 }
 
-impl Field for f64 {
-    fn of(value: Option<&Value>) -> Option<f64> {
-        let Value::Number(n) = value? else { return None };
-        Some(*n)
-    }
-}
-
-impl Field for String {
-    fn of(value: Option<&Value>) -> Option<String> {
-        let Value::Text(text) = value? else { return None };
-        Some(text.clone())
-    }
-}
-
 impl Field for SizeMix {
     fn of(value: Option<&Value>) -> Option<SizeMix> {
         match value? {
@@ -149,19 +135,19 @@ impl Field for SizeMix {
     }
 }
 
-impl Field for PageTimes {
-    fn of(value: Option<&Value>) -> Option<PageTimes> {
-        let Value::PageTimes(times) = value? else { return None };
-        Some(*times)
-    }
+/// Implements [`Field`] for types whose values a variant of [`Value`] holds as they are.
+macro_rules! held {
+    ($($variant:ident as $type:ty),*) => {
+        $(impl Field for $type {
+            fn of(value: Option<&Value>) -> Option<$type> {
+                let Value::$variant(held) = value? else { return None };
+                Some(held.clone())
+            }
+        })*
+    };
 }
 
-impl Field for SlcSize {
-    fn of(value: Option<&Value>) -> Option<SlcSize> {
-        let Value::SlcSize(size) = value? else { return None };
-        Some(*size)
-    }
-}
+held!(Number as f64, Text as String, PageTimes as PageTimes, SlcSize as SlcSize);
 
 /// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {

@@ -65,8 +65,9 @@ pub fn device() -> impl Strategy<Value = Settings> {
             settings.ftl.victims.d_choices.draws = choices;
             settings.ftl.victims.windowed_greedy.window = window;
             // Wear levelling and the choice by speed exclude each other.
-            settings.ftl.wear_leveling =
-                wear.filter(|_| !settings.allocates_by_speed() && settings.ftl.slc_cache.is_none()).map(|threshold| StaticLeveling { threshold });
+            settings.ftl.wear_leveling = wear
+                .filter(|_| !settings.allocates_by_speed() && settings.ftl.slc_cache.is_none())
+                .map(|threshold| StaticLeveling { threshold });
             settings
         },
     )

@@ -167,8 +167,7 @@ pub struct Page {
     pub slots: Vec<Slot>,
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::Data, Kind::Map, Kind::Log, Kind::Shared, Kind::Cooperative, Kind::Slc];
+const KINDS: [Kind; 6] = [Kind::Data, Kind::Map, Kind::Log, Kind::Shared, Kind::Cooperative, Kind::Slc];
 const TORN: u32 = 0xff;
 
 impl Page {

@@ -187,7 +187,10 @@ impl Log {
         };
         let found = (count(&|block| block.slc), count(&Block::is_cached));
         if found != self.cached_blocks(lun) || found.0 - found.1 > 1 {
-            return Err(format!("LUN {lun} has {found:?} blocks in SLC mode, not {:?}", self.cached_blocks(lun)));
+            return Err(format!(
+                "LUN {lun} has {found:?} blocks in SLC mode, not {:?}",
+                self.cached_blocks(lun)
+            ));
         }
         Ok(found)
     }

@@ -41,6 +41,7 @@
 mod addresses;
 mod audit;
 mod background;
+mod cache;
 mod collect;
 mod cursor;
 mod frontier;
@@ -56,12 +57,12 @@ mod trims;
 
 use addresses::Addresses;
 use background::Background;
+use cache::SlcCache;
 use fronts::Fronts;
 use placed::Placed;
 pub use recover::FoundBlock;
 use serial::Serial;
 pub(crate) use shape::{Shape, blocks_at_least, blocks_wanted, fronts, live_most, slc_blocks, sure_slots};
-use slc::SlcCache;
 use trims::Trims;
 
 use super::blocks::pool::BlockPool;
@@ -292,26 +293,6 @@ impl Log {
         let old = self.renew(under.slots, owner);
         let slot = self.place(under.slots, lun, owner);
         self.program_placed(under.work, (lun, cause), (owner, old), (slot, slot + 1));
-    }
-
-    /// Does what [`Log::append`] does where there is a placement.
-    #[inline(never)] // keeps the path of most writes short
-    fn append_placed(
-        &mut self,
-        under: &mut Under,
-        lun: u32,
-        owner: u32,
-        cause: Cause,
-        moved: &mut impl FnMut(u32),
-    ) {
-        self.face(under, lun, owner, cause, moved);
-        if self.luns[lun as usize].is_full() {
-            self.open_frontier(under, lun, moved);
-        }
-        let old = self.renew(under.slots, owner);
-        let slot = self.place(under.slots, lun, owner);
-        self.leave_line(under.slots, lun);
-        self.program_placed(under.work, (lun, cause), (owner, old), (slot, self.luns[lun as usize].next));
     }
 
     /// Programs the page of the slot where an owner's new version was placed, if the page is full; `old` is the slot of

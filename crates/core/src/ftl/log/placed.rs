@@ -133,6 +133,26 @@ impl Log {
         self.placed.as_ref().is_some_and(|placed| placed.by_speed)
     }
 
+    /// Does what [`Log::append`] does where there is a placement.
+    #[inline(never)] // keeps the path of most writes short
+    pub(super) fn append_placed(
+        &mut self,
+        under: &mut Under,
+        lun: u32,
+        owner: u32,
+        cause: Cause,
+        moved: &mut impl FnMut(u32),
+    ) {
+        self.face(under, lun, owner, cause, moved);
+        if self.luns[lun as usize].is_full() {
+            self.open_frontier(under, lun, moved);
+        }
+        let old = self.renew(under.slots, owner);
+        let slot = self.place(under.slots, lun, owner);
+        self.leave_line(under.slots, lun);
+        self.program_placed(under.work, (lun, cause), (owner, old), (slot, self.luns[lun as usize].next));
+    }
+
     /// Turns a LUN to the front that takes an owner's next version, if there is a placement, and sees to it that there
     /// is room.
     #[inline(never)] // keeps the path of most writes short

@@ -15,43 +15,14 @@
 //! TurboWrite Technology", white paper, 2013; Micron, "Optimized Client Computing With Dynamic Write Acceleration", 2014).
 //! What was read into them is in `DEVIATIONS.md`.
 
+use super::cache::{OfLun, SlcCache};
 use super::{Block, Log, State, Under};
-use crate::flash::media::Kind;
 use crate::flash::Cause;
+use crate::flash::media::Kind;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::settings::{Settings, SlcFull};
 use crate::ftl::slots::Slots;
 use crate::util::NONE;
-
-/// The cache's blocks, and what is kept about the data in them.
-#[derive(Clone, Debug)]
-pub(super) struct SlcCache {
-    /// Whether the host's writes go there: only during a run, so that the cache is empty at time 0.
-    on: bool,
-    /// The front whose blocks are in SLC mode.
-    pub(super) front: u32,
-    /// Whether a full cache is folded before a write, rather than passed by.
-    folds: bool,
-    /// Number of slots of a word line, and of its first page.
-    line: u32,
-    page: u32,
-    /// Whether a word line is programmed at once.
-    whole: bool,
-    luns: Vec<OfLun>,
-    /// For each logical page, the front to which its cached version will be folded; empty if there is only one.
-    kept: Vec<u8>,
-}
-
-/// The blocks of a LUN that are in SLC mode.
-#[derive(Clone, Copy, Debug)]
-struct OfLun {
-    /// The oldest full block, and the youngest.
-    oldest: u32,
-    youngest: u32,
-    full: u32,
-    /// Number of all blocks, the open one included.
-    held: u32,
-}
 
 impl Log {
     /// Makes the cache of `settings`, whose front comes after the `fronts` of the placement.
@@ -102,7 +73,9 @@ impl Log {
     pub(super) fn front_at(&self, owner: u32, slot: u32) -> u32 {
         let block = self.addresses.block(slot);
         match &self.slc {
-            Some(slc) if self.blocks[block as usize].slc => slc.kept.get(owner as usize).map_or(0, |&at| at.into()),
+            Some(slc) if self.blocks[block as usize].slc => {
+                slc.kept.get(owner as usize).map_or(0, |&at| at.into())
+            }
             _ => self.placed.as_ref().map_or(0, |placed| placed.opened[block as usize].0),
         }
     }

@@ -184,7 +184,8 @@ fn slc(settings: &Settings) -> Result<(), Contradiction> {
     let by_speed = settings.ftl.placement.as_deref().is_some_and(|name| needs(name).speeds);
     let whole_pages = settings.ftl.logical_page_bytes == settings.flash.unit_bytes();
     if log::fronts(settings) >= MOST_FRONTS {
-        let message = format!("the SLC cache needs a front too (ftl.slc_cache), and there are at most {MOST_FRONTS}");
+        let message =
+            format!("the SLC cache needs a front too (ftl.slc_cache), and there are at most {MOST_FRONTS}");
         return Err(Contradiction { key: "ftl.fronts", message });
     }
     let why = if settings.flash.cell.bits() == 1 {
