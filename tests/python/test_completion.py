@@ -65,7 +65,15 @@ def test_keys_and_their_values(cli: Cli) -> None:
 def test_layouts_and_papers(cli: Cli) -> None:
     assert completed(cli, "ftlab trace info --format fi") == ["fio-iolog", "fiu"]
     assert completed(cli, "ftlab run map-plus --out-of-range ") == ["error", "wrap", "compact"]
-    assert completed(cli, "ftlab reproduce ") == ["beyond", "coop", "map-plus", "msftl", "vios", "all"]
+    assert completed(cli, "ftlab reproduce ") == [
+        "beyond",
+        "coop",
+        "devices",
+        "map-plus",
+        "msftl",
+        "vios",
+        "all",
+    ]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

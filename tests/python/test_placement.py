@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ftlab.studies import sweep
 from scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,10 +91,3 @@ def test_a_row_of_a_trace(tmp_path: Path) -> None:
     assert top == f"{counts[: len(counts) // 5].sum() / 4000:.0%}"
     one, apart, *_ = (float(waf) for waf in wafs[:4])
     assert 1 < apart < one
-
-
-def test_the_study_of_all_page_mapped_ftls() -> None:
-    planned = sweep.plan(ROOT / "examples" / "studies" / "placement.toml")
-    assert len(planned.runs) == 36
-    # Only what makes the phone's generator a phone's is ignored by the other two loads.
-    assert all("ignored by 24 of 36 variants" in note for note in planned.notes)

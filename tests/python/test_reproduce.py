@@ -24,6 +24,7 @@ from ftlab.progress import Reporter
 from ftlab.reproduce import claims, command, papers
 from ftlab.studies import cells, declaration
 from ftlab.studies.plan import Planner
+from ftlab.units import significant
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -188,6 +189,38 @@ def test_a_figure_end_to_end(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "<dt>MAP+</dt><dd>the one &lt;that&gt; gains</dd>" in page
     assert 'data-of="published">holds</td>' in page
     assert re.search(r'data-of="measured">(holds|does not hold|\d+ of \d+)</td>', page)
+
+
+def test_seeds_are_replications(tiny: Path) -> None:
+    """Pictures and tables show means over the seeds; the CSV and claims have each seed."""
+    path = tiny / "papers" / "tiny" / "fig1.toml"
+    table = '[[panel]]\nmark = "table"\nvalue = "mean"\nx = "workload"\nseries = "scheduler"\n'
+    seeds = '[axis.seed]\nkey = "seed"\nlabels = ["1", "2"]\n[value.mean]'
+    path.write_text(path.read_text().replace("[value.mean]", seeds) + table)
+    published = tiny / "papers" / "tiny" / "published.toml"
+    of_one = PAIR.replace("workload='reads'", "workload='reads', seed='1'")
+    published.write_text(published.read_text().replace(PAIR, of_one))
+    (part,) = run(tiny, "fig1").parts
+    study = part.studies["fig1"]
+    assert len(study.rows) == 8
+    means = cells.over_seeds(study)
+    assert means.axes == ("workload", "scheduler")
+    assert cells.over_seeds(means) is means
+    first, second = (
+        study.series("mean", {"workload": "reads", "scheduler": "NOOP", "seed": s}) for s in "12"
+    )
+    assert first != second
+    mean = means.series("mean", {"workload": "reads", "scheduler": "NOOP"})
+    assert mean == pytest.approx((first + second) / 2)
+    page = (tiny.parent / "out" / "index.html").read_text()
+    assert f'<td>reads</td><td class="n">{significant(mean)}</td>' in page
+    assert '"seed"' not in part.pictures["fig1"] and "<th>seed</th>" not in page
+    found = rows(tiny.parent / "out" / "tiny" / "fig1.csv")
+    assert {row["seed"] for row in found} == {"1", "2"}
+    # A seed that a panel names is no replication.
+    path.write_text(path.read_text().replace('series = "scheduler"\n', 'series = "seed"\n', 1))
+    (part,) = run(tiny, "fig1").parts
+    assert len(cells.over_seeds(part.studies["fig1"]).rows) == 8
 
 
 def test_a_policy_has_its_colour_in_every_figure_and_on_the_page(tiny: Path) -> None:

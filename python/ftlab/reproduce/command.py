@@ -146,7 +146,7 @@ def _write(paper: Paper, studies: Mapping[str, Study], out: Path) -> reproductio
         if each.rows:
             inside(folder, f"{name}.csv").write(study.to_csv(each, paper.numbers).encode())
         if figures.drawn(each):
-            pictures[name] = figures.svg(each)
+            pictures[name] = figures.svg(cells.over_seeds(each))
             inside(folder, f"{name}.svg").write(pictures[name].encode())
             inside(folder, f"{name}.png").write(figures.png(pictures[name]))
     inside(folder, "claims.csv").write(claims.to_csv(judged).encode())

@@ -16,7 +16,7 @@ from ftlab.html.page import policy, style
 from ftlab.reproduce import claims as judging
 from ftlab.reproduce.claims import Judged
 from ftlab.reproduce.papers import Paper, Published
-from ftlab.studies.cells import Study, bars
+from ftlab.studies.cells import Study, bars, over_seeds
 from ftlab.studies.declaration import RECORDED, Figure
 from ftlab.units import significant
 
@@ -216,6 +216,7 @@ def _table(study: Study, panel_number: int) -> str:
     """Makes the table of a panel, with a row for each x (and each label of the other axes) and a column for
     each value or series.
     """
+    study = over_seeds(study)
     panel = study.figure.panels[panel_number]
     cells = bars(study, panel)
     columns = study.labels(panel.series) if panel.series and len(panel.values) == 1 else list(panel.values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ftlab._core import UserError
@@ -184,21 +184,37 @@ def text(number: Number) -> str:
 
 def of_rows(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> Study:
     """Returns the table of a sweep, made from its rows with their ``labels``: the means over the
-    replications.
+    replications (`over_seeds`).
+    """
+    axes = tuple(axis.name for axis in figure.axes)
+    names = [value.name for value in figure.values]
+    cells = (
+        Row(tuple(row["labels"][axis] for axis in axes), {name: row.get(name) for name in names})
+        for row in rows
+    )
+    return over_seeds(Study(figure, axes, tuple(cells), (), ()))
+
+
+def over_seeds(study: Study) -> Study:
+    """Returns the means of a study over its replications, which is what panels show.
 
     Seeds that a panel names are not replications.
     """
+    figure = study.figure
     named = {each for panel in figure.panels for each in (panel.x, panel.series, panel.facet, *panel.where)}
-    axes = tuple(axis.name for axis in figure.axes if axis.key != "seed" or axis.name in named)
-    groups: dict[AxisLabels, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row["labels"][axis] for axis in axes), []).append(row)
+    seeds = {axis.name for axis in figure.axes if axis.key == "seed" and axis.name not in named}
+    kept = [at for at, axis in enumerate(study.axes) if axis not in seeds]
+    if len(kept) == len(study.axes):
+        return study
+    groups: dict[AxisLabels, list[Row]] = {}
+    for row in study.rows:
+        groups.setdefault(tuple(row.labels[at] for at in kept), []).append(row)
     means = []
     for labels, members in groups.items():
         known = {
-            value.name: [row[value.name] for row in members if row.get(value.name) is not None]
+            value.name: [number for row in members if (number := row.values[value.name]) is not None]
             for value in figure.values
         }
         values = {name: math.fsum(each) / len(each) if each else None for name, each in known.items()}
         means.append(Row(labels, values))
-    return Study(figure, axes, tuple(means), (), ())
+    return replace(study, axes=tuple(study.axes[at] for at in kept), rows=tuple(means))
