@@ -165,9 +165,17 @@ impl Log {
 
     /// If slots are smaller than pages, turns to the page buffer of the front that takes an owner's next version; its
     /// LUN is that of the write.
-    #[inline(never)] // keeps the path of most writes short
+    #[inline(always)] // called for every write
     pub(crate) fn choose_buffer(&mut self, slots: &Slots, owner: u32, cause: Cause, work: &Work) {
-        if self.placed.is_some() && self.shape.slots_per_page > 1 {
+        if self.placed.is_some() {
+            self.choose_buffer_of_front(slots, owner, cause, work);
+        }
+    }
+
+    /// Turns to the page buffer of the front that takes an owner's next version, if slots are smaller than pages.
+    #[inline(never)] // keeps the path of most writes short
+    fn choose_buffer_of_front(&mut self, slots: &Slots, owner: u32, cause: Cause, work: &Work) {
+        if self.shape.slots_per_page > 1 {
             self.cursor.front = self.asked(slots, NONE, owner, cause, work);
         }
     }
