@@ -136,7 +136,7 @@ impl Work {
     }
 
     /// Reads `page`, or an unspecified page of the LUN if `page` is [`NONE`]; the transfer of the data takes `out_ns`.
-    #[inline]
+    #[inline(always)] // called for every read
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let cell_ns = self.cells.read_ns(page);
         self.read_for(lun, page, cause, [cell_ns, out_ns]);

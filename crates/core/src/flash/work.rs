@@ -174,9 +174,15 @@ impl Work {
         self.copied.counts[1] > 0
     }
 
+    /// Notes how many pages the next [`Work::copy`] reads, and how many units it programs, if it does not matter which
+    /// ([`Work::tells_pages`]).
+    pub(crate) fn unnamed(&mut self, [reads, units]: [u32; 2]) {
+        self.copied.counts = [self.copied.counts[0] + reads, self.copied.counts[1] + units];
+    }
+
     /// Whether it matters which pages a copy reads and programs.
     #[inline]
-    fn tells_pages(&self) -> bool {
+    pub(crate) fn tells_pages(&self) -> bool {
         self.joining.each || !self.cells.are_alike()
     }
 

@@ -252,7 +252,7 @@ impl Store {
         let at = self.blocks[block as usize];
         let (owner, next, kind) = (at.owner, at.next, at.kind());
         let [first, to] = [owner, block].map(|block| block * self.shape.pages_per_block);
-        let mut copies = 0;
+        let (mut copies, tells) = (0, work.tells_pages());
         for offset in next..end.min(self.shape.lpns - first) {
             let (lpn, target) = (first + offset, to + offset);
             let page = self.slots.of(lpn);
@@ -261,8 +261,10 @@ impl Store {
                 self.invalidate(page);
                 self.slots.valid.set(target);
                 self.slots.place(target, lpn, || kind);
-                work.source(page);
-                work.target(target, 1);
+                if tells {
+                    work.source(page);
+                    work.target(target, 1);
+                }
                 copies += 1;
             }
         }
@@ -272,6 +274,9 @@ impl Store {
             self.slots.tell(|medium| medium.leave_out(block, end));
         }
         if copies > 0 {
+            if !tells {
+                work.unnamed([copies, copies]);
+            }
             work.copy(self.lun_of_block(block), Cause::Merge);
         }
         copies

@@ -4,8 +4,8 @@
 //! If slots are smaller than pages, each front has a page buffer and a cursor of its own. Only the page at the front's
 //! cursor can be part-full: it was begun by the host, and whoever else fills the rest of it lets the host go on elsewhere.
 
-use super::Log;
-use crate::flash::Work;
+use super::{Log, Under};
+use crate::flash::{Cause, Work};
 use crate::util::{Bits, NONE};
 
 impl Log {
@@ -35,6 +35,24 @@ impl Log {
     pub(crate) fn page_begun(&self) -> bool {
         self.shape.slots_per_page > 1
             && (0..).zip(&self.cursor.luns).any(|(front, &lun)| self.is_begun_in(lun, front))
+    }
+
+    /// Turns to the page buffer of the front that takes an owner's next version, if slots are smaller than pages.
+    #[inline(never)] // keeps the path of most writes short
+    pub(super) fn choose_buffer_of_front(
+        &mut self,
+        under: &mut Under,
+        owner: u32,
+        cause: Cause,
+        moved: &mut dyn FnMut(u32),
+    ) {
+        if self.shape.slots_per_page > 1 {
+            let mut front = self.asked(under.slots, NONE, owner, cause, under.work);
+            if self.caches(owner) {
+                front = self.cached_buffer(under, (owner, front), moved);
+            }
+            self.cursor.front = front;
+        }
     }
 
     /// Returns the LUN of the next write of this owner; under dynamic allocation, [`Log::choose_lun`] must have been

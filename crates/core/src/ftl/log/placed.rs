@@ -188,14 +188,14 @@ impl Log {
     }
 
     /// Returns the front of an owner's next version; the placement is told about the version that it replaces.
-    fn asked(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, work: &Work) -> u32 {
+    pub(super) fn asked(&mut self, slots: &Slots, lun: u32, owner: u32, cause: Cause, work: &Work) -> u32 {
         self.tell_invalid(owner, slots.of(owner));
         self.front_of(slots, lun, owner, (cause, work.stream()), work.hurries(lun))
     }
 
     /// If slots are smaller than pages, turns to the page buffer of the front that takes an owner's next version; its
     /// LUN is that of the write.
-    #[inline(never)] // keeps the path of most writes short
+    #[inline(always)] // called for every write
     pub(crate) fn choose_buffer(
         &mut self,
         under: &mut Under,
@@ -203,12 +203,8 @@ impl Log {
         cause: Cause,
         moved: &mut dyn FnMut(u32),
     ) {
-        if self.placed.is_some() && self.shape.slots_per_page > 1 {
-            let mut front = self.asked(under.slots, NONE, owner, cause, under.work);
-            if self.caches(owner) {
-                front = self.cached_buffer(under, (owner, front), moved);
-            }
-            self.cursor.front = front;
+        if self.placed.is_some() {
+            self.choose_buffer_of_front(under, owner, cause, moved);
         }
     }
 
