@@ -180,6 +180,8 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 /// The kind of a key that holds a time of any length up to a year.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
+/// The kind of a key that holds a time as long as a drive may lie: up to twenty years.
+pub const LIFETIME: Kind = Kind::Duration { max_ns: 20 * YEAR_NS };
 /// The kind of a key that holds the time of a flash operation: at most a second, so that the sum of 2^34 such times
 /// fits into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: LONGEST_NS };
@@ -195,6 +197,11 @@ pub const fn count(min: u64, max: u64) -> Kind {
 /// Returns the kind of a key that holds a number.
 pub const fn number(min: f64, max: f64) -> Kind {
     Kind::Number { min, max }
+}
+
+/// Returns the kind of a key that holds a number, which may be 0.
+pub const fn from_zero(max: f64) -> Kind {
+    Kind::FromZero { max }
 }
 
 /// Returns the kind of a key that holds a size.

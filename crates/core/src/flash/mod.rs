@@ -6,15 +6,18 @@
 
 pub(crate) mod cells;
 mod emit;
+pub mod errors;
 pub mod media;
 pub(crate) mod medium;
 pub mod moves;
 pub mod parallel;
+mod repeats;
 pub mod settings;
 pub mod variation;
 mod work;
 
 pub use cells::Cells;
+pub use errors::Reliability;
 pub use settings::{Endurance, Flash};
 
 use std::collections::BTreeMap;
@@ -46,6 +49,8 @@ named! {
         Pad = "pad",
         /// Wear levelling.
         Wear = "wear",
+        /// Data rewritten before they can no longer be read; in a result only where there are any.
+        Refresh = "refresh",
     }
 }
 
@@ -66,15 +71,18 @@ named! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByCause<T>([T; Cause::ALL.len()]);
 
+impl<T: Default + PartialEq> ByCause<T> {
+    /// Returns a map from the names of the causes to their values, without those of causes that most devices never have.
+    pub fn named(&self) -> BTreeMap<&'static str, &T> {
+        let shown = |cause: &Cause| *cause != Cause::Refresh || self[*cause] != T::default();
+        Cause::ALL.into_iter().filter(shown).map(|cause| (cause.name(), &self[cause])).collect()
+    }
+}
+
 impl<T> ByCause<T> {
     /// Makes the values by calling `of` for each cause in turn.
     pub fn new(of: impl FnMut(Cause) -> T) -> ByCause<T> {
         ByCause(Cause::ALL.map(of))
-    }
-
-    /// Returns a map from the names of the causes to their values.
-    pub fn named(&self) -> BTreeMap<&'static str, &T> {
-        BTreeMap::from(Cause::ALL.map(|cause| (cause.name(), &self[cause])))
     }
 
     /// Returns the values, in the order of the causes.
@@ -106,7 +114,7 @@ impl<T> IndexMut<Cause> for ByCause<T> {
     }
 }
 
-impl<T: Serialize> Serialize for ByCause<T> {
+impl<T: Serialize + Default + PartialEq> Serialize for ByCause<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.named().serialize(to)
     }
@@ -246,6 +254,8 @@ pub struct Work {
     copied: Copied,
     labels: Option<Labelled>,
     waited: Waited,
+    /// The errors that reads meet, if they can meet any.
+    reliability: Option<Box<Reliability>>,
     /// Stream of the page that is being written.
     stream: u16,
 }

@@ -1,8 +1,9 @@
 //! `[flash]`: geometry and timing, and what follows from the geometry.
 
+use super::errors::{Errors, Retry};
 use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
-use crate::config::section::{BY_PAGE_TYPE, Field, OPERATION, bytes, count};
+use crate::config::section::{BY_PAGE_TYPE, Field, LIFETIME, OPERATION, bytes, count};
 use crate::config::{Kind, PageTimes, Value, choice, section};
 
 section! {
@@ -61,6 +62,12 @@ section! {
         parallel: Parallel;
         /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
+        /// The rate at which bits are read wrong, and what corrects them.
+        errors: Errors;
+        /// How a read is repeated that the error correction cannot correct.
+        retry: Retry = "flash.retry", "from-start" not in state;
+        /// Time for which the data that are there at time 0 have lain before.
+        age_ns: u64 = "flash.age", LIFETIME, "0ns" not in state;
     }
 }
 
