@@ -60,7 +60,9 @@ impl Key {
         Some(match self.kind {
             Kind::Bool => Value::Bool(text == "true"),
             Kind::Count { .. } => Value::Count(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
-            Kind::Number { .. } | Kind::FromZero { .. } => Value::Number(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
+            Kind::Number { .. } | Kind::FromZero { .. } => {
+                Value::Number(text.parse().unwrap_or_else(|_| panic!("{}", fault())))
+            }
             Kind::Bytes { .. } => Value::Bytes(quantity(&BYTES)),
             Kind::Bandwidth { .. } => Value::Bandwidth(quantity(&BANDWIDTH)),
             Kind::Duration { .. } => Value::Nanos(quantity(&NANOS)),

@@ -1,9 +1,7 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, and the LUNs for which other requests
 //! wait.
 
-use super::{
-    Cells, Chain, Copied, Counts, Flash, Joining, Label, Reliability, Step, Timing, Waited, Work,
-};
+use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Reliability, Step, Timing, Waited, Work};
 use crate::util::{Bits, NONE};
 
 impl Work {

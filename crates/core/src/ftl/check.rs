@@ -49,6 +49,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
         "ftl.gc_background",
         "ftl.free_blocks",
         "ftl.wear_leveling",
+        "ftl.refresh",
     ];
     found.unless(!blocks, &paged, &format!("{chosen} maps blocks"));
     let amount = ["ftl.flush_counts", "ftl.host_flush"];

@@ -26,6 +26,17 @@ pub struct BlockSize {
     pub page_bytes: u32,
 }
 
+/// What became of a block whose data an FTL was to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// The data were moved.
+    Moved,
+    /// The block cannot be moved now: it is being written, or another collection comes first.
+    Later,
+    /// The block holds no data that this FTL moves.
+    Needless,
+}
+
 /// What the host and the device ask of an FTL while requests run.
 pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
 
@@ -105,6 +116,8 @@ faces! {
         /// Takes one step of collecting an idle LUN in the background; returns false if the LUN has enough
         /// erased blocks, or if collecting would gain nothing.
         fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
+        /// Moves the data of a closed block elsewhere and erases the block, while its LUN is idle.
+        fn refresh(self: &mut Self, block: u32, work: &mut Work) -> Refreshed = { Refreshed::Needless };
     }
 
     /// Where data lies, for the device's scheduler.
@@ -180,6 +193,8 @@ faces! {
         fn life(self: &Self) -> endurance::Life;
         /// Calls `visit` with every block's erase count.
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
+        /// Whether a block is erased and free to be used for anything.
+        fn is_free(self: &Self, block: u32) -> bool;
     }
 
     /// Prepares the device: sets up its state at time 0, and switches on what only a run uses.

@@ -37,6 +37,9 @@ pub struct Report {
     pub conflicts: Conflicts,
     /// Flash operations by cause.
     pub flash: Flash,
+    /// Errors of reads, where reads can meet any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<super::Errors>,
     /// Merges of hybrid FTLs; zeros for a page-mapped FTL.
     pub merges: Merges,
     /// Write amplification.
@@ -177,7 +180,7 @@ pub struct Scheduler {
 pub struct Waf {
     /// P x L / H.
     pub total: Option<f64>,
-    /// (P(gc) + P(wear)) x L / H.
+    /// (P(gc) + P(wear) + P(refresh)) x L / H.
     pub gc: Option<f64>,
     /// (P(map) + P(gc-map) + P(dir)) x L / H.
     pub map: Option<f64>,
@@ -240,7 +243,7 @@ impl Waf {
         };
         Waf {
             total: of(&Cause::ALL),
-            gc: of(&[Cause::Gc, Cause::Wear]),
+            gc: of(&[Cause::Gc, Cause::Wear, Cause::Refresh]),
             map: of(&[Cause::Map, Cause::GcMap, Cause::Dir]),
             merge: of(&[Cause::Merge]),
             pad: of(&[Cause::Pad]),
@@ -345,11 +348,12 @@ impl Report {
                 ratio: ratio(conflicts[0] + conflicts[1], requests),
             },
             flash: Flash::new(counts, Some(program_time(work))),
+            errors: super::Errors::new(work),
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host]),
             waf: Waf::new(counts, ftl),
             placement: super::Placement::new(ftl.front_counts()),
             wear: Wear::new(ftl),
-            health: Health::new(&ftl.life(), recorder, device.read_only_ns(), threshold),
+            health: Health::new(&ftl.life(), recorder, (device.read_only_ns(), work), threshold),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(sources.used, settings.flash.dies_per_chip, elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),

@@ -78,6 +78,7 @@ impl Prepared {
         let (mut work, mut erases) = (settings.work(), Vec::new());
         ftl.erases(&mut |count| erases.push(count));
         work.set_erases(erases.into_iter());
+        work.set_past(None, |block| !ftl.is_free(block));
         Prepared { ftl, work, done, check, tape: None }
     }
 

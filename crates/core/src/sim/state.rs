@@ -12,10 +12,11 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::{Prepared, RunError};
+use crate::flash::errors::Past;
 use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
-use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
 
 /// First bytes of the file. The last two are not text, so that a transfer in text mode damages them.
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
@@ -81,7 +82,11 @@ impl Prepared {
         let header = Header { identity: identity.clone(), done: self.done.clone() };
         let mut out = Encoder::new(out);
         out.value(&header)?;
-        self.ftl.save(&mut out)
+        self.ftl.save(&mut out)?;
+        match self.work.reliability() {
+            Some(reliability) => out.value(&reliability.past(0)),
+            None => Ok(()),
+        }
     }
 
     /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.
@@ -104,10 +109,30 @@ impl Prepared {
             return Err(StateError::Differs(text));
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
+        let past = read_past(settings, &mut from)?;
         from.end()?;
-        let prepared = Prepared::with(settings, ftl, header.done, check);
+        let mut prepared = Prepared::with(settings, ftl, header.done, check);
+        if past.is_some() {
+            prepared.work.set_past(past, |_| true);
+        }
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)
+    }
+}
+
+/// Reads what the blocks have gone through, which a state holds if reads could meet errors where it was saved.
+fn read_past(settings: &Settings, from: &mut Decoder) -> Result<Option<Vec<Past>>, Damage> {
+    if !from.goes_on()? {
+        return Ok(None);
+    }
+    let past: Vec<Past> = from.value()?;
+    let flash = &settings.flash;
+    if past.len() as u64 != u64::from(flash.luns()) * flash.blocks_per_lun() {
+        return Damage::impossible(format!("it tells the age of {} blocks", past.len()));
+    }
+    match past.iter().filter_map(|block| block.age_ns).max() {
+        Some(age_ns) if age_ns > MOST_COUNTED => Damage::impossible("data in it are older than flash"),
+        _ => Ok(Some(past)),
     }
 }
 

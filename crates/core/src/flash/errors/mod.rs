@@ -113,18 +113,12 @@ impl Reliability {
         let rates = Rates::new(flash)?;
         let errors = &flash.errors;
         let blocks = (flash.pages() / u64::from(flash.pages_per_block)) as u32;
-        let erased = Block {
-            erases: 0,
-            reads: 0,
-            begun_ns: None,
-            last: 0,
-            fixed: 0.0,
-            retention: 0.0,
-            disturb: 0.0,
-        };
-        let growth = flash.variation.as_ref().zip(cells.speeds()).map_or_else(Vec::new, |(variation, speeds)| {
-            (0..blocks).map(|block| speeds.growth(block) - variation.growth_mean).collect()
-        });
+        let erased =
+            Block { erases: 0, reads: 0, begun_ns: None, last: 0, fixed: 0.0, retention: 0.0, disturb: 0.0 };
+        let growth =
+            flash.variation.as_ref().zip(cells.speeds()).map_or_else(Vec::new, |(variation, speeds)| {
+                (0..blocks).map(|block| speeds.growth(block) - variation.growth_mean).collect()
+            });
         let steps = 0..=errors.retry_steps;
         let mut made = Box::new(Reliability {
             rates,
@@ -163,7 +157,8 @@ impl Reliability {
         let [.., c, _, e] = self.rates.exponents;
         let block = &self.blocks[block as usize];
         let hours = block.begun_ns.map_or(0.0, |begun_ns| (self.now_ns as i64 - begun_ns) as f64 / HOUR_NS);
-        let aged = block.retention * libm::pow(hours, c) + block.disturb * libm::pow(f64::from(block.reads), e);
+        let aged =
+            block.retention * libm::pow(hours, c) + block.disturb * libm::pow(f64::from(block.reads), e);
         (block.fixed + aged).min(MOST) * self.codeword_bits
     }
 
@@ -256,11 +251,8 @@ impl Reliability {
     /// Returns the past of each block, in block order, as it is now.
     pub fn past(&self, now_ns: u64) -> Vec<Past> {
         let age_ns = |begun_ns: i64| (now_ns as i64 - begun_ns) as u64;
-        let past = |block: &Block| Past {
-            reads: block.reads,
-            last: block.last,
-            age_ns: block.begun_ns.map(age_ns),
-        };
+        let past =
+            |block: &Block| Past { reads: block.reads, last: block.last, age_ns: block.begun_ns.map(age_ns) };
         self.blocks.iter().map(past).collect()
     }
 
@@ -360,7 +352,8 @@ impl Reliability {
 
     /// Whether a block has data whose next read would need a step of at least `step`.
     fn is_worn(&self, block: u32, step: u32) -> bool {
-        self.blocks[block as usize].begun_ns.is_some() && self.needed(block).is_none_or(|needed| needed >= step)
+        self.blocks[block as usize].begun_ns.is_some()
+            && self.needed(block).is_none_or(|needed| needed >= step)
     }
 }
 

@@ -47,6 +47,7 @@ mod frontier;
 mod fronts;
 mod placed;
 mod recover;
+mod refresh;
 mod run;
 mod serial;
 mod shape;

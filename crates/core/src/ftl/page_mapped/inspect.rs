@@ -122,6 +122,10 @@ impl<T: Translation> Inspect for PageMapped<T> {
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.pool.erases().for_each(visit);
     }
+
+    fn is_free(&self, block: u32) -> bool {
+        self.pool.is_free(block)
+    }
 }
 
 impl<T: Translation> Follow for PageMapped<T> {
