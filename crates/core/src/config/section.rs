@@ -180,8 +180,6 @@ pub fn field<T: Field>(values: &Values, path: &str, other: &[&str]) -> T {
 const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 /// The kind of a key that holds a time of any length up to a year.
 pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
-/// The kind of a key that holds a time as long as a drive may lie: up to twenty years.
-pub const LIFETIME: Kind = Kind::Duration { max_ns: 20 * YEAR_NS };
 /// The kind of a key that holds the time of a flash operation: at most a second, so that the sum of 2^34 such times
 /// fits into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: LONGEST_NS };

@@ -64,6 +64,11 @@ impl Work {
         self.reliability.as_mut().is_some_and(|reliability| reliability.take_failure())
     }
 
+    /// Returns what each block has gone through until now, in block order; `None` if reads meet no errors.
+    pub(crate) fn past(&self, now_ns: u64) -> Option<Vec<Past>> {
+        self.reliability().map(|reliability| reliability.past(now_ns))
+    }
+
     /// Gives the blocks the pasts that a saved state states, in block order; without any, blocks with data have never
     /// been read.
     pub(crate) fn set_past(&mut self, past: Option<Vec<Past>>, has_data: impl Fn(u32) -> bool) {

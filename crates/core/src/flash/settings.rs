@@ -3,7 +3,7 @@
 use super::errors::{Errors, Retry};
 use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
-use crate::config::section::{BY_PAGE_TYPE, Field, LIFETIME, OPERATION, bytes, count};
+use crate::config::section::{BY_PAGE_TYPE, Field, OPERATION, bytes, count};
 use crate::config::{Kind, PageTimes, Value, choice, section};
 
 section! {
@@ -67,7 +67,7 @@ section! {
         /// How a read is repeated that the error correction cannot correct.
         retry: Retry = "flash.retry", "from-start" not in state;
         /// Time for which the data that are there at time 0 have lain before.
-        age_ns: u64 = "flash.age", LIFETIME, "0ns" not in state;
+        age_ns: u64 = "flash.age", LONGEST_AGE, "0ns" not in state;
     }
 }
 
@@ -123,6 +123,8 @@ choice! {
 }
 
 const PER_BYTE: Kind = Kind::TimePerByte;
+/// The longest time for which data may have lain: twenty years.
+const LONGEST_AGE: Kind = Kind::Duration { max_ns: 20 * 365 * 86_400 * 1_000_000_000 };
 
 /// `flash.endurance`: when a block is retired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

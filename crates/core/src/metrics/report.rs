@@ -312,11 +312,10 @@ impl Report {
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, settings, device, ftl, work, elapsed_ns, .. } = *sources;
         let (counts, requests): (_, u64) = (work.counts(), recorder.requests.iter().sum());
-        let conflicts = device.conflicts().requests;
         let [latency, wait, access] =
             [0, 1, 2].map(|part| recorder.times.each_ref().map(|times| &times[part]));
         let bytes: u64 = recorder.served_bytes.iter().sum();
-        let threshold = settings.ftl.spare_threshold_ppm;
+        let (conflicts, threshold) = (device.conflicts().requests, settings.ftl.spare_threshold_ppm);
         Report {
             trace: Trace {
                 requests,

@@ -134,11 +134,7 @@ impl<'a> Simulation<'a> {
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);
         }
-        if let Some(reliability) = work.reliability_mut() {
-            let flash = &settings.flash;
-            let luns = (flash.luns(), flash.blocks_per_lun() as u32);
-            reliability.begin(flash.age_ns, settings.ftl.refresh, luns);
-        }
+        prepare::begin_errors(settings, &mut work);
         let lpns = ftl.logical_pages();
         let mut device = Device::new(settings);
         if device.array().overlaps_steps() {
@@ -196,14 +192,13 @@ impl<'a> Simulation<'a> {
     pub fn prepared(&self) -> Prepared {
         let (mut ftl, done) = (self.ftl.clone(), self.precondition.clone());
         let mut work = self.settings.work();
-        let past = |work: &Work, now_ns| work.reliability().map(|reliability| reliability.past(now_ns));
-        work.set_past(past(&self.work, self.now_ns), |_| true);
+        work.set_past(self.work.past(self.now_ns), |_| true);
         for lpn in self.device.dirty() {
             work.clear();
             ftl.write(Pages { first: lpn, pages: 1, ..Pages::NONE }, &mut work);
         }
         let mut prepared = Prepared::with(&self.settings, ftl, done, self.check.is_some());
-        prepared.work.set_past(past(&work, 0), |_| true);
+        prepared.work.set_past(work.past(0), |_| true);
         prepared
     }
 

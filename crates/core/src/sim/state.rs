@@ -83,10 +83,7 @@ impl Prepared {
         let mut out = Encoder::new(out);
         out.value(&header)?;
         self.ftl.save(&mut out)?;
-        match self.work.reliability() {
-            Some(reliability) => out.value(&reliability.past(0)),
-            None => Ok(()),
-        }
+        self.work.past(0).map_or(Ok(()), |past| out.value(&past))
     }
 
     /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.

@@ -5,7 +5,7 @@
 use super::{Moment, Task};
 use crate::clock::NEVER;
 use crate::device::settings::Settings;
-use crate::flash::errors::settings::are_on;
+use crate::flash::errors::rates::are_on;
 use crate::ftl::{Idle, Refreshed};
 use crate::workload::Op;
 

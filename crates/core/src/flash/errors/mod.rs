@@ -13,12 +13,13 @@
 //! codeword has as many errors as it has on average. Decisions: `docs/decisions/0033-errors.md`; readings:
 //! `DEVIATIONS.md`.
 //!
-//! Cells remember what was done to them, so this is not part of an FTL: [`Reliability`] is told of programs, reads and
+//! Cells remember what was done to them, so this is not part of an FTL: [`Reliability`] counts programs, reads and
 //! erasures as they are emitted, and a saved state and a power cut keep it.
 
 mod process;
+pub(crate) mod rates;
 mod retry;
-pub mod settings;
+mod settings;
 mod watch;
 
 pub use process::Process;
@@ -27,7 +28,7 @@ pub use settings::Errors;
 
 use serde::{Deserialize, Serialize};
 
-use self::settings::Rates;
+use self::rates::Rates;
 use self::watch::Watch;
 use super::{Cells, Flash};
 use crate::util::Divider;
