@@ -24,6 +24,10 @@ const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 /// Number of the format.
 pub const FORMAT: u32 = 13;
 
+/// An entry next to the keys of a header: reads could meet errors where the state was saved, and it ends with what each
+/// block has gone through.
+const HAS_PAST: &str = "(past)";
+
 /// The largest number of differing keys that a message names.
 const MOST_NAMED: usize = 8;
 
@@ -79,11 +83,15 @@ impl Prepared {
     pub fn save(&self, identity: &Identity, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
-        let header = Header { identity: identity.clone(), done: self.done.clone() };
+        let mut header = Header { identity: identity.clone(), done: self.done.clone() };
+        let past = self.work.past(0);
+        if past.is_some() {
+            header.identity.insert(HAS_PAST.into(), String::new());
+        }
         let mut out = Encoder::new(out);
         out.value(&header)?;
         self.ftl.save(&mut out)?;
-        self.work.past(0).map_or(Ok(()), |past| out.value(&past))
+        past.map_or(Ok(()), |past| out.value(&past))
     }
 
     /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.
@@ -101,12 +109,13 @@ impl Prepared {
     ) -> Result<Prepared, StateError> {
         read_format(input)?;
         let mut from = Decoder::new(input);
-        let header: Header = from.value()?;
+        let mut header: Header = from.value()?;
+        let has_past = header.identity.remove(HAS_PAST).is_some();
         if let Some(text) = difference(&header.identity, identity) {
             return Err(StateError::Differs(text));
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
-        let past = read_past(settings, &mut from)?;
+        let past = if has_past { Some(read_past(settings, &mut from)?) } else { None };
         from.end()?;
         let mut prepared = Prepared::with(settings, ftl, header.done, check);
         if past.is_some() {
@@ -117,11 +126,8 @@ impl Prepared {
     }
 }
 
-/// Reads what the blocks have gone through, which a state holds if reads could meet errors where it was saved.
-fn read_past(settings: &Settings, from: &mut Decoder) -> Result<Option<Vec<Past>>, Damage> {
-    if !from.goes_on()? {
-        return Ok(None);
-    }
+/// Reads what the blocks have gone through.
+fn read_past(settings: &Settings, from: &mut Decoder) -> Result<Vec<Past>, Damage> {
     let past: Vec<Past> = from.value()?;
     let flash = &settings.flash;
     if past.len() as u64 != u64::from(flash.luns()) * flash.blocks_per_lun() {
@@ -129,7 +135,7 @@ fn read_past(settings: &Settings, from: &mut Decoder) -> Result<Option<Vec<Past>
     }
     match past.iter().filter_map(|block| block.age_ns).max() {
         Some(age_ns) if age_ns > MOST_COUNTED => Damage::impossible("data in it are older than flash"),
-        _ => Ok(Some(past)),
+        _ => Ok(past),
     }
 }
 

@@ -189,16 +189,6 @@ impl<'a> Decoder<'a> {
         self.seal()
     }
 
-    /// Whether another section follows.
-    ///
-    /// # Errors
-    /// The input's error.
-    pub fn goes_on(&mut self) -> Result<bool, Damage> {
-        // A read of nothing fills the buffer, if it is empty, and takes nothing from it.
-        self.read(&mut [])?;
-        Ok(self.taken < self.filled)
-    }
-
     /// Checks that no bytes follow the last section.
     ///
     /// # Errors
