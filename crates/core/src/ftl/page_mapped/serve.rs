@@ -232,13 +232,17 @@ impl<T: Translation> Idle for PageMapped<T> {
         let done = if data.has(block) {
             let mut moved = |lpn| translation.moved(lpn, pages);
             let done = data.refresh(&mut Under { slots, pool, work }, block, &mut moved);
-            translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
+            if done == Refreshed::Moved {
+                translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
+            }
             done
         } else {
             let (log, mut under) = pages.on_flash(pool, work);
             log.refresh(&mut under, block, &mut |_| ())
         };
-        self.look_for_exhaustion(work);
+        if done == Refreshed::Moved {
+            self.look_for_exhaustion(work);
+        }
         done
     }
 }
