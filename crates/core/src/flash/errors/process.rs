@@ -15,7 +15,7 @@ choice! {
     pub enum Process {
         /// a rate of 0, with exponents of 1
         None = "none",
-        /// MLC of 20 to 24 nm (Kim et al., FAST 2019, fitted to measurements of Cai et al.)
+        /// MLC of 2y nm, that is 20 to 24 nm (Kim et al., FAST 2019)
         Mlc2y = "mlc-2y-nm",
         /// 3D TLC of 72 layers (Kim et al., FAST 2019)
         Tlc72 = "tlc-72-layer",
