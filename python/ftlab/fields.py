@@ -350,15 +350,16 @@ class Blocks(Section):
 
 
 class Failed(Section):
-    """Requests that a read-only device refused, in whole or in part; `trace` includes them, but no time
-    does."""
+    """Requests that failed; `trace` includes them, but no time does."""
 
+    reads: int | None
+    """Reads of data that could not be corrected; only where reads can meet errors."""
     writes: int
-    """Writes."""
+    """Writes that a read-only device refused, in whole or in part."""
     trims: int
-    """Trims."""
+    """Trims that it refused."""
     flushes: int
-    """Flushes."""
+    """Flushes that it refused."""
 
 
 class Health(Section):
@@ -368,8 +369,12 @@ class Health(Section):
     """read-only; else spare-low if available spare < `ftl.spare_threshold`; else good."""
     read_only_ns: int | None
     """When the device turned read-only, on the clock of the arrivals; null if it did not."""
+    media_errors: int | None
+    """Page reads that could not be corrected, by the host or the device itself; only where reads can meet
+    errors. NVMe: Media and Data Integrity Errors."""
     failed: Failed
-    """Requests that a read-only device refused, in whole or in part."""
+    """Requests that failed: a read-only device refused them, in whole or in part, or they could not be
+    read."""
     blocks: Blocks
     """The erase blocks."""
     nvme_smart: NvmeSmart
@@ -406,7 +411,7 @@ class Waf(Section):
     total: float | None
     """P x L / H."""
     gc: float | None
-    """(P(gc) + P(wear)) x L / H."""
+    """(P(gc) + P(wear) + P(refresh)) x L / H."""
     map: float | None
     """(P(map) + P(gc-map) + P(dir)) x L / H."""
     merge: float | None
@@ -441,6 +446,21 @@ class Merges(Section):
     """Switch merges after padding."""
     cooperative: Merge
     """Cooperative switch merges."""
+
+
+class Errors(Section):
+    """Errors of reads, of all causes (`[flash.errors]`)."""
+
+    retries: int
+    """Repetitions of page reads, each at a step of a read retry."""
+    retried_reads: int
+    """Page reads that were repeated."""
+    failed_reads: int
+    """Page reads that no step corrected."""
+    steps: list[int]
+    """Page reads by the step that they needed: none, 1, 2, ...; without failed_reads."""
+    refreshed_blocks: int
+    """Blocks whose data were rewritten before they could no longer be read (`ftl.refresh`)."""
 
 
 class Flash(Section):
@@ -654,6 +674,8 @@ class Fields(Section):
     request."""
     flash: Flash
     """Flash operations by cause."""
+    errors: Errors | None
+    """Errors of reads, where reads can meet any."""
     merges: Merges
     """Merges of hybrid FTLs; zeros for a page-mapped FTL."""
     waf: Waf

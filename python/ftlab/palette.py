@@ -56,6 +56,7 @@ CAUSES = {
     "host": "#8a8f98",
     "gc": "#d55e00",
     "wear": "#8a6d1f",
+    "refresh": "#b59a2e",
     "map": "#0072b2",
     "gc-map": "#56b4e9",
     "dir": "#b7dcf5",

@@ -50,6 +50,7 @@ fn property(key: &Key) -> Json {
             json!({"type": "number", "exclusiveMinimum": 0, "maximum": max})
         }
         Kind::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
+        Kind::FromZero { max } => json!({"type": "number", "minimum": 0, "maximum": max}),
         Kind::Bytes { .. } => quantity(&BYTES),
         Kind::Bandwidth { .. } => quantity(&BANDWIDTH),
         Kind::Duration { .. } => quantity(&NANOS),
@@ -165,6 +166,7 @@ fn takes(key: &Key) -> String {
         Kind::Count { min, max } => format!("{min} to {max}"),
         Kind::Number { min: 0.0, max } => format!("above 0, to {max:?}"),
         Kind::Number { min, max } => format!("{min:?} to {max:?}"),
+        Kind::FromZero { max } => format!("0 to {max:?}"),
         Kind::Bytes { min, max } if min == max => BYTES.format(min),
         Kind::Bytes { min, max } => limits(&BYTES, min, max),
         Kind::Bandwidth { min, max } => limits(&BANDWIDTH, min, max),

@@ -56,7 +56,7 @@ impl Literal {
         // A path may begin or end with spaces.
         let keep = matches!(kind, Kind::Path) && !text.trim_start().starts_with(['"', '\'']);
         let bare = if keep { text.to_owned() } else { unquoted(text) };
-        if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. })
+        if matches!(kind, Kind::Bool | Kind::Count { .. } | Kind::Number { .. } | Kind::FromZero { .. })
             // Brackets are not part of a number, and nothing bounds how deep the parser nests.
             && !bare.contains(['[', '{'])
             && let Ok(value) = DeValue::parse(&bare)
@@ -104,7 +104,7 @@ pub(crate) fn expected(key: &Key) -> String {
     let takes = match key.kind {
         Kind::Bool => "true or false",
         Kind::Count { .. } => "a whole number such as 128",
-        Kind::Number { .. } => "a number such as 1.5",
+        Kind::Number { .. } | Kind::FromZero { .. } => "a number such as 1.5",
         Kind::Bytes { .. } => "a size such as \"16KiB\"",
         Kind::Bandwidth { .. } => "a bandwidth such as \"3.2GB/s\"",
         Kind::Duration { .. } => "a time such as \"35us\"",
@@ -136,7 +136,8 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
             _ => unsuited(key, literal),
         },
         Kind::Count { min, max } => count(key, literal, min, max),
-        Kind::Number { min, max } => number(key, literal, min, max),
+        Kind::Number { min, max } => number(key, literal, (min, min == 0.0), max),
+        Kind::FromZero { max } => number(key, literal, (0.0, false), max),
         Kind::Bytes { min, max } => quantity(key, literal, &BYTES, min, max).map(Value::Bytes),
         Kind::Bandwidth { min, max } => quantity(key, literal, &BANDWIDTH, min, max).map(Value::Bandwidth),
         Kind::Duration { max_ns } => quantity(key, literal, &NANOS, 0, max_ns).map(Value::Nanos),
@@ -210,7 +211,8 @@ fn count(key: &Key, literal: &Literal, min: u64, max: u64) -> Result<Value, Faul
     }
 }
 
-fn number(key: &Key, literal: &Literal, min: f64, max: f64) -> Result<Value, Fault> {
+/// Reads a number from `min` to `max`; `min` itself may be left out.
+fn number(key: &Key, literal: &Literal, (min, above): (f64, bool), max: f64) -> Result<Value, Fault> {
     let parsed = match literal {
         Literal::Float(text) => text.parse::<f64>().ok(),
         // i128 holds any sensible integer; a longer one is beyond every limit.
@@ -229,7 +231,7 @@ fn number(key: &Key, literal: &Literal, min: f64, max: f64) -> Result<Value, Fau
         return negative(literal);
     }
     match n {
-        _ if min == 0.0 && n == 0.0 => fault(format!("{}: must be above 0", literal.shown())),
+        _ if above && n == min => fault(format!("{}: must be above 0", literal.shown())),
         _ if n < min => too_small(key, literal, &format!("{min:?}")),
         _ if n > max => too_large(key, literal, &format!("{max:?}")),
         _ => Ok(Value::Number(n)),

@@ -44,6 +44,10 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
             let n = (min + (roll % 1_000_003 + 1) as f64 / 7.0).min(max);
             (format!("{n:?}"), Value::Number(n))
         }
+        Kind::FromZero { max } => {
+            let n = ((roll % 1_000_003) as f64 / 1e6).min(max);
+            (format!("{n:?}"), Value::Number(n))
+        }
         Kind::Bytes { min, max } => (spelled(BYTES, within(min, max), pick), Value::Bytes(within(min, max))),
         Kind::Bandwidth { min, max } => {
             (spelled(BANDWIDTH, within(min, max), pick), Value::Bandwidth(within(min, max)))

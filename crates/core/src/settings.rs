@@ -39,6 +39,8 @@ impl Settings {
         self.device.buffer.check(self.ftl.logical_page_bytes)?;
         crate::flash::cells::check(&self.flash)?;
         crate::flash::variation::check(&self.flash)?;
+        crate::flash::errors::rates::check(&self.flash)?;
+        crate::ftl::check::refresh(self)?;
         crate::ftl::check(self)
     }
 
@@ -53,6 +55,7 @@ impl Settings {
         crate::ftl::check::ignored(self, &mut found);
         crate::flash::cells::ignored(&self.flash, &mut found);
         crate::flash::parallel::ignored(&self.flash, &mut found);
+        crate::flash::errors::rates::ignored(&self.flash, &mut found);
         found
     }
 }

@@ -140,8 +140,12 @@ fn state(kind: &str) -> (Settings, Vec<u8>) {
 /// If any byte of a state is changed, or the state is cut off at any length, loading it is an error with a message.
 #[test]
 fn damage_is_an_error_wherever_it_is() {
-    for kind in common::all_ftls() {
-        let (settings, bytes) = state(kind);
+    let mut aged = filled("page");
+    aged.flash.errors.base = Some(1e-3);
+    let with_errors = (aged.clone(), saved(&aged, &Prepared::new(&aged, &mut (), false).unwrap()));
+    for (kind, (settings, bytes)) in
+        common::all_ftls().into_iter().map(|kind| (kind, state(kind))).chain([("errors", with_errors)])
+    {
         assert!(load(&settings, &bytes, true).is_ok());
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();

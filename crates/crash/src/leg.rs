@@ -36,14 +36,19 @@ impl<'a> Leg<'a> {
     /// became read-only before reaching it, a smaller one, drawn at random.
     pub fn target(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let ran = self.operations.count();
-        let ended = self.completions.iter().any(|done| done.failed) && ran < self.until;
+        let ended = self.completions.iter().any(is_refused) && ran < self.until;
         if ended { below(random.next_u64(), ran + 1) } else { self.until }
     }
 }
 
+/// Whether a read-only device refused a request; a read that fails could not be corrected.
+fn is_refused(completion: &Completion) -> bool {
+    completion.failed && completion.op != Op::Read
+}
+
 impl Observer for Leg<'_> {
     fn complete(&mut self, completion: &Completion) {
-        if completion.failed {
+        if is_refused(completion) {
             // The device has become read-only: nothing changes any more.
             self.over.store(true, Relaxed);
         }

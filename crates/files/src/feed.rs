@@ -62,7 +62,8 @@ impl Arrivals for FileHost {
 
     fn completed(&mut self, now_ns: u64, request: &Request) {
         self.now_ns = now_ns;
-        if request.failed && self.live > 0 {
+        // A read that fails for its errors is over; the device serves on.
+        if request.failed && request.op != Op::Read && self.live > 0 {
             self.fail();
         }
         let pages = if matches!(request.op, Op::Read | Op::Write) { request.size.div_ceil(PAGE) } else { 0 };

@@ -155,9 +155,13 @@ impl Scrape {
         let bytes = operations.iter().zip(bytes).map(|(labels, bytes)| (&labels[..], bytes));
         page.counter(("host", "Data of the requests", Some(Unit::Bytes)), bytes)?;
         let failed = &report.health.failed;
-        let failed = [0, failed.writes, failed.trims, failed.flushes];
-        let failed = operations.iter().zip(failed).map(|(labels, count)| (&labels[..], count)).skip(1);
-        page.counter(("failed_requests", "Requests that a worn-out device refused", None), failed)?;
+        let failed = [failed.reads.unwrap_or(0), failed.writes, failed.trims, failed.flushes];
+        let failed = operations.iter().zip(failed).map(|(labels, count)| (&labels[..], count));
+        let failed = failed.skip(usize::from(report.health.failed.reads.is_none()));
+        page.counter(
+            ("failed_requests", "Requests that a worn-out device refused, or could not read", None),
+            failed,
+        )?;
         let queues = [("host", live.queues[0]), ("device", live.queues[1])];
         let queues = queues.map(|(name, length)| ([("queue", name)], length));
         let queues = queues.iter().map(|(labels, length)| (&labels[..], *length));

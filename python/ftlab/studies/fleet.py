@@ -26,7 +26,7 @@ SUMMED = ("trace", "flash", "merges")
 
 _CAUSES: dict[str, tuple[str, ...]] = {
     "total": (),
-    "gc": ("gc", "wear"),
+    "gc": ("gc", "wear", "refresh"),
     "map": ("map", "gc-map", "dir"),
     "merge": ("merge",),
     "pad": ("pad",),

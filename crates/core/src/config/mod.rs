@@ -62,7 +62,9 @@ impl Key {
         Some(match self.kind {
             Kind::Bool => Value::Bool(text == "true"),
             Kind::Count { .. } => Value::Count(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
-            Kind::Number { .. } => Value::Number(text.parse().unwrap_or_else(|_| panic!("{}", fault()))),
+            Kind::Number { .. } | Kind::FromZero { .. } => {
+                Value::Number(text.parse().unwrap_or_else(|_| panic!("{}", fault())))
+            }
             Kind::Bytes { .. } => Value::Bytes(quantity(&BYTES)),
             Kind::Bandwidth { .. } => Value::Bandwidth(quantity(&BANDWIDTH)),
             Kind::Duration { .. } => Value::Nanos(quantity(&NANOS)),
@@ -95,6 +97,11 @@ pub enum Kind {
         /// Largest value.
         max: f64,
     },
+    /// A number that may be 0.
+    FromZero {
+        /// Largest value.
+        max: f64,
+    },
     /// A size in bytes: B, kB, KiB, MB, MiB, GB, GiB, TB, TiB.
     Bytes {
         /// Smallest value.
@@ -109,7 +116,7 @@ pub enum Kind {
         /// Largest bandwidth, bytes per second.
         max: u64,
     },
-    /// A time in whole nanoseconds: ns, us, ms, s, min, h.
+    /// A time in whole nanoseconds: ns, us, ms, s, min, h, d.
     Duration {
         /// Longest time, nanoseconds.
         max_ns: u64,
@@ -170,7 +177,7 @@ pub enum Value {
     Bool(bool),
     /// A value of [`Kind::Count`].
     Count(u64),
-    /// A value of [`Kind::Number`].
+    /// A value of [`Kind::Number`] or [`Kind::FromZero`].
     Number(f64),
     /// A value of [`Kind::Bytes`], in bytes.
     Bytes(u64),

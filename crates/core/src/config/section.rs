@@ -190,6 +190,11 @@ pub const fn number(min: f64, max: f64) -> Kind {
     Kind::Number { min, max }
 }
 
+/// Returns the kind of a key that holds a number, which may be 0.
+pub const fn from_zero(max: f64) -> Kind {
+    Kind::FromZero { max }
+}
+
 /// Returns the kind of a key that holds a size.
 pub const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }

@@ -65,6 +65,7 @@ impl Device {
         }
         let request = &mut pool[id];
         request.misses = misses;
+        request.failed |= work.take_failure() && op == Op::Read;
         request.device.steps_left = work.steps().len() as u32;
         if request.device.steps_left == 0 {
             self.end(id, now_ns, pool, done);
@@ -114,6 +115,7 @@ impl Device {
         }
         let pages = pool[id].pages;
         pool[id].misses = self.read_rest((id, &pool[id]), pages, now_ns, ftl, work);
+        pool[id].failed |= work.take_failure();
         pool[id].device.steps_left = work.steps().len() as u32;
         if pool[id].device.steps_left == 0 {
             return self.end(id, now_ns, pool, done);
@@ -177,7 +179,9 @@ impl Device {
             fetch_for_batch(id, pool, ftl, work);
             pool[id].host.prefetch = false;
         }
-        if !failed {
+        let mut unreadable = false;
+        // A read of which a part cannot be read still reads the rest.
+        if !failed || op == Op::Read {
             let misses = match op {
                 Op::Write => ftl.write_page(pages, at, mark, work),
                 Op::Read if self.buffer.is_some() => {
@@ -186,10 +190,12 @@ impl Device {
                 _ => serve(ftl, op, issuing, Some(mark), work),
             };
             pool[id].misses += misses;
+            unreadable = work.take_failure() && op == Op::Read;
             if ftl.is_read_only() {
                 pool[id].failed = self.turned_read_only(now_ns, ftl);
             }
         }
+        pool[id].failed |= unreadable;
         let steps = work.steps().len() as u32;
         let left = &mut pool[id].device.steps_left;
         *left = *left - count + steps;

@@ -283,6 +283,7 @@ impl Device {
         work: &mut Work,
         done: &mut Vec<u32>,
     ) {
+        work.set_now(now_ns);
         while let Some(id) = self.waiting.sched.next(&self.array, ftl, pool) {
             // Opaque; otherwise the compiler keeps addresses on the stack for a second round, which is rare.
             std::hint::black_box(&mut *self).begin(id, now_ns, pool, ftl, work, done);
@@ -321,6 +322,7 @@ impl Device {
         }
         if let (Some(buffer), 1..) = (&mut self.buffer, pool[id].pages.pages) {
             match pool[id].op {
+                Op::Read if pool[id].failed => buffer.did_not_come(pool[id].pages),
                 Op::Read => buffer.came(pool[id].pages),
                 _ => buffer.landed(pool[id].pages.first, pool[id].id),
             }

@@ -69,7 +69,7 @@ impl Work {
     }
 
     #[inline(always)] // called for every operation; the compiler would not inline it by itself
-    fn push(
+    pub(super) fn push(
         &mut self,
         (lun, page): (u32, u32),
         operation: Operation,
@@ -140,6 +140,9 @@ impl Work {
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
         let cell_ns = self.cells.read_ns(page);
         self.read_for(lun, page, cause, [cell_ns, out_ns]);
+        if self.reliability.is_some() {
+            self.repeat((lun, page), cause, [cell_ns, out_ns]);
+        }
     }
 
     #[inline(always)] // called for every read
@@ -181,6 +184,9 @@ impl Work {
     pub fn program(&mut self, lun: u32, unit: u32, cause: Cause) {
         let page = self.first_page(unit);
         let Programs { cell_ns, slc } = self.cells.program(page, 1, self.timing.unit_pages);
+        if self.reliability.is_some() {
+            self.note_program(page);
+        }
         if slc {
             return self.program_slc((lun, page), cause, cell_ns);
         }
@@ -213,7 +219,11 @@ impl Work {
     /// Counts programs of consecutive units of a block, without making steps for them.
     #[inline]
     pub(crate) fn prefill(&mut self, first: u32, units: u32, cause: Cause) {
-        let cell_ns = self.cells.program(self.first_page(first), units, self.timing.unit_pages).cell_ns;
+        let page = self.first_page(first);
+        let cell_ns = self.cells.program(page, units, self.timing.unit_pages).cell_ns;
+        if self.reliability.is_some() {
+            self.note_program(page);
+        }
         self.count_programs(cause, units, u64::from(units) * self.timing.program_in_ns + cell_ns);
     }
 
@@ -236,7 +246,8 @@ impl Work {
         let Timing { command_ns, page_transfer_ns, program_in_ns: program_bus_ns, .. } = self.timing;
         let read_bus_ns = command_ns[0] + page_transfer_ns;
         let [reads, units] = take(&mut self.copied.counts);
-        if self.joining.each || (read_bus_ns + program_bus_ns > 0 && !self.joining.fold) {
+        let apart = self.joining.each || self.reliability.is_some();
+        if apart || (read_bus_ns + program_bus_ns > 0 && !self.joining.fold) {
             let mut run = 0;
             for at in 0..reads.max(units) {
                 if at < reads {
@@ -285,6 +296,9 @@ impl Work {
     pub(crate) fn erase(&mut self, lun: u32, first: u32, cause: Cause) {
         let first = self.first_page(first);
         let (command_ns, cell_ns) = (self.timing.command_ns[2], self.cells.erase_ns(first));
+        if let Some(reliability) = &mut self.reliability {
+            reliability.erase(first);
+        }
         self.counts.erases[cause] += 1;
         self.counts.busy_ns[cause] += command_ns + cell_ns;
         self.push((lun, first), Operation::Erase, cause, [command_ns, cell_ns, 0]);

@@ -6,15 +6,18 @@
 
 pub(crate) mod cells;
 mod emit;
+pub mod errors;
 pub mod media;
 pub(crate) mod medium;
 pub mod moves;
 pub mod parallel;
+mod repeats;
 pub mod settings;
 pub mod variation;
 mod work;
 
 pub use cells::Cells;
+pub use errors::Reliability;
 pub use settings::{Endurance, Flash};
 
 use std::collections::BTreeMap;
@@ -261,6 +264,8 @@ pub struct Work {
     copied: Copied,
     labels: Option<Labelled>,
     waited: Waited,
+    /// The errors that reads meet, if they can meet any.
+    reliability: Option<Box<Reliability>>,
     /// Stream of the page that is being written.
     stream: u16,
 }

@@ -1,5 +1,6 @@
 //! `[flash]`: geometry and timing, and what follows from the geometry.
 
+use super::errors::{Errors, Retry};
 use super::parallel::{MultiPlane, Parallel};
 use super::variation::Variation;
 use crate::config::section::{BY_PAGE_TYPE, Field, OPERATION, bytes, count};
@@ -69,6 +70,12 @@ section! {
         parallel: Parallel;
         /// How blocks differ in speed and wear; `None` if they do not.
         variation: Option<Variation>;
+        /// The rate at which bits are read wrong, and what corrects them.
+        errors: Errors;
+        /// How a read is repeated that the error correction cannot correct.
+        retry: Retry = "flash.retry", "from-start" not in state;
+        /// Time for which the data that are there at time 0 have lain before.
+        age_ns: u64 = "flash.age", LONGEST_AGE, "0ns" not in state;
     }
 }
 
@@ -124,6 +131,8 @@ choice! {
 }
 
 const PER_BYTE: Kind = Kind::TimePerByte;
+/// The longest time for which data may have lain: twenty years.
+const LONGEST_AGE: Kind = Kind::Duration { max_ns: 20 * 365 * 86_400 * 1_000_000_000 };
 
 /// `flash.endurance`: when a block is retired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

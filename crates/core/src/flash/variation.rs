@@ -198,6 +198,11 @@ impl Speeds {
         self.growth.iter().map(|&growth| ((budget / f64::from(growth)).floor() + 1.0) as u32).collect()
     }
 
+    /// Returns by how much the logarithm of a block's bit error rate grows with each erasure.
+    pub(super) fn growth(&self, block: u32) -> f64 {
+        f64::from(self.growth[block as usize])
+    }
+
     /// Returns the number of steps.
     pub(crate) fn classes(&self) -> u32 {
         self.budgets.len() as u32

@@ -1,16 +1,18 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, and the LUNs for which other requests
 //! wait.
 
-use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Step, Timing, Waited, Work};
+use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Reliability, Step, Timing, Waited, Work};
 use crate::util::{Bits, NONE};
 
 impl Work {
     /// Makes an empty sink for a device that has done no work; which blocks are fast follows from `seed`. If `slc` is
     /// true, blocks may be used with one bit a cell.
     pub fn new(flash: &Flash, logical_page_bytes: u32, seed: u64, slc: bool) -> Work {
+        let cells = Cells::new(flash, seed, slc);
         Work {
             timing: Timing::new(flash, logical_page_bytes),
-            cells: Cells::new(flash, seed, slc),
+            reliability: Reliability::new(flash, &cells),
+            cells,
             counts: Counts::default(),
             steps: Vec::with_capacity(1024),
             chain: Chain { last: NONE, fence: NONE, needs: 0, settled: 0, lpn: NONE },
@@ -72,7 +74,11 @@ impl Work {
 
     /// Sets the erase count that each block has before the run, in block order.
     pub(crate) fn set_erases(&mut self, erases: impl Iterator<Item = u32>) {
-        self.cells.set_erases(erases);
+        let erases: Vec<u32> = erases.collect();
+        self.cells.set_erases(erases.iter().copied());
+        if let Some(reliability) = &mut self.reliability {
+            reliability.set_erases(erases.into_iter());
+        }
     }
 
     /// Returns the counts of the operations emitted since the start of the run.
@@ -183,7 +189,7 @@ impl Work {
     /// Whether it matters which pages a copy reads and programs.
     #[inline]
     pub(crate) fn tells_pages(&self) -> bool {
-        self.joining.each || !self.cells.are_alike()
+        self.joining.each || !self.cells.are_alike() || self.reliability.is_some()
     }
 
     /// Forgets counts and steps: what came before is not part of the run.
@@ -191,6 +197,9 @@ impl Work {
         self.clear();
         self.counts = Counts::default();
         self.cells.reset_counts();
+        if let Some(reliability) = &mut self.reliability {
+            reliability.reset_counts();
+        }
     }
 
     /// Begins a chain that waits for nothing but the last fence.

@@ -8,6 +8,7 @@ use super::placement;
 use super::settings::{GcBackground, Settings, StaticLeveling};
 use crate::config::units::BYTES;
 use crate::config::{Contradiction, Ignored};
+use crate::flash::errors::rates::are_on;
 
 /// The largest number of logical pages that a device may have: their numbers, and those of the physical pages,
 /// are kept in 32 bits.
@@ -50,6 +51,7 @@ pub(crate) fn ignored(settings: &Settings, found: &mut Ignored) {
         "ftl.free_blocks",
         "ftl.wear_leveling",
         "ftl.slc_cache",
+        "ftl.refresh",
     ];
     found.unless(!blocks, &paged, &format!("{chosen} maps blocks"));
     let cache =
@@ -174,6 +176,21 @@ fn capacity(settings: &Settings, stated: u64) -> Result<(), Contradiction> {
         product(settings)
     );
     fail("flash.capacity", message)
+}
+
+/// Checks that data can be rewritten at a step at which they can still be read.
+pub(crate) fn refresh(settings: &Settings) -> Result<(), Contradiction> {
+    let (refresh, steps) = (settings.ftl.refresh, settings.flash.errors.retry_steps);
+    match refresh.filter(|&step| step > steps && are_on(&settings.flash)) {
+        None => Ok(()),
+        Some(step) => fail(
+            "ftl.refresh",
+            format!(
+                "data that need step {step} can no longer be read with flash.errors.retry_steps = {steps}; \
+                 give a step from 1 to {steps}, or raise flash.errors.retry_steps"
+            ),
+        ),
+    }
 }
 
 fn space(settings: &Settings) -> Result<(), Contradiction> {

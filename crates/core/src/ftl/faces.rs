@@ -26,6 +26,17 @@ pub struct BlockSize {
     pub page_bytes: u32,
 }
 
+/// What became of a block whose data an FTL was to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// The data were moved.
+    Moved,
+    /// The block cannot be moved now: it is being written, or another collection comes first.
+    Later,
+    /// The block holds no data that this FTL moves.
+    Needless,
+}
+
 /// What the host and the device ask of an FTL while requests run.
 pub trait Running: Serve + Idle + Locate + LookUp + Cooperate {}
 
@@ -107,6 +118,8 @@ faces! {
         fn background_step(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
         /// Folds the oldest full block of the SLC cache on an idle LUN; returns false if there is none.
         fn fold(self: &mut Self, lun: u32, work: &mut Work) -> bool = { false };
+        /// Moves the data of a closed block elsewhere and erases the block, while its LUN is idle.
+        fn refresh(self: &mut Self, block: u32, work: &mut Work) -> Refreshed = { Refreshed::Needless };
     }
 
     /// Where data lies, for the device's scheduler.
@@ -184,6 +197,8 @@ faces! {
         fn erases(self: &Self, visit: &mut dyn FnMut(u32));
         /// Calls `visit` with the first unit of every block that is used with one bit a cell.
         fn each_slc(self: &Self, visit: &mut dyn FnMut(u32)) = {};
+        /// Whether a block is erased and free to be used for anything.
+        fn is_free(self: &Self, block: u32) -> bool;
     }
 
     /// Prepares the device: sets up its state at time 0, and switches on what only a run uses.

@@ -20,7 +20,9 @@ pub(crate) mod slots;
 pub mod wear;
 
 use crate::config::parts::registry;
-pub use faces::{Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Running, Serve, Survive};
+pub use faces::{
+    Cooperate, Follow, Idle, Inspect, Locate, LookUp, Police, Prepare, Refreshed, Running, Serve, Survive,
+};
 pub use kinds::{
     FlashTranslation, Typed, check, gathers, is_hybrid, keeps_trims, maps_blocks, maps_on_flash, typed,
     unit_bytes,

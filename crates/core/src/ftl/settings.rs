@@ -119,6 +119,9 @@ section! {
         background_flush: bool = "ftl.background_flush", "false" not in state;
         /// Keys of the victim policies.
         victims: super::gc::Own;
+        /// Step of a read retry at which data are rewritten: while a LUN is idle, it moves the data of a closed block whose
+        /// next read would need this step or a higher one (page-mapped FTLs; flash.errors).
+        refresh: Option<u32> = "ftl.refresh", count(1, 63) or "none", "none" not in state;
         /// Static wear levelling; `None` if there is none.
         wear_leveling: Option<StaticLeveling>;
         /// Number of blocks in each LUN, out of what ftl.over_provisioning withholds, that serve only to replace

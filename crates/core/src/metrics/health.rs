@@ -3,7 +3,7 @@
 //! Sources: NVM Express Base Specification 2.0, section 5.16.1.3 (SMART / Health Information log); JEDEC
 //! JESD84-B51 (eMMC 5.1), section 7.4 (EXT_CSD bytes 267 to 269); JEDEC JESD220 (UFS), the device health
 //! descriptor. Fields keep the standards' names and encodings; what a simulation does not know (temperature,
-//! power cycles, uncorrected errors) is left out.
+//! power cycles) is left out; so are uncorrected errors where none can occur.
 //!
 //! Interpretation: life used is erases / endurance, averaged over all blocks; erases include `flash.pe_cycles` and
 //! preconditioning. NVMe's available spare is that of the chip with the fewest spare blocks left, because a chip cannot
@@ -13,6 +13,7 @@
 use serde::Serialize;
 
 use super::Recorder;
+use crate::flash::Work;
 use crate::ftl::blocks::endurance::Life;
 
 /// Wear-out.
@@ -22,7 +23,11 @@ pub struct Health {
     pub state: State,
     /// When the device turned read-only, on the clock of the arrivals; null if it did not.
     pub read_only_ns: Option<u64>,
-    /// Requests that a read-only device refused, in whole or in part.
+    /// Page reads that could not be corrected, by the host or the device itself; only where reads can meet errors. NVMe:
+    /// Media and Data Integrity Errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_errors: Option<u64>,
+    /// Requests that failed: a read-only device refused them, in whole or in part, or they could not be read.
     pub failed: Failed,
     /// The erase blocks.
     pub blocks: Blocks,
@@ -46,14 +51,17 @@ pub enum State {
     ReadOnly,
 }
 
-/// Requests that a read-only device refused, in whole or in part; `trace` includes them, but no time does.
+/// Requests that failed; `trace` includes them, but no time does.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Failed {
-    /// Writes.
+    /// Reads of data that could not be corrected; only where reads can meet errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u64>,
+    /// Writes that a read-only device refused, in whole or in part.
     pub writes: u64,
-    /// Trims.
+    /// Trims that it refused.
     pub trims: u64,
-    /// Flushes.
+    /// Flushes that it refused.
     pub flushes: u64,
 }
 
@@ -144,8 +152,14 @@ fn life_time(used: Option<f64>) -> u8 {
 }
 
 impl Health {
-    /// Makes the health of a device from its blocks' wear and the time when it turned read-only, if it did.
-    pub fn new(life: &Life, recorder: &Recorder, read_only_ns: Option<u64>, threshold_ppm: u64) -> Health {
+    /// Makes the health of a device from its blocks' wear, the time when it turned read-only, if it did, and its reads.
+    pub fn new(
+        life: &Life,
+        recorder: &Recorder,
+        (read_only_ns, work): (Option<u64>, &Work),
+        threshold_ppm: u64,
+    ) -> Health {
+        let media_errors = work.reliability().map(|reliability| reliability.counts().failed);
         let (spare, left) = life.fewest;
         let threshold = (threshold_ppm / 10_000) as u8;
         let available = (spare > 0).then(|| (u64::from(left) * 100 / u64::from(spare)) as u8);
@@ -159,7 +173,9 @@ impl Health {
                 None => State::Good,
             },
             read_only_ns,
+            media_errors,
             failed: Failed {
+                reads: media_errors.map(|_| recorder.failed[0]),
                 writes: recorder.failed[1],
                 trims: recorder.failed[2],
                 flushes: recorder.failed[3],

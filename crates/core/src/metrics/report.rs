@@ -37,6 +37,9 @@ pub struct Report {
     pub conflicts: Conflicts,
     /// Flash operations by cause.
     pub flash: Flash,
+    /// Errors of reads, where reads can meet any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<super::Errors>,
     /// Merges of hybrid FTLs; zeros for a page-mapped FTL.
     pub merges: Merges,
     /// Write amplification.
@@ -317,11 +320,10 @@ impl Report {
     pub fn new(sources: &Sources) -> Report {
         let Sources { recorder, settings, device, ftl, work, elapsed_ns, .. } = *sources;
         let (counts, requests): (_, u64) = (work.counts(), recorder.requests.iter().sum());
-        let conflicts = device.conflicts().requests;
         let [latency, wait, access] =
             [0, 1, 2].map(|part| recorder.times.each_ref().map(|times| &times[part]));
         let bytes: u64 = recorder.served_bytes.iter().sum();
-        let threshold = settings.ftl.spare_threshold_ppm;
+        let (conflicts, threshold) = (device.conflicts().requests, settings.ftl.spare_threshold_ppm);
         Report {
             trace: Trace {
                 requests,
@@ -353,11 +355,12 @@ impl Report {
                 ratio: ratio(conflicts[0] + conflicts[1], requests),
             },
             flash: Flash::new(counts, Some(program_time(work))),
+            errors: super::Errors::new(work),
             merges: Merges::new(&ftl.merges(), counts.busy_ns[Cause::Host]),
             waf: Waf::new(counts, ftl),
             placement: super::Placement::new(ftl.front_counts()),
             wear: Wear::new(ftl),
-            health: Health::new(&ftl.life(), recorder, device.read_only_ns(), threshold),
+            health: Health::new(&ftl.life(), recorder, (device.read_only_ns(), work), threshold),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(sources.used, settings.flash.dies_per_chip, elapsed_ns),
             parallel: ParallelOperations::new(device.array().overlaps()),

@@ -134,6 +134,7 @@ impl<'a> Simulation<'a> {
         if let Some(how) = settings.ftl.gc_background {
             ftl.collect_in_background(how);
         }
+        prepare::begin_errors(settings, &mut work);
         let lpns = ftl.logical_pages();
         let mut device = Device::new(settings);
         if device.array().overlaps_steps() {
@@ -191,11 +192,14 @@ impl<'a> Simulation<'a> {
     pub fn prepared(&self) -> Prepared {
         let (mut ftl, done) = (self.ftl.clone(), self.precondition.clone());
         let mut work = self.settings.work();
+        work.set_past(self.work.past(self.now_ns), |_| true);
         for lpn in self.device.dirty() {
             work.clear();
             ftl.write(Pages { first: lpn, pages: 1, ..Pages::NONE }, &mut work);
         }
-        Prepared::with(&self.settings, ftl, done, self.check.is_some())
+        let mut prepared = Prepared::with(&self.settings, ftl, done, self.check.is_some());
+        prepared.work.set_past(work.past(0), |_| true);
+        prepared
     }
 
     /// From now on, reports all activity to observers; must be called before time has moved.

@@ -11,9 +11,8 @@ use super::operations::Operations;
 use super::{Feed, RunError, Simulation};
 use crate::clock::NEVER;
 use crate::device::Array;
-use crate::flash::Endurance;
-use crate::flash::Work;
 use crate::flash::media::{DESTAGED, Media, Tape};
+use crate::flash::{Endurance, Reliability, Work};
 use crate::ftl::recovery::{Flaw, Recovery};
 use crate::ftl::{Ftl, Prepare, Serve, Survive, is_hybrid, keeps_trims, maps_blocks};
 use crate::host::Host;
@@ -35,6 +34,8 @@ pub struct Power {
     pub operations: Operations,
     /// What a device whose power is protected keeps in RAM.
     pub kept: Kept,
+    /// The errors that reads meet: they are the flash's own.
+    pub reliability: Option<Box<Reliability>>,
 }
 
 impl Power {
@@ -72,7 +73,8 @@ impl Power {
         }
         let tape = Tape::new(ftl.write_media(&mut media));
         ftl.record(&tape, &media);
-        Ok(Power { media, tape, operations: Operations::default(), kept: Kept::default() })
+        let (operations, kept) = Default::default();
+        Ok(Power { media, tape, operations, kept, reliability: None })
     }
 
     /// Rebuilds the FTL from the media; returns the FTL, the cost of the recovery, and how long it took, ns. Afterwards
@@ -82,6 +84,11 @@ impl Power {
     /// A message, which means a bug in ftlab.
     pub fn recover(&mut self, settings: &Settings, flaw: Flaw) -> Result<(Ftl, Recovery, u64), String> {
         let mut work = settings.work();
+        let known = self.reliability.take();
+        let is_known = known.is_some();
+        if is_known {
+            work.set_reliability(known);
+        }
         work.set_erases((0..self.media.blocks()).map(|block| self.media.erases(block)));
         work.label();
         work.number_loads();
@@ -91,6 +98,7 @@ impl Power {
         }
         let elapsed_ns;
         (self.operations, elapsed_ns) = run_alone(settings, &work);
+        self.reliability = work.take_reliability().filter(|_| is_known);
         Ok((ftl, recovery, elapsed_ns))
     }
 
@@ -214,6 +222,7 @@ impl Simulation<'_> {
         if self.settings.device.buffer.protects() {
             events.iter().for_each(|event| power.kept.note(event));
         }
+        power.reliability = self.work.take_reliability();
         self.power = Some(power);
         self.off = true;
         if let Feed::Submitted(submitted) = &mut self.feed {
@@ -241,7 +250,8 @@ impl Simulation<'_> {
         let host = Host::new(&self.settings, &ftl, false);
         let fresh = Feed::Submitted(crate::host::Submitted::new(&self.settings, host.merges()));
         let feed = std::mem::replace(&mut self.feed, fresh);
-        let prepared = Prepared::recovered(&self.settings, ftl, &power.tape);
+        let mut prepared = Prepared::recovered(&self.settings, ftl, &power.tape);
+        prepared.work.set_reliability(power.reliability.take());
         let now_ns = self.now_ns + elapsed_ns;
         let settings = self.settings.clone();
         *self = Simulation::fed(&settings, prepared, host, feed);

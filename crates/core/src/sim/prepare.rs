@@ -45,6 +45,15 @@ pub struct Prepared {
     pub(super) tape: Option<Tape>,
 }
 
+/// Begins the run of a device whose reads may meet errors.
+pub(super) fn begin_errors(settings: &Settings, work: &mut Work) {
+    let flash = &settings.flash;
+    if let Some(reliability) = work.reliability_mut() {
+        let luns = (flash.luns(), flash.blocks_per_lun() as u32);
+        reliability.begin(flash.age_ns, settings.ftl.refresh, luns);
+    }
+}
+
 impl Prepared {
     /// Returns the size of a flash block in bytes, as the host sees it.
     pub fn block_bytes(&self, settings: &Settings) -> u64 {
@@ -79,6 +88,7 @@ impl Prepared {
         ftl.erases(&mut |count| erases.push(count));
         work.set_erases(erases.into_iter());
         ftl.each_slc(&mut |first| work.use_as_slc(first));
+        work.set_past(None, |block| !ftl.is_free(block));
         Prepared { ftl, work, done, check, tape: None }
     }
 

@@ -12,16 +12,21 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::{Prepared, RunError};
+use crate::flash::errors::Past;
 use crate::ftl::{Ftl, Prepare};
 use crate::metrics::Preconditioning;
 use crate::settings::Settings;
-use crate::util::codec::{Damage, Decoder, Encoder};
+use crate::util::codec::{Damage, Decoder, Encoder, MOST_COUNTED};
 
 /// First bytes of the file. The last two are not text, so that a transfer in text mode damages them.
 const MAGIC: [u8; 8] = *b"ftlab\0\r\n";
 
 /// Number of the format.
 pub const FORMAT: u32 = 13;
+
+/// An entry next to the keys of a header: reads could meet errors where the state was saved, and it ends with what each
+/// block has gone through.
+const HAS_PAST: &str = "(past)";
 
 /// The largest number of differing keys that a message names.
 const MOST_NAMED: usize = 8;
@@ -78,10 +83,15 @@ impl Prepared {
     pub fn save(&self, identity: &Identity, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
-        let header = Header { identity: identity.clone(), done: self.done.clone() };
+        let mut header = Header { identity: identity.clone(), done: self.done.clone() };
+        let past = self.work.past(0);
+        if past.is_some() {
+            header.identity.insert(HAS_PAST.into(), String::new());
+        }
         let mut out = Encoder::new(out);
         out.value(&header)?;
-        self.ftl.save(&mut out)
+        self.ftl.save(&mut out)?;
+        past.map_or(Ok(()), |past| out.value(&past))
     }
 
     /// Reads the state that [`Prepared::save`] wrote for a device with the same identity.
@@ -99,15 +109,33 @@ impl Prepared {
     ) -> Result<Prepared, StateError> {
         read_format(input)?;
         let mut from = Decoder::new(input);
-        let header: Header = from.value()?;
+        let mut header: Header = from.value()?;
+        let has_past = header.identity.remove(HAS_PAST).is_some();
         if let Some(text) = difference(&header.identity, identity) {
             return Err(StateError::Differs(text));
         }
         let ftl = Ftl::load(settings, check, &mut from)?;
+        let past = if has_past { Some(read_past(settings, &mut from)?) } else { None };
         from.end()?;
-        let prepared = Prepared::with(settings, ftl, header.done, check);
+        let mut prepared = Prepared::with(settings, ftl, header.done, check);
+        if past.is_some() {
+            prepared.work.set_past(past, |_| true);
+        }
         prepared.verify("in the saved state").map_err(StateError::Check)?;
         Ok(prepared)
+    }
+}
+
+/// Reads what the blocks have gone through.
+fn read_past(settings: &Settings, from: &mut Decoder) -> Result<Vec<Past>, Damage> {
+    let past: Vec<Past> = from.value()?;
+    let flash = &settings.flash;
+    if past.len() as u64 != u64::from(flash.luns()) * flash.blocks_per_lun() {
+        return Damage::impossible(format!("it tells the age of {} blocks", past.len()));
+    }
+    match past.iter().filter_map(|block| block.age_ns).max() {
+        Some(age_ns) if age_ns > MOST_COUNTED => Damage::impossible("data in it are older than flash"),
+        _ => Ok(past),
     }
 }
 

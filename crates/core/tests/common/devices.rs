@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use ftlab_core::config::SlcSize;
+use ftlab_core::flash::errors::{Errors, Process, Retry};
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::{Cell, Programming};
 use ftlab_core::ftl::check;
@@ -58,7 +59,7 @@ pub fn device() -> impl Strategy<Value = Settings> {
         prop_oneof![Just(None), (1u32..4).prop_map(Some)],
         prop::sample::select(vec![FreeBlocks::Erased, FreeBlocks::Withheld]),
     );
-    (geometry(), policy).prop_map(
+    (geometry().prop_flat_map(errors), policy).prop_map(
         |(mut settings, ([gc, translation_gc], choices, window, wear, free_blocks))| {
             settings.ftl.free_blocks = free_blocks;
             (settings.ftl.gc, settings.ftl.translation_gc) = (gc.into(), translation_gc.into());
@@ -68,6 +69,30 @@ pub fn device() -> impl Strategy<Value = Settings> {
             settings.ftl.wear_leveling = wear
                 .filter(|_| !settings.allocates_by_speed() && settings.ftl.slc_cache.is_none())
                 .map(|threshold| StaticLeveling { threshold });
+            settings
+        },
+    )
+}
+
+/// Draws errors of reads, from none to some that no step corrects, and from which step on data are rewritten.
+pub fn errors(settings: Settings) -> impl Strategy<Value = Settings> {
+    let terms = [0.0..4e-3f64, 0.0..1e-7, 0.0..1e-2, 0.0..1e-6];
+    let retry = prop::sample::select(Retry::ALL.to_vec());
+    let process = prop::sample::select(Process::ALL.to_vec());
+    (any::<bool>(), terms, process, (retry, 0u32..4, 0u64..3, 0u64..2000), 0u32..4).prop_map(
+        move |(on, terms, process, (retry, steps, retry_time, hours), refresh)| {
+            let mut settings = settings.clone();
+            if on {
+                let [base, wear, retention, disturb] = terms.map(|term| Some(term).filter(|_| steps != 3));
+                settings.flash.errors =
+                    Errors { process, base, wear, retention, disturb, ..Errors::default() };
+                settings.flash.errors.ecc_limit = 1e-3 * 8.0 * f64::from(settings.flash.ecc_unit_bytes);
+                settings.flash.errors.retry_steps = steps;
+                settings.flash.errors.retry_ns = retry_time.checked_sub(1).map(|times| times * 15_000);
+                settings.flash.age_ns = hours * 3_600_000_000_000;
+                settings.flash.retry = retry;
+                settings.ftl.refresh = Some(refresh).filter(|&step| step > 0 && step <= steps);
+            }
             settings
         },
     )

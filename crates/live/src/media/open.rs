@@ -123,7 +123,8 @@ impl Found {
             (prepared, Opened::Checkpoint, tape)
         } else {
             let kept = Kept::default();
-            let mut power = Power { media, tape, operations: Operations::default(), kept };
+            let operations = Operations::default();
+            let mut power = Power { media, tape, operations, kept, reliability: None };
             let found = power.recover(settings, Flaw::default());
             let fault = |what| ftlab_core::sim::RunError::Check(format!("recovery: {what}"));
             let (ftl, recovery, elapsed_ns) = found.map_err(fault)?;

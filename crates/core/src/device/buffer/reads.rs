@@ -57,6 +57,13 @@ impl Buffer {
         self.came = true;
     }
 
+    /// Notes that pages that were to be read ahead could not be read.
+    #[cold]
+    pub fn did_not_come(&mut self, pages: Pages) {
+        self.forget_ahead(pages);
+        self.came(pages);
+    }
+
     /// Counts pages of a read that are answered from the buffer, and gives up those that were read ahead.
     pub fn hit(&mut self, id: u32, pages: Pages) {
         self.found[id as usize].pages += pages.pages;

@@ -74,13 +74,15 @@ impl Moment<'_> {
         let Moment { now_ns, device, pool, ftl, work, task, occupies, .. } = self;
         work.clear();
         let emitted = work.unfolded(|work| emit(ftl, work));
+        let failed = work.take_failure();
         if emitted && ftl.is_read_only() {
             device.turned_read_only(*now_ns, *ftl);
         }
         let runs = emitted && !work.steps().is_empty();
         if runs {
             let mut request = Request::new(number, *now_ns, op, 0, 0, pages);
-            (request.task, request.device.steps_left) = (*task, work.steps().len() as u32);
+            (request.task, request.failed) = (*task, failed);
+            request.device.steps_left = work.steps().len() as u32;
             device.own += 1;
             device.occupied += u32::from(*occupies);
             device.array.start(pool.insert(request), work, op == Op::Read, *now_ns);
@@ -132,6 +134,7 @@ impl Device {
     ) {
         let mut tasks = std::mem::take(&mut self.tasks);
         tasks.alarm_ns = NEVER;
+        work.set_now(now_ns);
         for (number, (_, task)) in (1..).zip(&mut tasks.list) {
             let (device, occupies) = (&mut *self, task.occupies());
             let mut moment = Moment { now_ns, lull, device, pool, ftl, work, task: number, occupies };
@@ -174,4 +177,5 @@ registry! {
     write_back::WriteBack;
     collect::Collect;
     fold::Fold;
+    refresh::Refresh;
 }

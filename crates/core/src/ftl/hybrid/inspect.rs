@@ -59,6 +59,10 @@ impl<L: Logs> Inspect for Hybrid<L> {
     fn erases(&self, visit: &mut dyn FnMut(u32)) {
         self.store.pool.erases().for_each(visit);
     }
+
+    fn is_free(&self, block: u32) -> bool {
+        self.store.pool.is_free(block)
+    }
 }
 
 impl<L: Logs> Follow for Hybrid<L> {

@@ -48,6 +48,7 @@ mod frontier;
 mod fronts;
 mod placed;
 mod recover;
+mod refresh;
 mod run;
 mod serial;
 mod shape;

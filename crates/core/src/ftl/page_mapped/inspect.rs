@@ -126,6 +126,10 @@ impl<T: Translation> Inspect for PageMapped<T> {
     fn each_slc(&self, visit: &mut dyn FnMut(u32)) {
         self.data.each_slc(visit);
     }
+
+    fn is_free(&self, block: u32) -> bool {
+        self.pool.is_free(block)
+    }
 }
 
 impl<T: Translation> Follow for PageMapped<T> {

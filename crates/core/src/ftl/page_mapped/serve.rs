@@ -5,7 +5,7 @@ use crate::flash::{Cause, Work};
 use crate::ftl::log::Under;
 use crate::ftl::map::context::Context;
 use crate::ftl::map::translation::Translation;
-use crate::ftl::{Idle, Serve, background};
+use crate::ftl::{Idle, Refreshed, Serve, background};
 use crate::request::{Mark, Pages};
 use crate::util::NONE;
 
@@ -233,5 +233,28 @@ impl<T: Translation> Idle for PageMapped<T> {
         }
         self.look_for_exhaustion(work);
         true
+    }
+
+    fn refresh(&mut self, block: u32, work: &mut Work) -> Refreshed {
+        if self.read_only {
+            return Refreshed::Needless;
+        }
+        let PageMapped { data, slots, pages, pool, translation, .. } = self;
+        work.chain();
+        let done = if data.has(block) {
+            let mut moved = |lpn| translation.moved(lpn, pages);
+            let done = data.refresh(&mut Under { slots, pool, work }, block, &mut moved);
+            if done == Refreshed::Moved {
+                translation.settle(&mut Context { data, newest: slots, pages, pool, work, ahead: 0 });
+            }
+            done
+        } else {
+            let (log, mut under) = pages.on_flash(pool, work);
+            log.refresh(&mut under, block, &mut |_| ())
+        };
+        if done == Refreshed::Moved {
+            self.look_for_exhaustion(work);
+        }
+        done
     }
 }
