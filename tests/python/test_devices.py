@@ -1,4 +1,4 @@
-"""The studies of today's devices (``papers/devices``) against what docs/devices.md says of them."""
+"""The studies of today's devices (``papers/devices``) against what docs/devices.md says about them."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def test_seeds_are_replications(tiny: Path) -> None:
     assert '"seed"' not in part.pictures["fig1"] and "<th>seed</th>" not in page
     found = rows(tiny.parent / "out" / "tiny" / "fig1.csv")
     assert {row["seed"] for row in found} == {"1", "2"}
-    # A seed that a panel names is no replication.
+    # A seed that a panel names is not a replication.
     path.write_text(path.read_text().replace('series = "scheduler"\n', 'series = "seed"\n', 1))
     (part,) = run(tiny, "fig1").parts
     assert len(cells.over_seeds(part.studies["fig1"]).rows) == 8
