@@ -4,6 +4,7 @@ use crate::config::section::keys;
 use crate::config::{Contradiction, Ignored, Values, over, section};
 use crate::host::settings as host;
 
+pub use crate::device::energy::Settings as Energy;
 pub use crate::device::settings::{Device, Precondition, PreconditionKind, Withheld, WriteOrder};
 pub use crate::flash::{Endurance, Flash};
 pub use crate::ftl::settings::Ftl;
@@ -39,6 +40,7 @@ impl Settings {
         self.device.buffer.check(self.ftl.logical_page_bytes)?;
         crate::flash::cells::check(&self.flash)?;
         crate::flash::variation::check(&self.flash)?;
+        self.energy.check(&self.flash)?;
         crate::ftl::check(self)
     }
 

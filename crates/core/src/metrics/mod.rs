@@ -3,6 +3,7 @@
 
 mod behind;
 mod device;
+pub mod energy;
 mod files;
 mod flash;
 mod health;
@@ -21,6 +22,7 @@ mod utilization;
 
 pub use behind::Behind;
 pub use device::{Commands, Conflicts, DeviceQueue, WriteBuffer};
+pub use energy::{Drawn, Energy, EnergyParts};
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
 pub use flash::Flash;
 pub use health::{Blocks, EmmcExtCsd, Failed, Health, NvmeSmart, State, UfsHealthDescriptor};

@@ -15,6 +15,7 @@
 use rand::RngCore;
 
 use super::{Observer, RunError};
+use crate::device::Device;
 use crate::device::settings::{PreconditionKind, Withheld, WriteOrder};
 use crate::flash::Work;
 use crate::flash::media::Tape;
@@ -43,6 +44,20 @@ pub struct Prepared {
     pub check: bool,
     /// Records the operations that the FTL decides on, if power cuts are simulated.
     pub(super) tape: Option<Tape>,
+}
+
+/// Sets which flash operations become steps of their own in a run; `pads` says whether the host's own requests may
+/// outlast those of the workload.
+pub(super) fn set_steps(settings: &Settings, device: &Device, pads: bool, work: &mut Work) {
+    if settings.energy.differs_by_type() {
+        work.tally(&settings.flash);
+    }
+    if device.array().overlaps_steps() {
+        work.keep_apart();
+        work.number_loads();
+    } else if device.array().folds() && !pads {
+        work.fold();
+    }
 }
 
 impl Prepared {
