@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ class Metric:
     """The name shown in the metric's row."""
     short: str
     """The heading of the metric's column in tables whose rows are variants: one word per line."""
-    kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "own"]
+    kind: Literal["time", "share", "count", "factor", "iops", "bandwidth", "amount"]
     """How the metric's values are printed."""
     better: Literal["low", "high"] | None
     """Whether low or high values are better; None if neither is, so that no value is marked as the best."""
@@ -83,6 +83,20 @@ def _iops(result: dict[str, Any]) -> Number:
     return result["latency"]["all"]["count"] * 1e9 / elapsed if elapsed else None
 
 
+def _energy(field: str, name: str, short: str) -> Metric:
+    def get(result: dict[str, Any]) -> Number:
+        value: Number = result.get("energy", {}).get(field)
+        return value
+
+    return Metric("energy", name, short, "amount", "low", f"energy.{field}", get)
+
+
+ENERGY = (
+    _energy("total_mj", "energy, mJ", "energy mJ"),
+    _energy("per_request_uj", "per request, uJ", "uJ per request"),
+)
+"""Rows of the table in a comparison of results with energies."""
+
 METRICS = (
     _mean("read"),
     _mean("write"),
@@ -114,14 +128,15 @@ METRICS = (
 """Rows of the table, in order."""
 
 
-def own_metrics(results: Iterable[dict[str, Any]]) -> list[Metric]:
-    """Returns a metric for each figure that the results' parts report about themselves, in the order of the
-    results.
+def metrics_of(results: Sequence[dict[str, Any]]) -> list[Metric]:
+    """Returns the metrics of results: those that every result has, energy if any result has it, and a metric
+    for each figure that the results' parts report about themselves, in the order of the results.
     """
     found = {
         (line["part"], line["name"]): line for result in results for line in result.get("own_legend", ())
     }
-    return [_own(part, name, line["unit"]) for (part, name), line in found.items()]
+    own = [_own(part, name, line["unit"]) for (part, name), line in found.items()]
+    return [*METRICS, *(ENERGY if any("energy" in result for result in results) else ()), *own]
 
 
 def _own(part: str, name: str, unit: str) -> Metric:
@@ -130,7 +145,9 @@ def _own(part: str, name: str, unit: str) -> Metric:
         return value
 
     title = f"{part} {name}"
-    return Metric("own", f"{title}, {unit}" if unit else title, title, "own", None, f"own.{part}.{name}", get)
+    return Metric(
+        "own", f"{title}, {unit}" if unit else title, title, "amount", None, f"own.{part}.{name}", get
+    )
 
 
 def best(metric: Metric, values: list[Number]) -> set[int]:

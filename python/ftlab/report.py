@@ -25,6 +25,7 @@ def render(result: Result) -> str:
     lines += _merges(data["merges"])
     lines += _page_cache(data)
     lines += _totals(data)
+    lines += _energy(data)
     lines += _own(data)
     lines += _health(data["health"])
     lines += _engine(data, result.prepare_s)
@@ -218,6 +219,26 @@ def _placement(data: dict[str, Any]) -> list[str]:
             pages = f"{count(front['written'])} pages written, {count(front['moved'])} moved"
             lines.append(f"    {front['name']}: {pages}{waf}")
     return ["fronts:", *lines] if lines else []
+
+
+def _energy(data: dict[str, Any]) -> list[str]:
+    """Returns lines with the energy of the run, its parts and, of the flash, its causes, largest first."""
+    energy = data.get("energy")
+    if energy is None:
+        return []
+    each = energy["per_request_uj"]
+    per_request = "" if each is None else f", {amount(each)} uJ for each request"
+    names = ("read", "program", "erase", "transfer", "link", "command", "active", "idle")
+    parts = _shares({name: energy[f"{name}_mj"] for name in names}, energy["total_mj"])
+    causes = _shares(energy["by_cause"], sum(energy["by_cause"].values()))
+    lines = [f"energy: {amount(energy['total_mj'])} mJ{per_request}", f"    of it {parts or 'nothing'}"]
+    return [*lines, f"    of the flash: {causes}"] if causes else lines
+
+
+def _shares(values: dict[str, float], total: float) -> str:
+    """Returns the shares of those values that are above 0, largest first."""
+    ordered = sorted(((name, value) for name, value in values.items() if value), key=lambda item: -item[1])
+    return ", ".join(f"{name} {value / total * 100:.1f} %" for name, value in ordered)
 
 
 def _spare(flash: dict[str, Any], ftl: dict[str, Any]) -> str:

@@ -94,6 +94,7 @@ class Result(Fields):
         timeline: Timeline | None = None,
         prepare_s: float = 0.0,
         behind: tuple[int, int] = (0, 0),
+        unwritten: int = 0,
     ) -> None:
         """Makes the result; ``columns`` are the per-request columns, if they were collected."""
         super().__init__(data)
@@ -101,6 +102,7 @@ class Result(Fields):
         self._timeline = timeline
         self._prepare_s = prepare_s
         self._behind = behind
+        self._unwritten = unwritten
         self._fio: Digest | None = None
 
     @property
@@ -135,11 +137,24 @@ class Result(Fields):
             f" these are the latencies of a backlog; try {remedy}"
         )
 
+    @property
+    def notes(self) -> list[str]:
+        """Returns sentences about figures of this result that do not mean what they seem to: for example a
+        write amplification of a run in which no garbage was collected.
+
+        For a result from a file, reads of pages that were never written are not known.
+        """
+        from ftlab.notes import notes_on
+
+        return notes_on(self._data, self._unwritten)
+
     @classmethod
     def of_run(cls, run: RunResult) -> Result:
         """Makes the result of a finished run."""
         timeline = Timeline(*run.timeline) if run.timeline else None
-        return cls(json.loads(run.json), run.take_columns(), timeline, run.prepare_s, run.behind)
+        return cls(
+            json.loads(run.json), run.take_columns(), timeline, run.prepare_s, run.behind, run.unwritten
+        )
 
     def to_json(self) -> str:
         """Returns the result as JSON text, which is deterministic except for ``engine``."""

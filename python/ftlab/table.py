@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from ftlab.labels import FILES, Labels, Side, cut_left, heading
-from ftlab.metrics import METRICS, Metric, Number, best, own_metrics, ratio
+from ftlab.metrics import Metric, Number, best, metrics_of, ratio
 from ftlab.outputs import folded
 from ftlab.units import Unit, amount, fio, significant, time_unit
 
@@ -143,7 +143,7 @@ def render_as(comparison: Side, layout: str) -> str:
 def records(comparison: Side) -> list[dict[str, str | Number]]:
     """Returns the varied values and all metrics of each variant, as measured."""
     results = [variant.result.to_dict() for variant in comparison.variants]
-    metrics = (*METRICS, *own_metrics(results))
+    metrics = metrics_of(results)
     return [
         {**variant.set, **{metric.column: metric.get(result) for metric in metrics}}
         for variant, result in zip(comparison.variants, results, strict=True)
@@ -207,9 +207,7 @@ def _shown(comparison: Side, labels: Labels) -> _Shown:
     places = {position: place for place, position in enumerate(order)}
     groups = [[places[position] for position in group.members] for group in labels.groups]
     results = [comparison.variants[position].result.to_dict() for position in order]
-    table = [
-        (metric, [metric.get(result) for result in results]) for metric in (*METRICS, *own_metrics(results))
-    ]
+    table = [(metric, [metric.get(result) for result in results]) for metric in metrics_of(results)]
     units = {group: _unit(table, group, groups) for group in {metric.group for metric, _ in table}}
     lines = [
         _line(metric, values, units[metric.group] or _time_unit(values, groups), groups)
@@ -273,7 +271,7 @@ def _texts(metric: Metric, values: list[Number], unit: Unit) -> tuple[list[str],
             return ["-" if value is None else fio(value) for value in values], ""
         case "factor":
             return ["-" if value is None else f"{value:.3f}" for value in values], ""
-        case "own":
+        case "amount":
             return ["-" if value is None else amount(value) for value in values], ""
         case "count":
             return ["-" if value is None else f"{value:,}" for value in values], ""

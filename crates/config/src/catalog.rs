@@ -95,6 +95,7 @@ mod tests {
             "ftl",
             "flash",
             "flash.variation",
+            "energy",
             "results",
         ];
         assert_eq!(catalog().tables, tables);

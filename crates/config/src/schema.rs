@@ -54,7 +54,8 @@ fn property(key: &Key) -> Json {
         Kind::Bytes { .. } => quantity(&BYTES),
         Kind::Bandwidth { .. } => quantity(&BANDWIDTH),
         Kind::Duration { .. } => quantity(&NANOS),
-        Kind::PageTimes { .. } => quantities(&NANOS),
+        Kind::ByPageType { unit, .. } => quantities(unit),
+        Kind::Quantity { unit, .. } => quantity(unit),
         Kind::TimePerByte => quantity(&PICOS_PER_BYTE),
         Kind::Percent { .. } => quantity(&PPM),
         Kind::SizeMix { .. } => json!({"type": "string", "pattern": "^[^/:]+(/[0-9]+)?(:[^/:]+/[0-9]+)*$"}),
@@ -171,9 +172,10 @@ fn takes(key: &Key) -> String {
         Kind::Bytes { min, max } => limits(&BYTES, min, max),
         Kind::Bandwidth { min, max } => limits(&BANDWIDTH, min, max),
         Kind::Duration { max_ns } => limits(&NANOS, 0, max_ns),
-        Kind::PageTimes { max_ns } => {
-            format!("{}, or one for each page type: `56us/77us/106us`", limits(&NANOS, 0, max_ns))
+        Kind::ByPageType { unit, max, example } => {
+            format!("{}, or one for each page type: `{example}`", limits(unit, 0, max))
         }
+        Kind::Quantity { unit, max } => limits(unit, 0, max),
         Kind::TimePerByte => limits(&PICOS_PER_BYTE, 0, ftlab_core::config::MAX_TIME_PER_BYTE_PS),
         Kind::Percent { min_ppm, max_ppm } => limits(&PPM, min_ppm, max_ppm),
         Kind::SizeMix { min, max } => {

@@ -4,7 +4,7 @@ use crate::error::clean;
 use crate::suggest::nearest;
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, QuantityError, Unit};
 use ftlab_core::config::{
-    Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, PageTimes, SizeMix, SlcSize, Value,
+    ByPageType, Choice, Key, Kind, MAX_TIME_PER_BYTE_PS, MOST_BITS, MOST_SIZES, SizeMix, SlcSize, Value,
     outside,
 };
 use toml::de::DeValue;
@@ -105,12 +105,15 @@ pub(crate) fn expected(key: &Key) -> String {
         Kind::Bool => "true or false",
         Kind::Count { .. } => "a whole number such as 128",
         Kind::Number { .. } | Kind::FromZero { .. } => "a number such as 1.5",
-        Kind::Bytes { .. } => "a size such as \"16KiB\"",
-        Kind::Bandwidth { .. } => "a bandwidth such as \"3.2GB/s\"",
-        Kind::Duration { .. } => "a time such as \"35us\"",
-        Kind::PageTimes { .. } => "a time such as \"35us\", or one for each page type: \"56us/77us/106us\"",
-        Kind::TimePerByte => "a time per byte such as \"1.25ns\"",
-        Kind::Percent { .. } => "a share such as \"7%\"",
+        Kind::Bytes { .. } => BYTES.example,
+        Kind::Bandwidth { .. } => BANDWIDTH.example,
+        Kind::Duration { .. } => NANOS.example,
+        Kind::ByPageType { unit, example, .. } => {
+            return format!("{}, or one for each page type: \"{example}\"{}", unit.example, or_words(key));
+        }
+        Kind::Quantity { unit, .. } => unit.example,
+        Kind::TimePerByte => PICOS_PER_BYTE.example,
+        Kind::Percent { .. } => PPM.example,
         Kind::SizeMix { .. } => "sizes with weights such as \"4KiB/60:64KiB/40\"",
         Kind::SlcSize { .. } => "a size such as \"6GiB\", \"dynamic\", or both: \"6GiB+dynamic\"",
         Kind::Path => "the path of a file, in quotes",
@@ -141,7 +144,10 @@ pub(crate) fn read(key: &Key, literal: &Literal) -> Result<Value, Fault> {
         Kind::Bytes { min, max } => quantity(key, literal, &BYTES, min, max).map(Value::Bytes),
         Kind::Bandwidth { min, max } => quantity(key, literal, &BANDWIDTH, min, max).map(Value::Bandwidth),
         Kind::Duration { max_ns } => quantity(key, literal, &NANOS, 0, max_ns).map(Value::Nanos),
-        Kind::PageTimes { max_ns } => page_times(key, literal, max_ns),
+        Kind::ByPageType { unit, max, .. } => by_page_type(key, literal, unit, max),
+        Kind::Quantity { unit, max } => {
+            quantity(key, literal, unit, 0, max).map(|n| Value::Quantity(n, unit))
+        }
         Kind::TimePerByte => {
             quantity(key, literal, &PICOS_PER_BYTE, 0, MAX_TIME_PER_BYTE_PS).map(Value::PicosPerByte)
         }
@@ -312,8 +318,8 @@ fn slc_size(key: &Key, literal: &Literal, max: u64) -> Result<Value, Fault> {
     SlcSize::parse(text, bytes)?.map_or_else(|| unsuited(key, literal), |size| Ok(Value::SlcSize(size)))
 }
 
-fn page_times(key: &Key, literal: &Literal, max_ns: u64) -> Result<Value, Fault> {
-    let one = |literal: &Literal| quantity(key, literal, &NANOS, 0, max_ns);
+fn by_page_type(key: &Key, literal: &Literal, unit: &'static Unit, max: u64) -> Result<Value, Fault> {
+    let one = |literal: &Literal| quantity(key, literal, unit, 0, max);
     let stated = match literal {
         Literal::Text(text) if text.contains('/') => text
             .split('/')
@@ -321,14 +327,14 @@ fn page_times(key: &Key, literal: &Literal, max_ns: u64) -> Result<Value, Fault>
             .collect::<Result<_, _>>()?,
         _ => vec![one(literal)?],
     };
-    if stated.len() > MOST_BITS {
+    let count = stated.len();
+    if count > MOST_BITS {
         return fault(format!(
-            "{}: {} times; a word line has at most {MOST_BITS} pages",
-            literal.shown(),
-            stated.len()
+            "{}: {count} values; a word line has at most {MOST_BITS} pages",
+            literal.shown()
         ));
     }
-    Ok(Value::PageTimes(PageTimes::new(&stated)))
+    Ok(Value::ByPageType(ByPageType::of_unit(unit, &stated)))
 }
 
 fn choice(key: &Key, literal: &Literal, list: &[Choice]) -> Result<Value, Fault> {

@@ -2,7 +2,7 @@
 
 use ftlab_config::{Base, ConfigError, Override, resolve};
 use ftlab_core::config::units::{BANDWIDTH, BYTES, NANOS, PICOS_PER_BYTE, PPM, Unit};
-use ftlab_core::config::{Key, Kind, PageTimes, SizeMix, SlcSize, Value};
+use ftlab_core::config::{ByPageType, Key, Kind, SizeMix, SlcSize, Value};
 use ftlab_files::settings::all;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -55,10 +55,13 @@ fn legal(key: &Key, roll: u64, pick: usize) -> (String, Value) {
         Kind::Duration { max_ns } => {
             (spelled(NANOS, within(0, max_ns), pick), Value::Nanos(within(0, max_ns)))
         }
-        Kind::PageTimes { max_ns } => {
-            let stated = vec![within(0, max_ns); pick % 4 + 1];
-            let text: Vec<_> = stated.iter().map(|&ns| spelled(NANOS, ns, pick)).collect();
-            (text.join("/"), Value::PageTimes(PageTimes::new(&stated)))
+        Kind::ByPageType { unit, max, .. } => {
+            let stated = vec![within(0, max); pick % 4 + 1];
+            let text: Vec<_> = stated.iter().map(|&steps| spelled(*unit, steps, pick)).collect();
+            (text.join("/"), Value::ByPageType(ByPageType::of_unit(unit, &stated)))
+        }
+        Kind::Quantity { unit, max } => {
+            (spelled(*unit, within(0, max), pick), Value::Quantity(within(0, max), unit))
         }
         Kind::TimePerByte => {
             let ps = within(0, ftlab_core::config::MAX_TIME_PER_BYTE_PS);

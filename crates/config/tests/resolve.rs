@@ -277,7 +277,7 @@ fn a_capacity_that_agrees_is_kept() {
 fn json_is_nested_in_the_order_of_the_stack() {
     let json = of_options(Base::Preset("map-plus"), &[("workload.trace", "a.csv")]).to_json();
     let names: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(names, ["preset", "seed", "workload", "host", "device", "ftl", "flash", "results"]);
+    assert_eq!(names, ["preset", "seed", "workload", "host", "device", "ftl", "flash", "energy", "results"]);
     assert_eq!(json["preset"], "map-plus");
     assert_eq!(json["workload"]["trace"], "a.csv");
     assert_eq!(json["workload"]["speed"], 1.0);

@@ -4,6 +4,7 @@ use crate::config::section::keys;
 use crate::config::{Contradiction, Ignored, Values, over, section};
 use crate::host::settings as host;
 
+pub use crate::device::energy::Settings as Energy;
 pub use crate::device::settings::{Device, Precondition, PreconditionKind, Withheld, WriteOrder};
 pub use crate::flash::{Endurance, Flash};
 pub use crate::ftl::settings::Ftl;
@@ -41,6 +42,7 @@ impl Settings {
         crate::flash::variation::check(&self.flash)?;
         crate::flash::errors::rates::check(&self.flash)?;
         crate::ftl::check::refresh(self)?;
+        self.energy.check(&self.flash)?;
         crate::ftl::check(self)
     }
 

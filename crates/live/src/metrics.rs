@@ -140,6 +140,7 @@ impl Collector for Scrape {
         let mut page = Page(encoder);
         self.requests(&mut page)?;
         self.flash(&mut page)?;
+        self.energy(&mut page)?;
         self.own(&mut page)?;
         self.server(&mut page)
     }
@@ -205,6 +206,14 @@ impl Scrape {
         page.gauge(("mapping_hit", help, Some(ratio())), [(&[][..], hit_ratio)])?;
         let help = "Erased blocks that can be written";
         page.gauge(("free_blocks", help, None), [(&[][..], live.free_blocks)])
+    }
+
+    /// Writes where the energy went, if operations take energy.
+    fn energy(&self, page: &mut Page) -> fmt::Result {
+        let Some(energy) = &self.report.energy else { return Ok(()) };
+        let joules = energy.parts().map(|(part, mj)| ([("part", part)], mj / 1e3));
+        let joules = joules.iter().map(|(labels, joules)| (&labels[..], *joules));
+        page.counter(("energy", "Energy, by what took it", Some(Unit::Joules)), joules)
     }
 
     /// Writes the additional figures that the parts of the simulator report themselves.

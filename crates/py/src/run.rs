@@ -38,13 +38,23 @@ pub struct RunResult {
     /// requests arrived, ns.
     #[pyo3(get)]
     behind: (u64, u64),
+    /// Number of logical pages read that no request had ever written.
+    #[pyo3(get)]
+    unwritten: u64,
     rows: Mutex<Option<Rows>>,
 }
 
 impl RunResult {
     /// Makes the result of a simulation in progress.
     pub fn new(json: String, rows: Option<Rows>) -> RunResult {
-        RunResult { json, prepare_s: 0.0, timeline: None, behind: (0, 0), rows: Mutex::new(rows) }
+        RunResult {
+            json,
+            prepare_s: 0.0,
+            timeline: None,
+            behind: (0, 0),
+            unwritten: 0,
+            rows: Mutex::new(rows),
+        }
     }
 }
 
@@ -156,6 +166,7 @@ fn ended(resolved: &Resolved, report: Report, mut watch: Watch, start: Instant) 
         prepare_s: 0.0,
         timeline: drawn.map(|drawn| (drawn.events, drawn.cut_ns)),
         behind: (report.behind.ns, report.behind.arrivals_ns),
+        unwritten: report.unwritten,
         rows: Mutex::new(watch.rows),
     })
 }

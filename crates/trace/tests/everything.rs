@@ -509,6 +509,15 @@ fn judge(number: u64, keys: &[Key], folder: &Path) -> Option<String> {
             [("cell", cell), ("programming", programming), ("read", reads), ("pages_per_block", &pages)];
         grown.try_set(keys.map(|(key, value)| of_text(&format!("flash.{key}"), value)).to_vec());
     }
+    if number % 3 == 2 {
+        // So are the energies, with one for each page type.
+        let reads = vec!["10uJ"; grown.resolved.settings.flash.cell.bits() as usize - 1];
+        let reads = [&reads[..], &["15uJ"]].concat().join("/");
+        let keys = [("read", reads.as_str()), ("program", "80uJ"), ("erase", "300uJ"), ("transfer", "12pJ")];
+        let others = [("link", "30pJ/B"), ("command", "1uJ"), ("idle", "30mW"), ("active", "1.2W")];
+        let keys = keys.into_iter().chain(others);
+        grown.try_set(keys.map(|(key, value)| of_text(&format!("energy.{key}"), value)).collect());
+    }
     let load = Load::of(&mut grown, &mut draw);
     let judged = catch_unwind(AssertUnwindSafe(|| {
         if matches!(load, Load::Records(_) | Load::Synthetic) && draw.random_range(0..4) == 0 {

@@ -109,6 +109,8 @@ def run(
             )
             result = run_with_outputs(resolved, requests, told)
         options.say_overloads([(resolved.trace or config, result)])
+        for note in result.notes:
+            click.echo(f"note: {note}", err=True)
         if timeline and result.timeline:
             _note(timeline, result.timeline, timeline_window)
         if for_fio:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ftlab.html.data import Measured, RunLabels, payload
+from ftlab.html.data import Measured, RunLabels, notes, payload
 from ftlab.outputs import Output
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def render(
     """Returns the report's text, which is the same for equal results, whatever their ``engine``."""
     from ftlab.html.page import page
 
-    return page(title=title, data=payload(runs), preface=preface, command=command)
+    return page(title=title, data=payload(runs), notes=notes(runs), preface=preface, command=command)
 
 
 def of_comparison(comparison: Comparison) -> list[tuple[RunLabels, Measured]]:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 from ftlab import palette
 from ftlab.histogram import lower
+from ftlab.notes import notes_on
+from ftlab.result import Result
 
 RunLabels: TypeAlias = dict[str, str]
 """The labels that distinguish a run from the others: name and value."""
@@ -26,7 +28,7 @@ _PARTS = ("latency", "wait", "access")
 _OPS = ("read", "write")
 _SECTIONS = (
     *("trace", "mapping", "scheduler", "device", "conflicts", "merges", "waf", "placement", "wear", "health"),
-    *("elapsed_ns", "throughput_bytes_per_s", "own", "own_legend"),
+    *("elapsed_ns", "throughput_bytes_per_s", "energy", "own", "own_legend"),
 )
 _SUMMARY = ("count", "mean_ns", "stddev_ns", "min_ns", "max_ns", "percentile_ns")
 
@@ -73,6 +75,28 @@ def _identity(result: Mapping[str, Any]) -> str:
     """Returns a text that two results share if and only if they are equal, apart from ``engine``."""
     measured = {name: value for name, value in result.items() if name != "engine"}
     return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
+
+
+MOST_NOTES = 12
+"""The maximum number of notes that a page shows; there may be thousands of runs."""
+
+
+def notes(runs: Sequence[tuple[RunLabels, Measured]]) -> list[str]:
+    """Returns the notes on the runs' results, each with the labels of its runs unless all runs have it."""
+    found: dict[str, list[str]] = {}
+    for labels, result in runs:
+        for note in result.notes if isinstance(result, Result) else notes_on(_plain(result)):
+            found.setdefault(note, []).append(", ".join(labels.values()))
+    lines = [
+        note if len(having) == len(runs) else f"{having[0]}{_more(len(having) - 1)}: {note}"
+        for note, having in found.items()
+    ]
+    left = len(lines) - MOST_NOTES
+    return lines if left <= 0 else [*lines[:MOST_NOTES], f"{left:,} more notes on other runs"]
+
+
+def _more(others: int) -> str:
+    return f" and {others:,} more" if others else ""
 
 
 _Members: TypeAlias = list[tuple[RunLabels, int]]

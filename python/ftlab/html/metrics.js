@@ -60,6 +60,10 @@ const METRICS = {
   wear: ["standard deviation of erase counts", "", -1, (run) => run.wear.stddev],
   busiest: ["utilization of the busiest chip or bus", "%", 0, (run) => percent(run.bottleneck && run.bottleneck.utilization)],
   elapsed: ["simulated time", "time", 0, (run) => run.elapsed_ns],
+  energy: ["energy", "mJ", -1, (run) => run.energy?.total_mj ?? null],
+  energy_each: ["energy for each request", "µJ", -1, (run) => run.energy?.per_request_uj ?? null],
+  ...Object.fromEntries(["read", "program", "erase", "transfer", "link", "command", "active", "idle"].map((part) =>
+    [`energy.${part}`, [`energy: ${part}`, "mJ", -1, (run) => run.energy?.[`${part}_mj`] ?? null]])),
 };
 // The figures that parts report about themselves are described in the results.
 for (const { part, name, unit } of DATA.results.flatMap((run) => run.own_legend || [])) {

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -31,7 +32,7 @@ def style() -> str:
     return palette.css() + _part("report.css")
 
 
-def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str:
+def page(*, title: str, data: dict[str, Any], notes: Sequence[str], preface: str, command: str) -> str:
     """Returns the whole file. ``preface`` is HTML; everything else is escaped here."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -44,6 +45,7 @@ def page(*, title: str, data: dict[str, Any], preface: str, command: str) -> str
     return template.render(
         title=title,
         command=command,
+        notes=notes,
         version=__version__,
         preface=Markup(preface),
         style=Markup(style()),

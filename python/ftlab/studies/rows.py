@@ -138,7 +138,20 @@ def names_of(result: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what expressions can name: the fields of a result, and its configuration's keys as numbers
     where possible.
     """
-    return _over(_numbers(result.get("config", {})), result)
+    names = _over(_numbers(result.get("config", {})), result)
+    return {**names, "own": Sparse((part, Sparse(of)) for part, of in result.get("own", {}).items())}
+
+
+class Sparse(dict[str, Any]):
+    """Fields that some runs have and others do not, by policy: a field that is absent is a missing number."""
+
+    def __contains__(self, name: object) -> bool:
+        """Returns true for every name, so that none counts as misspelt."""
+        return True
+
+    def __missing__(self, name: str) -> None:
+        """Returns the value of a field that is absent."""
+        return None
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ pub mod units;
 
 pub use crate::{choice, over, section, switch};
 pub use ignored::Ignored;
-pub use page_times::{MOST_BITS, PageTimes};
+pub use page_times::{ByPageType, MOST_BITS, PageTimes};
 pub use section::Section;
 pub use size_mix::{MOST_SIZES, SizeMix};
 pub use slc_size::SlcSize;
@@ -68,7 +68,8 @@ impl Key {
             Kind::Bytes { .. } => Value::Bytes(quantity(&BYTES)),
             Kind::Bandwidth { .. } => Value::Bandwidth(quantity(&BANDWIDTH)),
             Kind::Duration { .. } => Value::Nanos(quantity(&NANOS)),
-            Kind::PageTimes { .. } => Value::PageTimes(quantity(&NANOS).into()),
+            Kind::ByPageType { unit, .. } => Value::ByPageType(ByPageType::of_unit(unit, &[quantity(unit)])),
+            Kind::Quantity { unit, .. } => Value::Quantity(quantity(unit), unit),
             Kind::TimePerByte => Value::PicosPerByte(quantity(&PICOS_PER_BYTE)),
             Kind::Percent { .. } => Value::Ppm(quantity(&PPM)),
             Kind::SizeMix { .. } => Value::SizeMix(SizeMix::single(quantity(&BYTES))),
@@ -121,10 +122,21 @@ pub enum Kind {
         /// Longest time, nanoseconds.
         max_ns: u64,
     },
-    /// A time for each page type of a word line, "56us/77us/106us", or one for all; see [`PageTimes`].
-    PageTimes {
-        /// Longest time, nanoseconds.
-        max_ns: u64,
+    /// A quantity for each page type of a word line, "56us/77us/106us", or one for all; see [`ByPageType`].
+    ByPageType {
+        /// Unit of the quantities.
+        unit: &'static units::Unit,
+        /// Largest quantity, in steps of the unit.
+        max: u64,
+        /// An example, for messages and for the reference.
+        example: &'static str,
+    },
+    /// A quantity of this unit, e.g. an energy: "58uJ".
+    Quantity {
+        /// The unit.
+        unit: &'static units::Unit,
+        /// Largest quantity, in steps of the unit.
+        max: u64,
     },
     /// A time per byte, kept in picoseconds, at most [`MAX_TIME_PER_BYTE_PS`]: "1.25ns".
     TimePerByte,
@@ -185,8 +197,10 @@ pub enum Value {
     Bandwidth(u64),
     /// A value of [`Kind::Duration`], in nanoseconds.
     Nanos(u64),
-    /// A value of [`Kind::PageTimes`].
-    PageTimes(PageTimes),
+    /// A value of [`Kind::ByPageType`].
+    ByPageType(ByPageType),
+    /// A value of [`Kind::Quantity`], in steps of the unit.
+    Quantity(u64, &'static units::Unit),
     /// A value of [`Kind::TimePerByte`], in picoseconds per byte.
     PicosPerByte(u64),
     /// A value of [`Kind::Percent`], in parts per million.

@@ -21,7 +21,8 @@
 //! - `or "page" as "flash.page"`: the word stands for the other key's value.
 //! - `not in state` at the end: the state of the flash at time 0 does not depend on the key.
 
-use super::{Choice, Key, Kind, PageTimes, SizeMix, SlcSize, Value, Values};
+use super::units::NANOS;
+use super::{ByPageType, Choice, Key, Kind, SizeMix, SlcSize, Value, Values};
 
 /// A section of a configuration: a struct whose fields have keys.
 pub trait Section: Sized {
@@ -108,7 +109,8 @@ impl Field for u64 {
             | Value::Bandwidth(n)
             | Value::Nanos(n)
             | Value::PicosPerByte(n)
-            | Value::Ppm(n) => Some(*n),
+            | Value::Ppm(n)
+            | Value::Quantity(n, _) => Some(*n),
             Value::Word(_) => Some(u64::MAX),
             _ => None,
         }
@@ -147,7 +149,7 @@ macro_rules! held {
     };
 }
 
-held!(Number as f64, Text as String, PageTimes as PageTimes, SlcSize as SlcSize);
+held!(Number as f64, Text as String, ByPageType as ByPageType, SlcSize as SlcSize);
 
 /// An optional field is `None` if the key is absent or holds one of its words.
 impl<T: Field> Field for Option<T> {
@@ -177,7 +179,7 @@ pub const ANY_TIME: Kind = Kind::Duration { max_ns: YEAR_NS };
 /// fits into 64 bits.
 pub const OPERATION: Kind = Kind::Duration { max_ns: LONGEST_NS };
 /// The kind of a key that holds the time of a flash operation for each page type, each at most a second.
-pub const BY_PAGE_TYPE: Kind = Kind::PageTimes { max_ns: LONGEST_NS };
+pub const BY_PAGE_TYPE: Kind = Kind::ByPageType { unit: &NANOS, max: LONGEST_NS, example: "56us/77us/106us" };
 const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Returns the kind of a key that holds a whole number.

@@ -4,10 +4,12 @@
 //! the same number.
 
 /// A family of units: the size of one step of the stored integer, and the accepted names.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// What is counted, for messages: "bytes".
     pub counted: &'static str,
+    /// An example, for messages: `a size such as "16KiB"`.
+    pub example: &'static str,
     /// Accepted names, each with the number of steps in one such unit, smallest first.
     pub names: &'static [(&'static str, u64)],
     /// Ambiguous names that people write, each with its two meanings.
@@ -22,6 +24,7 @@ pub struct Unit {
 /// Sizes; one step is a byte.
 pub const BYTES: Unit = Unit {
     counted: "bytes",
+    example: "a size such as \"16KiB\"",
     names: &[
         ("B", 1),
         ("kB", 1_000),
@@ -48,6 +51,7 @@ pub const BYTES: Unit = Unit {
 /// Times; one step is a nanosecond.
 pub const NANOS: Unit = Unit {
     counted: "nanoseconds",
+    example: "a time such as \"35us\"",
     names: &[
         ("ns", 1),
         ("us", 1_000),
@@ -67,6 +71,7 @@ pub const NANOS: Unit = Unit {
 /// Times per byte; one step is a picosecond.
 pub const PICOS_PER_BYTE: Unit = Unit {
     counted: "picoseconds",
+    example: "a time per byte such as \"1.25ns\"",
     names: &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("μs", 1_000_000)],
     ambiguous: &[],
     suggested: &["ns"],
@@ -76,6 +81,7 @@ pub const PICOS_PER_BYTE: Unit = Unit {
 /// Bandwidths; one step is a byte per second.
 pub const BANDWIDTH: Unit = Unit {
     counted: "bytes per second",
+    example: "a bandwidth such as \"3.2GB/s\"",
     names: &[
         ("B/s", 1),
         ("kB/s", 1_000),
@@ -93,10 +99,59 @@ pub const BANDWIDTH: Unit = Unit {
 /// Shares; one step is a part per million.
 pub const PPM: Unit = Unit {
     counted: "parts per million",
+    example: "a share such as \"7%\"",
     names: &[("%", 10_000)],
     ambiguous: &[],
     suggested: &["%"],
     printed: &["%"],
+};
+
+/// Energies; one step is a femtojoule, the energy of a microwatt for a nanosecond.
+pub const ENERGY: Unit = Unit {
+    counted: "femtojoules",
+    example: "an energy such as \"58uJ\"",
+    names: &[
+        ("fJ", 1),
+        ("pJ", 1_000),
+        ("nJ", 1_000_000),
+        ("uJ", 1_000_000_000),
+        ("µJ", 1_000_000_000),
+        ("μJ", 1_000_000_000),
+        ("mJ", 1_000_000_000_000),
+        ("J", 1_000_000_000_000_000),
+    ],
+    ambiguous: &[],
+    suggested: &["nJ", "uJ"],
+    printed: &["pJ", "fJ", "nJ", "uJ", "mJ", "J"],
+};
+
+/// Energies per byte; one step is a femtojoule per byte. "/B" may be left out.
+pub const ENERGY_PER_BYTE: Unit = Unit {
+    counted: "femtojoules per byte",
+    example: "an energy per byte such as \"12pJ/B\"",
+    names: &[
+        ("fJ/B", 1),
+        ("pJ/B", 1_000),
+        ("nJ/B", 1_000_000),
+        ("uJ/B", 1_000_000_000),
+        ("fJ", 1),
+        ("pJ", 1_000),
+        ("nJ", 1_000_000),
+        ("uJ", 1_000_000_000),
+    ],
+    ambiguous: &[],
+    suggested: &["pJ/B", "nJ/B"],
+    printed: &["pJ/B", "fJ/B", "nJ/B", "uJ/B"],
+};
+
+/// Powers; one step is a microwatt.
+pub const POWER: Unit = Unit {
+    counted: "microwatts",
+    example: "a power such as \"350mW\"",
+    names: &[("uW", 1), ("µW", 1), ("μW", 1), ("mW", 1_000), ("W", 1_000_000)],
+    ambiguous: &[],
+    suggested: &["mW", "W"],
+    printed: &["mW", "uW", "W"],
 };
 
 /// Why a text is not a quantity.
@@ -236,6 +291,10 @@ mod tests {
         assert_eq!(PICOS_PER_BYTE.parse("1.25ns"), Ok(1250));
         assert_eq!(PPM.parse("4.98%"), Ok(49_800));
         assert_eq!(PPM.parse("0.0001%"), Ok(1));
+        assert_eq!(ENERGY.parse("58uJ"), Ok(58_000_000_000));
+        assert_eq!(ENERGY_PER_BYTE.parse("0.5pJ"), Ok(500));
+        assert_eq!(ENERGY_PER_BYTE.parse("12 nJ/B"), Ok(12_000_000));
+        assert_eq!(POWER.parse("1.2W"), Ok(1_200_000));
     }
 
     #[test]
@@ -297,11 +356,17 @@ mod tests {
         assert_eq!(PPM.format(70_000), "7%");
         assert_eq!(PPM.format(49_800), "4.98%");
         assert_eq!(PPM.format(1), "0.0001%");
+        assert_eq!(ENERGY.format(0), "0pJ");
+        assert_eq!(ENERGY.format(58_000_000_000), "58uJ");
+        assert_eq!(ENERGY.format(1_500), "1.5pJ");
+        assert_eq!(ENERGY_PER_BYTE.format(12_000), "12pJ/B");
+        assert_eq!(POWER.format(350_000), "350mW");
+        assert_eq!(POWER.format(1_200_000), "1.2W");
     }
 
     #[test]
     fn printing_and_reading_agree() {
-        for unit in [BYTES, NANOS, PICOS_PER_BYTE, PPM] {
+        for unit in [BYTES, NANOS, PICOS_PER_BYTE, PPM, ENERGY, ENERGY_PER_BYTE, POWER] {
             let mut steps = 1u64;
             for _ in 0..4000 {
                 assert_eq!(unit.parse(&unit.format(steps)), Ok(steps), "{}", unit.counted);

@@ -14,6 +14,7 @@ mod begin;
 pub mod buffer;
 mod commands;
 pub mod controller;
+pub mod energy;
 mod lookups;
 pub mod own;
 mod queue;
@@ -129,6 +130,11 @@ impl Device {
     /// Whether no request is held.
     pub fn is_idle(&self) -> bool {
         self.held() == 0
+    }
+
+    /// Whether the device holds a request of the host or works for itself.
+    pub fn is_under_way(&self) -> bool {
+        self.held + self.own > 0
     }
 
     /// Whether requests of the host are held.

@@ -16,6 +16,8 @@ section! {
         device: Device;
         /// Settings of the FTL.
         below: ftl::Settings;
+        /// What operations, transfers and commands take.
+        energy: super::energy::Settings;
     }
 }
 

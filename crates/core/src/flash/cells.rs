@@ -85,7 +85,7 @@ impl Types {
 }
 
 /// Returns the page type of each page of a block, in the order of programming.
-fn types(flash: &Flash) -> Vec<u8> {
+pub(super) fn types(flash: &Flash) -> Vec<u8> {
     let bits = flash.cell.bits();
     let pages = 0..flash.pages_per_block;
     if flash.page_order == PageOrder::WordLine || flash.programming == Programming::WordLine {

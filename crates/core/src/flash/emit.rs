@@ -120,10 +120,13 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Labels the last step if labels are wanted; if not, lets later operations be merged into it again, unless
+    /// Counts the last step by page type and labels it, if that is wanted; if it is not labelled, lets later operations be merged into it again, unless
     /// every operation is to be a step of its own.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
+        if let (Some(tally), Some(step)) = (&mut self.tally, self.steps.last()) {
+            tally.count(operation, cause, step.page);
+        }
         match &mut self.labels {
             None => self.joining.apart = u64::from(self.joining.each),
             Some(Labelled { labels, numbered }) => {
@@ -157,6 +160,7 @@ impl Work {
     /// all of it if it is `whole`.
     pub(crate) fn read_nth(&mut self, lun: u32, nth: u32, whole: bool) {
         let out_ns = if whole { self.timing.page_transfer_ns } else { 0 };
+        self.counts.unsent[Cause::Map] += if whole { 0 } else { u64::from(self.timing.page_bytes) };
         self.read_for(lun, NONE, Cause::Map, [self.cells.read_ns(nth), out_ns]);
     }
 
@@ -166,16 +170,32 @@ impl Work {
         self.read_with(lun, page, cause, self.timing.page_transfer_ns);
     }
 
+    /// Reads some page of a LUN in place of `count` logical pages that hold no data.
+    pub(crate) fn read_unwritten(&mut self, lun: u32, cause: Cause, count: u32) {
+        self.counts.unwritten += u64::from(count);
+        self.read_part(lun, NONE, cause, count);
+    }
+
     /// Reads `count` logical pages from one NAND page.
     #[inline]
     pub(crate) fn read_part(&mut self, lun: u32, page: u32, cause: Cause, count: u32) {
-        let out_ns = (self.timing.logical_transfer_ns * u64::from(count)).min(self.timing.page_transfer_ns);
+        let whole = self.timing.logical_page_bytes == self.timing.page_bytes;
+        let out_ns = if whole { self.timing.page_transfer_ns } else { self.part_ns(cause, count) };
         self.read_with(lun, page, cause, out_ns);
+    }
+
+    /// Counts what stays behind when `count` logical pages of a NAND page cross the bus; returns how long they take.
+    fn part_ns(&mut self, cause: Cause, count: u32) -> u64 {
+        let Timing { page_bytes, logical_page_bytes, logical_transfer_ns, page_transfer_ns, .. } =
+            self.timing;
+        self.counts.unsent[cause] += u64::from(page_bytes.saturating_sub(count * logical_page_bytes));
+        (logical_transfer_ns * u64::from(count)).min(page_transfer_ns)
     }
 
     /// Reads `count` of the `of` equal parts that make up a NAND page.
     pub(crate) fn read_share(&mut self, lun: u32, page: u32, cause: Cause, [count, of]: [u32; 2]) {
         let out_ns = self.timing.page_transfer_ns * u64::from(count) / u64::from(of);
+        self.counts.unsent[cause] += u64::from(self.timing.page_bytes / of * (of - count));
         self.read_with(lun, page, cause, out_ns);
     }
 

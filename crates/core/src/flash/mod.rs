@@ -13,6 +13,7 @@ pub mod moves;
 pub mod parallel;
 mod repeats;
 pub mod settings;
+mod tally;
 pub mod variation;
 mod work;
 
@@ -25,8 +26,9 @@ use std::ops::{Index, IndexMut};
 
 use serde::{Serialize, Serializer};
 
+use crate::config::MOST_BITS;
 use crate::named;
-use crate::util::Bits;
+use crate::util::{Bits, Divider};
 
 named! {
     /// Why a flash operation happened; the keys of `flash.reads`, `flash.programs`, `flash.erases`
@@ -141,6 +143,10 @@ pub struct Counts {
     pub erases: ByCause<u64>,
     /// Time for which the cells and the bus worked, ns; waiting is not included.
     pub busy_ns: ByCause<u64>,
+    /// Bytes of the pages read that did not cross the bus, because only a part of a page was wanted.
+    pub unsent: ByCause<u64>,
+    /// Logical pages read that hold no data; some page of the LUN is read in their place.
+    pub unwritten: u64,
 }
 
 impl Counts {
@@ -153,8 +159,26 @@ impl Counts {
             programs: less(|counts| &counts.programs),
             erases: less(|counts| &counts.erases),
             busy_ns: less(|counts| &counts.busy_ns),
+            unsent: less(|counts| &counts.unsent),
+            unwritten: self.unwritten - before.unwritten,
         }
     }
+}
+
+/// Counts of pages, by cause and page type.
+pub type ByType = ByCause<[u64; MOST_BITS]>;
+
+/// The pages read and programmed so far, by type. With whole word lines programmed at once, a word line counts as one
+/// page of the lowest type.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Type of each page of a block.
+    of_page: Vec<u8>,
+    by_block: Divider,
+    /// Pages read.
+    pub reads: ByType,
+    /// Pages programmed.
+    pub programs: ByType,
 }
 
 /// How long operations hold the channel bus, ns; [`Cells`] has the times of the cells.
@@ -162,6 +186,9 @@ impl Counts {
 struct Timing {
     /// Number of NAND pages in a program unit.
     unit_pages: u32,
+    /// Data bytes of a NAND page, and of a logical page.
+    page_bytes: u32,
+    logical_page_bytes: u32,
     /// Time to transfer a whole page.
     page_transfer_ns: u64,
     /// Bus time of a program: the command, and the transfer of a program unit.
@@ -180,6 +207,8 @@ impl Timing {
         let page_transfer_ns = flash.transfer_ns(u64::from(flash.page_bytes));
         Timing {
             unit_pages: flash.unit_pages(),
+            page_bytes: flash.page_bytes,
+            logical_page_bytes,
             page_transfer_ns,
             program_in_ns: command_ns[1] + u64::from(flash.unit_pages()) * page_transfer_ns,
             logical_transfer_ns: flash.transfer_ns(u64::from(logical_page_bytes)),
@@ -263,6 +292,8 @@ pub struct Work {
     number: u32,
     copied: Copied,
     labels: Option<Labelled>,
+    /// Counts by page type, if energies differ between the types.
+    tally: Option<Box<Tally>>,
     waited: Waited,
     /// The errors that reads meet, if they can meet any.
     reliability: Option<Box<Reliability>>,

@@ -1,7 +1,9 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, and the LUNs for which other requests
 //! wait.
 
-use super::{Cells, Chain, Copied, Counts, Flash, Joining, Label, Reliability, Step, Timing, Waited, Work};
+use super::{
+    Cells, Chain, Copied, Counts, Flash, Joining, Label, Reliability, Step, Tally, Timing, Waited, Work,
+};
 use crate::util::{Bits, NONE};
 
 impl Work {
@@ -22,6 +24,7 @@ impl Work {
             number: 0,
             copied: Copied::default(),
             labels: None,
+            tally: None,
             waited: Waited { hurry: Vec::new(), busy: None, current: 1 },
             stream: 0,
         }
@@ -39,6 +42,17 @@ impl Work {
         self.joining.fold = false;
         self.joining.each = true;
         self.joining.apart = 1;
+    }
+
+    /// Counts reads and programs by page type from now on; each is then a step of its own.
+    pub fn tally(&mut self, flash: &Flash) {
+        self.tally = Some(Box::new(Tally::new(flash)));
+        self.keep_apart();
+    }
+
+    /// Returns the counts by page type, if they are kept.
+    pub fn tallied(&self) -> Option<&Tally> {
+        self.tally.as_deref()
     }
 
     /// Folds steps from now on: each is one stretch of time that includes its transfers, and neighbouring steps
@@ -199,6 +213,9 @@ impl Work {
         self.cells.reset_counts();
         if let Some(reliability) = &mut self.reliability {
             reliability.reset_counts();
+        }
+        if let Some(tally) = &mut self.tally {
+            tally.reset();
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Blocks {
     padding: u32,
     /// Number of padding requests that are pending or at the device.
     pub pads: u32,
+    /// Number of requests that completed beside those of the workload, and the bytes of their own data.
+    pub beside: [u64; 2],
     scratch: Vec<Request>,
 }
 
@@ -52,6 +54,7 @@ impl Blocks {
             writing: Vec::new(),
             padding: 0,
             pads: 0,
+            beside: [0; 2],
             scratch: Vec::new(),
         }
     }
@@ -101,6 +104,7 @@ impl Blocks {
         }
         if mark.pad {
             self.pads -= 1;
+            self.beside = [self.beside[0] + 1, self.beside[1] + if failed { 0 } else { pool[id].size }];
             pool.release(id);
             return None;
         }
@@ -114,6 +118,7 @@ impl Blocks {
         of.host.prioritized |= prioritized;
         of.host.batch = if of.host.batch == 0 { batch } else { of.host.batch.min(batch) };
         of.host.parts -= 1;
+        self.beside[0] += u64::from(of.host.parts > 0);
         (of.host.parts == 0).then_some(whole)
     }
 

@@ -107,6 +107,12 @@ impl Host {
         self.pool.count() - self.blocks.pads as usize
     }
 
+    /// Returns the number of commands that went to the device besides the workload's requests, and the bytes of their
+    /// data: padding, and all but the last part of a write that was cut, whose data are the workload's.
+    pub fn beside(&self) -> [u64; 2] {
+        self.blocks.beside
+    }
+
     /// Whether requests of the host's own may outlast the requests of the workload.
     pub fn pads(&self) -> bool {
         self.needs.blocks

@@ -24,7 +24,7 @@ pub struct Flash {
 impl Flash {
     /// Makes the section from these counts.
     pub fn new(counts: &Counts, program_time: Option<Summary>) -> Flash {
-        let Counts { reads, programs, erases, busy_ns } = *counts;
+        let Counts { reads, programs, erases, busy_ns, .. } = *counts;
         Flash { reads, programs, erases, busy_ns, program_time }
     }
 }

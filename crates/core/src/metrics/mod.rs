@@ -3,6 +3,7 @@
 
 mod behind;
 mod device;
+pub mod energy;
 mod errors;
 mod files;
 mod flash;
@@ -22,6 +23,7 @@ mod utilization;
 
 pub use behind::Behind;
 pub use device::{Commands, Conflicts, DeviceQueue, WriteBuffer};
+pub use energy::{Drawn, Energy, EnergyParts};
 pub use errors::Errors;
 pub use files::{Benchmark, Done, FileSystem, PageCache, Run};
 pub use flash::Flash;

@@ -44,6 +44,11 @@ impl Recorder {
         (latency.map(Histogram::count), latency.map(Histogram::sum))
     }
 
+    /// Returns the number of requests so far, and the bytes of those that were served.
+    pub fn commands(&self) -> (u64, u64) {
+        (self.requests.iter().sum(), self.served_bytes.iter().sum())
+    }
+
     /// Records a completed request.
     #[inline]
     pub fn complete(&mut self, request: &Request, complete_ns: u64) {

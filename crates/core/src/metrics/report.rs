@@ -55,6 +55,9 @@ pub struct Report {
     pub precondition: Preconditioning,
     /// Busy time of each resource.
     pub utilization: Utilization,
+    /// Where the energy went, with `[energy]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<super::Energy>,
     /// Operations that overlapped or passed each other at a die.
     pub parallel: ParallelOperations,
     /// Greatest c(i) - least a(i), over all requests; while requests are under way, up to now.
@@ -62,6 +65,9 @@ pub struct Report {
     /// When the device did not keep up.
     #[serde(skip)]
     pub behind: super::Behind,
+    /// Logical pages read that no request had ever written.
+    #[serde(skip)]
+    pub unwritten: u64,
     /// (bytes of completed reads + bytes of completed writes) x 10^9 / elapsed_ns.
     pub throughput_bytes_per_s: f64,
     /// What the clients of a benchmark or a fio job saw, in runs with such clients.
@@ -275,6 +281,25 @@ impl Wear {
     }
 }
 
+impl Trace {
+    fn new(recorder: &Recorder, source: &SourceSummary, settings: &Settings) -> Trace {
+        let Recorder { requests: [reads, writes, trims, flushes], bytes, touched, .. } = recorder;
+        Trace {
+            requests: recorder.requests.iter().sum(),
+            reads: *reads,
+            writes: *writes,
+            trims: *trims,
+            flushes: *flushes,
+            bytes_read: bytes[0],
+            bytes_written: bytes[1],
+            footprint_bytes: touched.count() * u64::from(settings.ftl.logical_page_bytes),
+            out_of_order: source.out_of_order,
+            dropped: source.dropped.clone(),
+            notes: source.notes.clone(),
+        }
+    }
+}
+
 /// What the parts counted, for [`Report::new`].
 pub struct Sources<'a> {
     /// The requests.
@@ -322,22 +347,9 @@ impl Report {
         let (counts, requests): (_, u64) = (work.counts(), recorder.requests.iter().sum());
         let [latency, wait, access] =
             [0, 1, 2].map(|part| recorder.times.each_ref().map(|times| &times[part]));
-        let bytes: u64 = recorder.served_bytes.iter().sum();
         let (conflicts, threshold) = (device.conflicts().requests, settings.ftl.spare_threshold_ppm);
         Report {
-            trace: Trace {
-                requests,
-                reads: recorder.requests[0],
-                writes: recorder.requests[1],
-                trims: recorder.requests[2],
-                flushes: recorder.requests[3],
-                bytes_read: recorder.bytes[0],
-                bytes_written: recorder.bytes[1],
-                footprint_bytes: recorder.touched.count() * u64::from(settings.ftl.logical_page_bytes),
-                out_of_order: sources.source.out_of_order,
-                dropped: sources.source.dropped.clone(),
-                notes: sources.source.notes.clone(),
-            },
+            trace: Trace::new(recorder, &sources.source, settings),
             latency: Parts::new(latency, sources.histograms),
             wait: Parts::new(wait, sources.histograms),
             access: Parts::new(access, sources.histograms),
@@ -363,10 +375,12 @@ impl Report {
             health: Health::new(&ftl.life(), recorder, (device.read_only_ns(), work), threshold),
             precondition: sources.precondition.clone(),
             utilization: Utilization::new(sources.used, settings.flash.dies_per_chip, elapsed_ns),
+            energy: None,
             parallel: ParallelOperations::new(device.array().overlaps()),
             elapsed_ns,
             behind: recorder.behind,
-            throughput_bytes_per_s: per_second(bytes, elapsed_ns),
+            unwritten: counts.unwritten,
+            throughput_bytes_per_s: per_second(recorder.served_bytes.iter().sum(), elapsed_ns),
             benchmark: None,
             page_cache: None,
             file_system: None,

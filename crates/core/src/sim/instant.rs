@@ -212,6 +212,7 @@ impl Simulation<'_> {
         if self.extent.outlasts {
             self.note_last();
         }
+        self.note_awake();
     }
 
     /// Gives the observer a chance, now and then, to stop the run: timers may run for years without a completion.
@@ -279,6 +280,7 @@ impl Simulation<'_> {
         if used.most() > elapsed_ns {
             return Err(self.broken(&format!("busy for {} of {elapsed_ns} ns", used.most())));
         }
+        self.verify_energy(elapsed_ns).map_err(|fault| self.broken(&fault))?;
         self.ftl.verify().map_err(|fault| self.broken(&fault))
     }
 

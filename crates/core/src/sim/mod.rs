@@ -5,6 +5,7 @@
 //! that is told about completions ([`Simulation::below`]). Its driver controls the time. How time is divided into
 //! calls of [`Simulation::advance`] makes no difference to what happens.
 
+mod awake;
 mod feed;
 mod follow;
 mod instant;
@@ -26,6 +27,7 @@ use crate::metrics::{Preconditioning, Recorder, Report};
 use crate::request::Pages;
 use crate::settings::Settings;
 use crate::workload::{Record, Source, SourceError};
+use awake::Awake;
 use feed::Feed;
 use instant::{Checker, Seen};
 pub use kept::Kept;
@@ -86,6 +88,8 @@ pub struct Simulation<'a> {
     timed: bool,
     check: Option<Checker>,
     sampler: Sampler,
+    /// For how long anything was under way in the device, if the controller has a power.
+    awake: Option<Awake>,
     /// The media and the record of operations that a power cut needs, if cuts are possible.
     power: Option<Box<power::Power>>,
     /// Whether power is off.
@@ -137,12 +141,7 @@ impl<'a> Simulation<'a> {
         prepare::begin_errors(settings, &mut work);
         let lpns = ftl.logical_pages();
         let mut device = Device::new(settings);
-        if device.array().overlaps_steps() {
-            work.keep_apart();
-            work.number_loads();
-        } else if device.array().folds() && !host.pads() {
-            work.fold();
-        }
+        prepare::set_steps(settings, &device, host.pads(), &mut work);
         if let Some(tape) = tape {
             device.keep_tape(tape);
         }
@@ -182,6 +181,7 @@ impl<'a> Simulation<'a> {
             timed,
             check: check.then(|| Checker::new(lpns)),
             sampler: Sampler::new(settings, first_ns),
+            awake: settings.energy.has_power().then(Awake::default),
             power: None,
             off: false,
         }
@@ -341,7 +341,8 @@ impl<'a> Simulation<'a> {
     /// observer's room was used up first.
     fn drive(&mut self, until_ns: u64, observer: &mut dyn Observer) -> Result<bool, RunError> {
         self.seen.completions = observer.wants_completions();
-        self.seen.attended = self.seen.completions || self.check.is_some() || self.extent.outlasts;
+        self.seen.attended =
+            self.seen.completions || self.check.is_some() || self.extent.outlasts || self.awake.is_some();
         let most = self.seen.answered.saturating_add(observer.room());
         let mut whole = true;
         loop {

@@ -207,6 +207,7 @@ impl Simulation<'_> {
         if self.under_way() > 0 || !self.extent.outlasts {
             self.device.used(self.now_ns, &mut self.extent.used);
         }
+        self.count_awake();
         // Operations in service are recorded with the times at which they would have ended.
         while self.device.array().next_ns() != NEVER {
             let at_ns = self.device.array().next_ns();

@@ -15,6 +15,7 @@
 use rand::RngCore;
 
 use super::{Observer, RunError};
+use crate::device::Device;
 use crate::device::settings::{PreconditionKind, Withheld, WriteOrder};
 use crate::flash::Work;
 use crate::flash::media::Tape;
@@ -51,6 +52,20 @@ pub(super) fn begin_errors(settings: &Settings, work: &mut Work) {
     if let Some(reliability) = work.reliability_mut() {
         let luns = (flash.luns(), flash.blocks_per_lun() as u32);
         reliability.begin(flash.age_ns, settings.ftl.refresh, luns);
+    }
+}
+
+/// Sets which flash operations become steps of their own in a run; `pads` says whether the host's own requests may
+/// outlast those of the workload.
+pub(super) fn set_steps(settings: &Settings, device: &Device, pads: bool, work: &mut Work) {
+    if settings.energy.differs_by_type() {
+        work.tally(&settings.flash);
+    }
+    if device.array().overlaps_steps() {
+        work.keep_apart();
+        work.number_loads();
+    } else if device.array().folds() && !pads {
+        work.fold();
     }
 }
 

@@ -5,13 +5,15 @@ use crate::clock::NEVER;
 use crate::device::Used;
 use crate::ftl::{Inspect, Locate, LookUp};
 use crate::host::Arrivals;
-use crate::metrics::{Counters, Done, EraseMap, Intervals, MissCurves, Report, Sources};
+use crate::metrics::energy;
+use crate::metrics::{Counters, Done, Drawn, EnergyParts, EraseMap, Intervals, MissCurves, Report, Sources};
 use crate::settings::Settings;
 use crate::util::NONE;
 
 /// The intervals of a run, and when the current one ends.
 pub struct Sampler {
-    /// When the current interval ends, ns; [`NEVER`] if no intervals are kept.
+    /// When there is something to sample, ns: when the current interval ends, or always if it is counted for how long
+    /// anything is under way; otherwise [`NEVER`].
     pub due_ns: u64,
     intervals: Option<Intervals>,
 }
@@ -34,7 +36,13 @@ impl Sampler {
     /// start at 0.
     pub fn new(settings: &Settings, first_ns: Option<u64>) -> Sampler {
         let intervals = settings.results.series.then(|| Intervals::new(first_ns.unwrap_or(0)));
-        Sampler { due_ns: intervals.as_ref().map_or(NEVER, Intervals::due_ns), intervals }
+        let mut sampler = Sampler { due_ns: NEVER, intervals };
+        sampler.set_due(settings.energy.has_power());
+        sampler
+    }
+
+    fn set_due(&mut self, always: bool) {
+        self.due_ns = if always { 0 } else { self.intervals.as_ref().map_or(NEVER, Intervals::due_ns) };
     }
 }
 
@@ -51,14 +59,17 @@ impl Simulation<'_> {
         }
     }
 
-    /// Ends the intervals that are over.
+    /// Ends the intervals that are over, and counts for how long anything has been under way.
     #[cold]
     pub(super) fn sample(&mut self) {
-        let counters = self.counters();
-        if let Some(intervals) = &mut self.sampler.intervals {
-            intervals.sample(self.now_ns, &counters);
-            self.sampler.due_ns = intervals.due_ns();
+        self.count_awake();
+        if self.sampler.intervals.as_ref().is_some_and(|intervals| intervals.due_ns() <= self.now_ns) {
+            let counters = self.counters();
+            if let Some(intervals) = &mut self.sampler.intervals {
+                intervals.sample(self.now_ns, &counters);
+            }
         }
+        self.sampler.set_due(self.awake.is_some());
     }
 
     /// Returns the number of requests of the workload that have arrived but not completed.
@@ -118,7 +129,65 @@ impl Simulation<'_> {
             above.add_to(&mut report, &done, self.host.merged());
         }
         self.add_extras(&mut report);
+        let requests = report.trace.requests;
+        report.energy = settings.energy.is_on().then(|| self.energy(elapsed_ns).report(requests));
         report
+    }
+
+    /// Counts the time up to now, at the beginning of an instant or when the power is cut.
+    pub(super) fn count_awake(&mut self) {
+        let under_way = self.device.is_under_way();
+        if let Some(awake) = &mut self.awake {
+            awake.count(self.now_ns, self.extent.first_ns, under_way);
+        }
+    }
+
+    /// Notes that a request of the workload completes now.
+    pub(super) fn note_awake(&mut self) {
+        if let Some(awake) = &mut self.awake {
+            awake.at_last_ns = awake.active_ns;
+        }
+    }
+
+    /// Returns for how long anything was under way in the device, ns, from the first arrival to the end of the run's
+    /// extent; 0 if this is not counted.
+    pub(super) fn awake_ns(&self) -> u64 {
+        let Some(mut awake) = self.awake else { return 0 };
+        if self.under_way() == 0 {
+            return awake.at_last_ns;
+        }
+        if !self.off {
+            awake.count(self.now_ns, self.extent.first_ns, self.device.is_under_way());
+        }
+        awake.active_ns
+    }
+
+    /// Returns the parts of the run's energy, given how long the run has taken, ns.
+    fn energy(&self, elapsed_ns: u64) -> EnergyParts {
+        let [beside, bytes_beside] = self.host.beside();
+        let (commands, bytes) = self.recorder.commands();
+        let active_ns = self.awake_ns();
+        let drawn = Drawn {
+            link_bytes: bytes + bytes_beside,
+            commands: commands + beside,
+            active_ns,
+            idle_ns: elapsed_ns - active_ns,
+        };
+        EnergyParts::new(&self.settings.energy, &self.settings.flash, &self.work, drawn)
+    }
+
+    /// Checks, for check mode, that the device was not under way for longer than the run has taken, and that operations
+    /// by page type are those by cause.
+    ///
+    /// # Errors
+    /// A message that says what does not hold.
+    pub(super) fn verify_energy(&self, elapsed_ns: u64) -> Result<(), String> {
+        match self.awake_ns() {
+            active_ns if active_ns > elapsed_ns => {
+                Err(format!("energy: under way for {active_ns} of {elapsed_ns} ns"))
+            }
+            _ => energy::verify(&self.work, &self.settings.flash),
+        }
     }
 
     /// Returns the number of requests that wait in the host, of requests that the device holds, and of erased blocks.

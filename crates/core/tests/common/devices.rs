@@ -1,7 +1,7 @@
 //! Random small devices. They are separate from the other files of `common`, which need no other crates.
 #![allow(dead_code)]
 
-use ftlab_core::config::SlcSize;
+use ftlab_core::config::{ByPageType, SlcSize};
 use ftlab_core::flash::errors::{Errors, Process, Retry};
 use ftlab_core::flash::parallel::{Allocation, Level, MultiPlane, Parallel, Suspend};
 use ftlab_core::flash::settings::{Cell, Programming};
@@ -117,6 +117,16 @@ fn by_amount(settings: &mut Settings, amount: u64, slots: u32, user_data: bool, 
     settings.ftl.host_flush = if host_flush { HostFlush::Mapping } else { HostFlush::Data };
 }
 
+/// Sets energies, of reads for each page type, and powers.
+fn energies(settings: &mut Settings, roll: u64) {
+    let types: Vec<u64> = (0..settings.flash.cell.bits()).map(|of_type| roll + u64::from(of_type)).collect();
+    let energy = &mut settings.energy;
+    energy.read = ByPageType::energies(&types);
+    energy.program = ByPageType::energies(&[roll]);
+    (energy.erase_fj, energy.transfer_fj, energy.link_fj, energy.command_fj) = (5 * roll, 3, roll, 7);
+    (energy.idle_uw, energy.active_uw) = (roll, 1000);
+}
+
 fn geometry() -> impl Strategy<Value = Settings> {
     let parts = (1u32..3, 1u32..3, parallel(), allocations(), any::<bool>(), 0u8..8);
     let geometry = (1u32..4, 1u32..3, 1u32..5, 3u32..12, 1u32..4, 0u64..40);
@@ -167,6 +177,9 @@ fn geometry() -> impl Strategy<Value = Settings> {
                     settings.ftl.slc_full = if batch { SlcFull::Fold } else { SlcFull::Direct };
                     settings.ftl.slc_fold_idle_ns = Some(spare * 100_000);
                 }
+            }
+            if spare % 3 == 0 {
+                energies(&mut settings, spare);
             }
             let whole_pages = settings.ftl.logical_page_bytes == settings.flash.unit_bytes();
             if vary {

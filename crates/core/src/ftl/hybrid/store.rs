@@ -235,7 +235,11 @@ impl Store {
     /// allocation would put it.
     #[inline]
     pub(crate) fn read(&self, lpn: u32, cause: Cause, work: &mut Work) {
-        work.read_part(self.lun(self.block_of(lpn)), self.page(lpn), cause, 1);
+        let lun = self.lun(self.block_of(lpn));
+        match self.page(lpn) {
+            NONE => work.read_unwritten(lun, cause, 1),
+            page => work.read_part(lun, page, cause, 1),
+        }
     }
 
     /// Drops the data of a logical page.

@@ -15,7 +15,7 @@ impl<T: Translation> PageMapped<T> {
     fn read_data(&mut self, lpn: u32, count: u32, cause: Cause, work: &mut Work) {
         let data = &self.data;
         match self.slots.of(lpn) {
-            NONE => work.read_part(data.addresses.home(lpn), NONE, cause, count),
+            NONE => work.read_unwritten(data.addresses.home(lpn), cause, count),
             slot if data.buffered(slot) => (),
             slot => work.read_part(data.addresses.lun(slot), data.addresses.nand_page(slot), cause, count),
         }

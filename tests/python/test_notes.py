@@ -1,0 +1,70 @@
+"""Notes on results whose figures do not mean what they seem to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ftlab
+from front import Cli
+
+SMALL = {
+    "flash.blocks_per_plane": 64,
+    "workload.synthetic.requests": 4000,
+    "workload.synthetic.size": "4KiB",
+    "workload.synthetic.read_share": "30%",
+    "device.precondition": "fill",
+    "ftl.mapping_cache": "1KiB",
+}
+
+
+def notes(**changed: Any) -> str:
+    """Returns the notes on a run that would have none, but for the keys that are changed."""
+    changed = {key.replace("__", "."): value for key, value in changed.items()}
+    return "\n".join(ftlab.run("map-plus", set={**SMALL, **changed}).notes)
+
+
+def test_a_run_whose_figures_mean_what_they_say_has_no_note() -> None:
+    assert notes() == ""
+
+
+def test_nothing_was_collected() -> None:
+    few = notes(workload__synthetic__requests=20)
+    assert "no block was erased" in few and "the write amplification of 1." in few
+    # Without writes there is no write amplification to be taken for another.
+    assert "erased" not in notes(workload__synthetic__requests=20, workload__synthetic__read_share="100%")
+
+
+def test_the_mapping_cache_was_never_short() -> None:
+    large = notes(ftl__mapping_cache="64KiB")
+    assert "the mapping cache of 64 KiB has room for the entries of all" in large
+    # A cache without a limit, and an FTL without a mapping cache, are chosen as such.
+    assert notes(ftl__mapping_cache="unlimited") == ""
+    assert notes(ftl__kind="page", ftl__mapping_cache="unlimited") == ""
+
+
+def test_pages_were_read_that_nothing_had_written() -> None:
+    empty = notes(device__precondition="none", workload__synthetic__requests=1000)
+    assert "reads of logical pages found nothing written there (the device was empty at time 0)" in empty
+    half = notes(device__precondition="mapped", device__precondition_share="50%")
+    assert "(precondition mapped did not write them)" in half
+    hybrid = {"ftl__kind": "bast", "host__scheduler": "noop", "ftl__mapping_cache": "unlimited"}
+    assert "found nothing written" not in notes(**hybrid)
+    assert "found nothing written" in notes(**hybrid, device__precondition="none")
+
+
+def test_notes_are_said_and_shown_but_not_in_the_result(cli: Cli, tmp_path: Path) -> None:
+    keys = [f"--set={key}={value}" for key, value in {**SMALL, "workload.synthetic.requests": 20}.items()]
+    done = cli("run", "map-plus", *keys, "--json", "a.json", "--html", "a.html")
+    assert done.returncode == 0 and done.stderr.startswith("note: no block was erased"), done.stderr
+    assert "no block was erased" not in done.stdout
+    assert "no block was erased" not in (cli.directory / "a.json").read_text()
+    assert '<p class="note">Note: no block was erased' in (cli.directory / "a.html").read_text()
+
+
+def test_a_page_of_several_runs_says_whose_note_it_is(tmp_path: Path) -> None:
+    varied = {"workload.synthetic.requests": [20, 4000]}
+    keys = {key: value for key, value in SMALL.items() if key not in varied}
+    ftlab.compare("map-plus", varied, set=keys).html(tmp_path / "a.html")
+    text = (tmp_path / "a.html").read_text()
+    assert '<p class="note">Note: 20: no block was erased' in text and text.count("Note: ") == 1
