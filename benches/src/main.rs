@@ -13,6 +13,7 @@
 //! `ftlab-bench theory` compares write amplification with its closed forms instead.
 
 mod closed_forms;
+mod drive;
 mod limit;
 mod msftl;
 mod theory;
@@ -25,7 +26,7 @@ use ftlab_core::sim::run;
 use ftlab_core::workload::{Op, Record, Source, SourceError};
 
 /// A case: its name, what it measures, and the keys that it sets on top of the preset map-plus.
-struct Case {
+pub(crate) struct Case {
     name: &'static str,
     doc: &'static str,
     common: &'static [(&'static str, &'static str)],
@@ -136,6 +137,11 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Returns all cases.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain(drive::CASES)
+}
+
 /// Returns the preset map-plus with these keys and those that every case has.
 fn settings<'a>(name: &str, keys: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Settings {
     let set = |&(key, value): &(&str, &str)| Override {
@@ -156,6 +162,8 @@ struct Uniform {
     left: u64,
     state: u64,
     pages: u64,
+    /// Whether the halves of the device are of two streams.
+    streams: bool,
 }
 
 impl Source for Uniform {
@@ -169,7 +177,8 @@ impl Source for Uniform {
         self.state ^= self.state << 17;
         let lpn = ((self.state >> 32) * self.pages) >> 32;
         let op = if (self.state & 0xFFFF) * 10 < 7 * 0x1_0000 { Op::Write } else { Op::Read };
-        Ok(Some(Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0, stream: 0 }))
+        let stream = u16::from(self.streams && lpn * 2 >= self.pages);
+        Ok(Some(Record { time_ns: 0, op, offset: lpn * 4096, size: 4096, line: 0, flags: 0, stream }))
     }
 }
 
@@ -189,7 +198,8 @@ fn peak_bytes() -> u64 {
 
 /// Makes the requests of every case.
 fn uniform(settings: &Settings, requests: u64) -> Uniform {
-    Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages: settings.user_pages() }
+    let streams = settings.ftl.placement.as_deref() == Some("stream");
+    Uniform { left: requests, state: 0x9E37_79B9_7F4A_7C15, pages: settings.user_pages(), streams }
 }
 
 fn measure_limit(requests: u64, gibibytes: u64) {
@@ -244,8 +254,7 @@ fn main() -> ExitCode {
     };
     let Some(name) = arguments.first() else {
         let program = std::env::current_exe().expect("own path");
-        let all = CASES
-            .iter()
+        let all = cases()
             .all(|case| Command::new(&program).arg(case.name).status().is_ok_and(|status| status.success()));
         let limit = Command::new(&program).arg("limit").status().is_ok_and(|status| status.success());
         return if all && limit { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -265,10 +274,10 @@ fn main() -> ExitCode {
     if name == "msftl" {
         return msftl::msftl(arguments.get(1).map(String::as_str), arguments.get(2).map(String::as_str));
     }
-    match CASES.iter().find(|case| case.name == name) {
+    match cases().find(|case| case.name == name) {
         Some(case) => measure(case, requests),
         None => {
-            let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
+            let names: Vec<_> = cases().map(|case| case.name).collect();
             eprintln!("error: no case {name}; there are {}, limit, msftl and theory", names.join(", "));
             return ExitCode::from(2);
         }
