@@ -42,7 +42,7 @@ pub(crate) const CASES: &[Case] = &[
     case(
         "drive-errors",
         "as drive, read errors",
-        &[("flash.errors.process", "tlc-72l"), ("flash.pe_cycles", "3000")],
+        &[("flash.errors.process", "tlc-72-layer"), ("flash.pe_cycles", "3000")],
     ),
     case("drive-streams", "as drive, two streams", &[("ftl.placement", "stream"), ("ftl.fronts", "3")]),
     case(
@@ -60,7 +60,7 @@ pub(crate) const CASES: &[Case] = &[
             ("device.write_buffer", "8MiB"),
             ("ftl.slc_cache", "128MiB"),
             ("flash.slc_program", "200us"),
-            ("flash.errors.process", "tlc-72l"),
+            ("flash.errors.process", "tlc-72-layer"),
             ("flash.pe_cycles", "3000"),
             ("ftl.placement", "stream"),
             ("ftl.fronts", "3"),
