@@ -95,6 +95,7 @@ mod tests {
             "ftl",
             "flash",
             "flash.variation",
+            "flash.errors",
             "energy",
             "results",
         ];

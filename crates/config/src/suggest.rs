@@ -10,7 +10,9 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let lower = candidate.to_lowercase();
-        let extends = name.len() >= 3 && (lower.starts_with(&name) || name.starts_with(&lower));
+        // A name that begins with the only letter of another is not meant to be that one.
+        let extends =
+            name.len() >= 3 && lower.len() >= 2 && (lower.starts_with(&name) || name.starts_with(&lower));
         let distance = strsim::damerau_levenshtein(&name, &lower);
         if (distance <= allowed && distance < length || extends)
             && best.is_none_or(|(least, _)| distance < least)
