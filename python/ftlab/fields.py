@@ -234,6 +234,34 @@ class ParallelOperations(Section):
     """Reads served ahead of an older program or erasure (`flash.out_of_order`)."""
 
 
+class Energy(Section):
+    """The energy of a run, with `[energy]`: of flash operations and transfers by what they do and by
+    cause, and of what has no cause. All but `by_cause` are parts of the total."""
+
+    total_mj: float
+    """The sum of all parts, millijoules."""
+    per_request_uj: float | None
+    """The sum of all parts / trace.requests, microjoules."""
+    read_mj: float
+    """Page reads."""
+    program_mj: float
+    """Page programs; with whole word lines programmed at once, each word line once."""
+    erase_mj: float
+    """Block erases."""
+    transfer_mj: float
+    """Data on the channel buses."""
+    link_mj: float
+    """Data on the link between host and device."""
+    command_mj: float
+    """Commands."""
+    active_mj: float
+    """The controller, while anything was under way in the device."""
+    idle_mj: float
+    """The controller, while nothing was under way in the device."""
+    by_cause: Mapping[str, float]
+    """Flash operations and their transfers, by cause, millijoules."""
+
+
 class Bottleneck(Section):
     """The busiest chip, or die where dies work on their own, or channel bus, or direction of the link, or
     core."""
@@ -690,6 +718,8 @@ class Fields(Section):
     """How the device came to its state at time 0."""
     utilization: Utilization
     """Busy time of each resource."""
+    energy: Energy | None
+    """Where the energy went, with `[energy]`."""
     parallel: ParallelOperations
     """Operations that overlapped or passed each other at a die."""
     elapsed_ns: int

@@ -6,6 +6,9 @@ from typing import Any
 
 from ftlab.units import count, quantity, size
 
+LEAST_REQUESTS = 1000
+"""The smallest number of requests with notes: figures of a shorter run are those of a trial."""
+
 MOST_UNWRITTEN = 0.05
 """The largest share of reads that may be of pages never written without a note."""
 
@@ -14,6 +17,8 @@ def notes_on(data: dict[str, Any], unwritten: int = 0) -> list[str]:
     """Returns the notes on a result. ``unwritten`` is how many logical pages were read that nothing had ever
     written, which the result itself does not hold.
     """
+    if data["trace"]["requests"] < LEAST_REQUESTS:
+        return []
     found = (_never_collected(data), _cache_never_short(data), _read_unwritten(data, unwritten))
     return [note for note in found if note]
 
@@ -25,7 +30,7 @@ def _never_collected(data: dict[str, Any]) -> str | None:
         return None
     return (
         f"no block was erased: the writes fitted into erased blocks, so the write amplification of"
-        f" {total:.3f} leaves out what collecting garbage costs; write more, or begin with a device that is full"
+        f" {total:.3f} leaves out what collecting garbage costs; write more, or begin with a full device"
         " (device.precondition)"
     )
 
@@ -46,8 +51,8 @@ def _cache_never_short(data: dict[str, Any]) -> str | None:
         return None
     return (
         f"the mapping cache of {size(cache)} has room for the entries of all {count(pages)} pages that the"
-        " requests touched, so its misses are first uses and its hit ratio is not that of a cache that is short;"
-        " touch more pages, or make ftl.mapping_cache smaller"
+        " requests touched, so its misses are first uses and its hit ratio is not that of a cache that is"
+        " too small; touch more pages, or make ftl.mapping_cache smaller"
     )
 
 

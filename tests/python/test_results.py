@@ -129,7 +129,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     asked = {f"results.{key}": True for key in ("histograms", "series", "erase_map", "miss_curve")}
     own = f"python:{ROOT}/examples/policies/shortest.py:ShortestFirst"
     controller = {"device.link": "300MB/s", "device.command_time": "10us", "device.write_buffer": "64KiB"}
-    controller["ftl.placement"] = "gc-apart"
+    controller |= {"ftl.placement": "gc-apart", "energy.read": "10uJ"}
     noted = tmp_path_factory.mktemp("noted") / "notimes.csv"
     noted.write_text("offset,size,type 2\n8,4096,1\n8,4096,0\n")
     return [
