@@ -98,7 +98,8 @@ impl Due {
     }
 
     fn total(&self, programs: &ByCause<u64>) -> u64 {
-        let moved = if self.counts_moved { programs[Cause::Gc] + programs[Cause::Wear] + programs[Cause::Refresh] } else { 0 };
+        let moved = [Cause::Gc, Cause::Wear, Cause::Fold, Cause::Refresh].map(|cause| programs[cause]);
+        let moved = if self.counts_moved { moved.iter().sum() } else { 0 };
         programs[Cause::Host] + programs[Cause::Pad] + moved
     }
 
