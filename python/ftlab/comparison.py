@@ -227,11 +227,13 @@ class Comparison(Side):
             UserError: the file cannot be written.
         """
         from ftlab.html import of_comparison, write_report
+        from ftlab.html.data import notes
 
         trace = None if "workload.trace" in self.vary else self.config["workload"].get("trace")
         source = f", {os.path.basename(trace)}" if trace else ""  # noqa: PTH119
         heading = f"Comparison by {' and '.join(self.vary)}{source}"
-        write_report(path, title=title or heading, runs=of_comparison(self), command=command)
+        told = notes([(dict(variant.set), variant.result.notes) for variant in self.variants])
+        write_report(path, title=title or heading, runs=of_comparison(self), command=command, notes=told)
 
     def __str__(self) -> str:
         """Returns the table that ``ftlab compare`` prints, 100 columns wide."""

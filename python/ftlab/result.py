@@ -262,7 +262,8 @@ class Result(Fields):
             "ftl.kind": config["ftl"]["kind"],
         }
         heading = f"{config.get('preset') or 'configuration'}: {', '.join(labels.values())}"
-        write_report(path, title=title or heading, runs=[(labels, self)], command=command)
+        told = self.notes
+        write_report(path, title=title or heading, runs=[(labels, self)], command=command, notes=told)
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """Returns a per-request column as a NumPy array, in order of id.

@@ -7,6 +7,7 @@ from typing import Any
 
 import ftlab
 from front import Cli
+from ftlab import html
 
 SMALL = {
     "flash.blocks_per_plane": 64,
@@ -76,3 +77,11 @@ def test_a_page_of_several_runs_says_whose_note_it_is(tmp_path: Path) -> None:
     ftlab.compare("map-plus", varied, set=keys).html(tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text()
     assert '<p class="note">Note: 80%: no block was erased' in text and text.count("Note: ") == 1
+
+
+def test_a_page_says_what_only_the_run_knew_if_the_run_makes_it(tmp_path: Path) -> None:
+    """A page of results from files leaves out what the results do not hold."""
+    result = ftlab.run("map-plus", set={**SMALL, "device.precondition": "none"})
+    result.html(tmp_path / "a.html")
+    assert "found nothing written there" in (tmp_path / "a.html").read_text()
+    assert "found nothing written there" not in html.render(title="x", runs=[({"a": "b"}, result)])

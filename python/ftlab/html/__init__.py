@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ftlab.html.data import Measured, RunLabels, notes, payload
+from ftlab.html.data import Measured, RunLabels, notes_in, payload
 from ftlab.outputs import Output
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def write_report(
     runs: Sequence[tuple[RunLabels, Measured]],
     preface: str = "",
     command: str = "",
+    notes: Sequence[str] | None = None,
 ) -> None:
     """Writes the report of some runs.
 
@@ -41,12 +42,16 @@ def write_report(
             drawn only for runs with `KEYS` set to true.
         preface: HTML placed before the charts as it is; the caller escapes its contents.
         command: the command that made the report, shown as text.
+        notes: sentences about figures that do not mean what they seem to, shown at the top; by default those
+            that follow from the results.
 
     Raises:
         ValueError: there are no runs.
         UserError: the file cannot be written.
     """
-    Output("--html", path).write(render(title=title, runs=runs, preface=preface, command=command).encode())
+    Output("--html", path).write(
+        render(title=title, runs=runs, preface=preface, command=command, notes=notes).encode()
+    )
 
 
 def render(
@@ -55,11 +60,13 @@ def render(
     runs: Sequence[tuple[RunLabels, Measured]],
     preface: str = "",
     command: str = "",
+    notes: Sequence[str] | None = None,
 ) -> str:
     """Returns the report's text, which is the same for equal results, whatever their ``engine``."""
     from ftlab.html.page import page
 
-    return page(title=title, data=payload(runs), notes=notes(runs), preface=preface, command=command)
+    told = notes_in(runs) if notes is None else notes
+    return page(title=title, data=payload(runs), notes=told, preface=preface, command=command)
 
 
 def of_comparison(comparison: Comparison) -> list[tuple[RunLabels, Measured]]:

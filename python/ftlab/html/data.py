@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from ftlab import palette
 from ftlab.histogram import lower
 from ftlab.notes import notes_on
-from ftlab.result import Result
 
 RunLabels: TypeAlias = dict[str, str]
 """The labels that distinguish a run from the others: name and value."""
@@ -81,11 +80,11 @@ MOST_NOTES = 12
 """The maximum number of notes that a page shows; there may be thousands of runs."""
 
 
-def notes(runs: Sequence[tuple[RunLabels, Measured]]) -> list[str]:
-    """Returns the notes on the runs' results, each with the labels of its runs unless all runs have it."""
+def notes(runs: Sequence[tuple[RunLabels, Sequence[str]]]) -> list[str]:
+    """Returns the notes on runs, each with the labels of its runs unless all runs have it."""
     found: dict[str, list[str]] = {}
-    for labels, result in runs:
-        for note in result.notes if isinstance(result, Result) else notes_on(_plain(result)):
+    for labels, own in runs:
+        for note in own:
             found.setdefault(note, []).append(", ".join(labels.values()))
     lines = [
         note if len(having) == len(runs) else f"{having[0]}{_more(len(having) - 1)}: {note}"
@@ -93,6 +92,11 @@ def notes(runs: Sequence[tuple[RunLabels, Measured]]) -> list[str]:
     ]
     left = len(lines) - MOST_NOTES
     return lines if left <= 0 else [*lines[:MOST_NOTES], f"{left:,} more notes on other runs"]
+
+
+def notes_in(runs: Sequence[tuple[RunLabels, Measured]]) -> list[str]:
+    """Returns the notes that follow from the results themselves, whether read from files or measured now."""
+    return notes([(labels, notes_on(_plain(result))) for labels, result in runs])
 
 
 def _more(others: int) -> str:
