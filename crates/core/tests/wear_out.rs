@@ -400,8 +400,10 @@ proptest! {
         let report = ran.expect("every invariant holds");
         prop_assert_eq!(report.trace.requests, 2000);
         prop_assert_eq!(log.0.len(), 2000);
-        let failed = log.0.iter().filter(|row| row.failed).count() as u64;
+        let failed = |reads| log.0.iter().filter(|row| row.failed && (row.op == Op::Read) == reads).count() as u64;
         let counted = report.health.failed;
+        prop_assert_eq!(failed(true), counted.reads.unwrap_or(0), "a device that is read-only still reads");
+        let failed = failed(false);
         prop_assert_eq!(failed, counted.writes + counted.trims + counted.flushes);
         prop_assert_eq!(report.health.read_only_ns.is_some(), report.health.state == State::ReadOnly);
         prop_assert!(failed == 0 || report.health.state == State::ReadOnly);
