@@ -51,8 +51,7 @@ def test_the_page_counts_the_hypotheses() -> None:
     assert int(every) == len(PAPER.claims)
     # What does not hold has a reason, and what holds has none.
     without = [each.id for each in PAPER.claims if each.reasons]
-    numbers = {"Eleven": 11, "nine": 9}
-    assert (numbers[holds], numbers[fails]) == (len(PAPER.claims) - len(without), len(without))
+    assert (int(holds), int(fails)) == (len(PAPER.claims) - len(without), len(without))
 
 
 def test_what_was_known_beforehand_is_named() -> None:
@@ -78,6 +77,18 @@ def test_a_row_of_the_page_on_copies() -> None:
         mean("copies", "waf", ftl="page", load="Zipf 0.99", placement=name) for name in ("one", "gc-apart")
     )
     assert f"| {one:.3f}, {apart:.3f} | {(apart / one - 1) * 100:+.1f} % |" in PAGE
+
+
+def test_a_row_of_the_page_on_vios() -> None:
+    """Page types take most of what VIOS gains on hm."""
+    where = {"workload": "hm", "cells": "TLC"}
+    piq, vios = (mean("vios-tlc", "write", scheduler=name, **where) for name in ("PIQ", "VIOS"))
+    assert f"| TLC | {piq:.0f} | {vios:.0f} |" in PAGE
+
+
+def test_a_row_of_the_page_on_the_slc_cache() -> None:
+    write, tail = (mean("emmc-slc", value, load="phone", cache="fold, never") for value in ("write", "tail"))
+    assert f"| fold, never | {write:,.0f} | {tail:,.0f} |" in PAGE
 
 
 def test_copies_has_every_ftl_with_a_placement() -> None:
