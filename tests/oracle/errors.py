@@ -18,11 +18,13 @@ Where the rules leave a choice open, the model follows ftlab's documentation. Th
 - Retry "pipelined": from the first repetition on, each transfer has the sensing of the next step beside it.
 - Pages that were never written have no past, so they are read without errors. They do not count as reads
   that needed no step. (Found by comparing with ftlab.)
-- The block that was erased first is the next to be written. (Found by comparing with ftlab.)
+- The block that was erased first is the next to be written. An erased block goes to the reserve if this lacks
+  one, and stays there until copies need it. (Found by comparing with ftlab.)
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -140,10 +142,14 @@ class Mapping(slc.Mapping):
         """The block of the read that is noted next."""
         self.lost = False
         """Whether a read of the host has failed since this was last set to False."""
-        luns = range(config.luns)
-        self.erased = [deque([config.cycles] * config.blocks) for _ in luns]
-        """The erasures of the blocks of each LUN that are erased, in the order in which they are used."""
+        pool, reserve = config.blocks - config.reserve, config.reserve
+        self.erased = [deque([config.cycles] * pool) for _ in range(config.luns)]
+        """How often the erased blocks of each LUN were erased, in the order in which they will be written."""
+        self.kept = [deque([config.cycles] * reserve) for _ in range(config.luns)]
+        """The same for those of the reserve."""
         self.settings = config
+        self.corrected = [config.limit * config.gain**step for step in range(config.steps + 1)]
+        """How many wrong bits of a codeword each step corrects."""
         super().__init__(config, outcome)
 
     def write(self, lpn: int) -> None:
@@ -157,19 +163,16 @@ class Mapping(slc.Mapping):
 
     def take(self, lun: int, front: str) -> None:
         self.luns[lun].pool -= 1
-        self.open(lun)
+        self.luns[lun].open[DATA] = Block(DATA, lun, cycles=self.erased[lun].popleft())
 
     def use_reserve(self, lun: int) -> None:
         self.luns[lun].reserve -= 1
-        self.open(lun)
-
-    def open(self, lun: int) -> None:
-        """Begins to write the next erased block."""
-        self.luns[lun].open[DATA] = Block(DATA, lun, cycles=self.erased[lun].popleft())
+        self.luns[lun].open[DATA] = Block(DATA, lun, cycles=self.kept[lun].popleft())
 
     def emit_erase(self, block: slc.Block, cause: str) -> None:
         assert isinstance(block, Block)
-        self.erased[block.lun].append(block.cycles + 1)
+        short = self.luns[block.lun].reserve < self.config.reserve
+        (self.kept if short else self.erased)[block.lun].append(block.cycles + 1)
         super().emit_erase(block, cause)
 
     def program(self, block: slc.Block, cause: str) -> None:
@@ -252,12 +255,10 @@ class Mapping(slc.Mapping):
 
     def step_of(self, wrong: float) -> int | None:
         """Returns the step that corrects these errors, or None."""
-        for step in range(self.settings.steps + 1):
-            most = self.settings.limit * self.settings.gain**step
+        step = bisect.bisect_left(self.corrected, wrong)
+        for most in self.corrected[max(0, step - 1) : step + 1]:
             self.errors.closest = min(self.errors.closest, abs(wrong / most - 1))
-            if wrong <= most:
-                return step
-        return None
+        return step if step <= self.settings.steps else None
 
 
 class Device(slc.Device):

@@ -58,7 +58,7 @@ DEVICES = {
         **TLC, **BUS, **SMALL, own=ALL, cycles=1_000, age=90 * HOUR, filled=True, retry="last", steps=6
     ),
     "all, pipelined": Config(
-        **TLC | WORD_LINE, **BUS, **SMALL, own=ALL, cycles=1_000, spare=30, retry="pipelined", steps=6
+        **TLC | WORD_LINE, **BUS, **SMALL, own=ALL, cycles=1_000, retry="pipelined", steps=6
     ),
     "quick steps, pipelined": Config(
         **SLC, byte_ns=9.5, limit=2.0, own=ALL, cycles=900, retry="pipelined", retry_time=20_011, logical=2
@@ -71,14 +71,14 @@ DEVICES = {
         **BUS,
         process="mlc-2y-nm",
         cycles=5_000,
-        age=2_000 * HOUR,
+        age=3_200 * HOUR,
         filled=True,
     ),
-    "tlc": Config(**TLC, **BUS, process="tlc-72-layer", limit=30.0, cycles=1_000, logical=4, retry="last"),
+    "tlc": Config(**TLC, **BUS, process="tlc-72-layer", limit=16.0, cycles=1_000, logical=4, retry="last"),
     "tlc, old": Config(
         **TLC, process="tlc-72-layer", cycles=5_000, age=24 * 365 * HOUR, filled=True, gain=1.3, steps=3
     ),
-    "new": Config(**TLC, **BUS, process="tlc-72-layer", limit=13.0, scheduler="noop", depth=8),
+    "new": Config(**TLC, **BUS, process="tlc-72-layer", limit=12.13, scheduler="noop", depth=8),
     "half of the bits": Config(
         **SLC, **BUS, own=(("wear", 0.1), ("a", 0.2), ("disturb", 0.5)), limit=1_000.0, gain=1.7, steps=4
     ),
@@ -87,7 +87,7 @@ DEVICES = {
 
 def pages_of(draw: random.Random) -> int:
     """Draws the number of pages of a request."""
-    return draw.choice([1, 1, 1, 1, 2, 5])
+    return draw.choice([1, 1, 1, 1, 1, 1, 2, 3])
 
 
 def in_order(config: Config, count: int) -> list[Request]:
@@ -139,6 +139,8 @@ LOADS: dict[str, Callable[[Config, int], list[Request]]] = {
     "overwrites": overwrites,
     "old data": old_data,
 }
+FAILED = 2**64 - 1
+"""What ftlab has in place of the time at which a request that failed was completed."""
 KINDS = ["reads", "programs", "erases"]
 
 
@@ -148,7 +150,7 @@ def found_by_ftlab(config: Config, requests: Sequence[Request], check: bool = Fa
     trace = [(at, op, first * size, pages * size) for at, op, first, pages in requests]
     result = engine.result_of(config.settings(), trace, check)
     columns = [result.column(name).tolist() for name in ["id", "complete_ns"]]
-    done = [at for _, at in sorted(zip(*columns, strict=True))]
+    done = [None if at == FAILED else at for _, at in sorted(zip(*columns, strict=True))]
     values = result.to_dict()
     met, health = values["errors"], values["health"]
     return {
@@ -168,8 +170,11 @@ def wanted_by_oracle(
     """Returns the oracle's values for the same."""
     outcome, met = errors.run(config, requests, mapping)
     counts = [outcome.reads, outcome.programs, outcome.erases]
+    done: list[int | None] = [*outcome.done]
+    for number in met.requests:
+        done[number] = None
     return {
-        **{f"request {number}": at for number, at in enumerate(outcome.done)},
+        **{f"request {number}": at for number, at in enumerate(done)},
         **{f"step {step}": n for step, n in sorted(met.steps.items())},
         "retries": met.retries,
         "retried_reads": met.retried,
