@@ -18,8 +18,9 @@ Where the rules leave a choice open, the model follows ftlab's documentation. Th
 - Retry "pipelined": from the first repetition on, each transfer has the sensing of the next step beside it.
 - Pages that were never written have no past, so they are read without errors. They do not count as reads
   that needed no step. (Found by comparing with ftlab.)
-- The block that was erased first is the next to be written. An erased block goes to the reserve if this lacks
-  one, and stays there until copies need it. (Found by comparing with ftlab.)
+- The block that was erased first is the next to be written. But an erased block goes to the reserve if this
+  lacks one, and stays there until copies need it, the block that came last first. So blocks of the reserve
+  wear otherwise than the rest. (Found by comparing with ftlab.)
 """
 
 from __future__ import annotations
@@ -91,9 +92,9 @@ class Config(slc.Config):
             "flash.retry": self.retry,
             "flash.ecc_unit": f"{self.ecc_unit}B",
             "flash.errors.process": self.process,
-            **{f"flash.errors.{name}": number for name, number in self.own},  # type: ignore[dict-item]
-            "flash.errors.ecc_limit": self.limit,  # type: ignore[dict-item]
-            "flash.errors.retry_gain": self.gain,  # type: ignore[dict-item]
+            **{f"flash.errors.{name}": str(number) for name, number in self.own},
+            "flash.errors.ecc_limit": str(self.limit),
+            "flash.errors.retry_gain": str(self.gain),
             "flash.errors.retry_steps": self.steps,
             "flash.errors.retry_time": "read" if self.retry_time is None else f"{self.retry_time}ns",
         }
@@ -167,7 +168,7 @@ class Mapping(slc.Mapping):
 
     def use_reserve(self, lun: int) -> None:
         self.luns[lun].reserve -= 1
-        self.luns[lun].open[DATA] = Block(DATA, lun, cycles=self.kept[lun].popleft())
+        self.luns[lun].open[DATA] = Block(DATA, lun, cycles=self.kept[lun].pop())
 
     def emit_erase(self, block: slc.Block, cause: str) -> None:
         assert isinstance(block, Block)
@@ -251,7 +252,7 @@ class Mapping(slc.Mapping):
         retention = at["retention"] * cycles ** at["b"] * self.hours(block) ** at["c"]
         disturb = at["disturb"] * cycles ** at["d"] * float(block.reads) ** at["e"]
         rate = at["base"] + wear + retention + disturb
-        return 8 * self.settings.ecc_unit * min(rate, 0.5)
+        return float(8 * self.settings.ecc_unit * min(rate, 0.5))
 
     def step_of(self, wrong: float) -> int | None:
         """Returns the step that corrects these errors, or None."""
@@ -265,7 +266,7 @@ class Device(slc.Device):
     """The device, which tells its FTL the time."""
 
     def __init__(self, config: Config, requests: Sequence[Request], mapping: type[Mapping] = Mapping) -> None:
-        super().__init__(config, requests, mapping)  # type: ignore[arg-type]
+        super().__init__(config, requests, mapping)
         assert isinstance(self.ftl, Mapping)
         self.map: Mapping = self.ftl
 
