@@ -413,7 +413,7 @@ def random_case(seed: int) -> tuple[Config, list[Request]]:
     blocks = enough + draw.choice([0, 1, 1, 2, 5]) + plain.reserve
     config = Config(**settings, blocks=blocks, spare=-(-100 * (blocks - user) // blocks))
     shares = draw.choice([(50, 40, 4, 2, 4), (30, 70, 0, 0, 0), (80, 18, 0, 0, 2), (40, 40, 5, 10, 5)])
-    space = draw.choice([None, None, max(8, config.pages() // 4)])
+    space = draw.choice([None, None, min(config.pages(), max(8, config.pages() // 4))])
     rows = mixed(config, 300, gap, seed, shares, space)
     return config, [(at // step * step, op, first, pages) for at, op, first, pages in rows]
 
