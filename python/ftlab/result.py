@@ -271,8 +271,8 @@ class Result(Fields):
         Columns: id, arrival_ns, dispatch_ns, complete_ns, op (letters R, W, T, F), offset, size,
         mapping_misses, prioritized, expired, batch, channel_batch (0: none); of a device with RAM also
         buffered (pages of a read that came from it); of a workload with streams also stream (0: none). A
-        request that a read-only device refused has the ``complete_ns`` 2^64 - 1. Numbers share the memory of
-        the run; nothing is copied.
+        request that a read-only device refused, and a read that failed, have the ``complete_ns`` 2^64 - 1.
+        Numbers share the memory of the run; nothing is copied.
 
         Raises:
             UserError: the requests were not collected, or there is no such column.
