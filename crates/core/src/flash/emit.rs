@@ -120,8 +120,8 @@ impl Work {
         self.chain.last = self.steps.len() as u32 - 1;
     }
 
-    /// Counts the last step by page type and labels it, if that is wanted; if it is not labelled, lets later operations be merged into it again, unless
-    /// every operation is to be a step of its own.
+    /// Counts the last step by page type and labels it, if that is wanted; if it is not labelled, lets later operations be
+    /// merged into it again, unless every operation is to be a step of its own.
     #[cold]
     fn pushed_apart(&mut self, operation: Operation, cause: Cause) {
         if let (Some(tally), Some(step)) = (&mut self.tally, self.steps.last()) {

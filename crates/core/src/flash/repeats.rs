@@ -15,7 +15,10 @@ impl Work {
         for at in 0..repetition.count {
             let cell_ns = repetition.cells_ns[usize::from(at > 0)];
             self.counts.busy_ns[cause] += cell_ns + out_ns;
+            // A read counts once by its type, however often it is repeated.
+            let tally = self.tally.take();
             self.push((lun, page), Operation::Read, cause, [0, cell_ns, out_ns]);
+            self.tally = tally;
         }
     }
 
