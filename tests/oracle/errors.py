@@ -15,7 +15,7 @@ Where the rules leave a choice open, the model follows ftlab's documentation. Th
   time of a read, also where it begins with a later step (retry "last").
 - A failed read tries all steps that there are, beginning where any read would. A retry "last" learns nothing
   from it.
-- Retry "pipelined": from the first repetition on, each transfer has the sensing of the next step beside it.
+- Retry "pipelined": from the first repetition on, each transfer has the sensing of the next step next to it.
 - Pages that were never written have no past, so they are read without errors. They do not count as reads
   that needed no step. (Found by comparing with ftlab.)
 - The block that was erased first is the next to be written. But an erased block goes to the reserve if this

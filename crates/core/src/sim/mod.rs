@@ -1,9 +1,8 @@
 //! The simulation's one loop, as an object that holds the clock, the host and the device.
 //!
-//! A [`Simulation`] is a device at time 0 and what feeds it: requests submitted from outside
-//! ([`Simulation::new`]), a trace or a generator ([`Simulation::replay`]), or something above the block layer
-//! that is told about completions ([`Simulation::below`]). Its driver controls the time. How time is divided into
-//! calls of [`Simulation::advance`] makes no difference to what happens.
+//! A [`Simulation`] is a device at time 0 and what feeds it: requests submitted from outside ([`Simulation::new`]), a
+//! trace or a generator ([`Simulation::replay`]), or something above the block layer that is told about completions
+//! ([`Simulation::below`]). Its driver controls the time; into which calls of [`Simulation::advance`] does not matter.
 
 mod awake;
 mod feed;
