@@ -439,13 +439,17 @@ class Waf(Section):
     total: float | None
     """P x L / H."""
     gc: float | None
-    """(P(gc) + P(wear) + P(refresh)) x L / H."""
+    """(P(gc) + P(wear)) x L / H."""
     map: float | None
     """(P(map) + P(gc-map) + P(dir)) x L / H."""
     merge: float | None
     """P(merge) x L / H."""
     pad: float | None
     """P(pad) x L / H."""
+    fold: float | None
+    """P(fold) x L / H, where an SLC cache was folded."""
+    refresh: float | None
+    """P(refresh) x L / H, where data was refreshed."""
 
 
 class Merge(Section):
