@@ -59,9 +59,12 @@ named! {
 }
 
 impl Cause {
+    /// Number of causes that every result names; they come first.
+    pub const COMMON: usize = Cause::Fold as usize;
+
     /// Whether results name the cause only where something was counted for it.
-    fn is_rare(self) -> bool {
-        matches!(self, Cause::Fold | Cause::Refresh)
+    pub fn is_rare(self) -> bool {
+        self as usize >= Cause::COMMON
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::flash::{ByCause, Counts};
+use crate::flash::{ByCause, Cause, Counts};
 
 /// Number of intervals at which neighbours are joined.
 const INTERVALS: usize = 256;
@@ -109,8 +109,12 @@ impl Intervals {
         let each = |of: &dyn Fn(&Counters) -> u64| -> Vec<u64> {
             spans.iter().map(|(start, end)| of(end) - of(start)).collect()
         };
-        let causes =
-            |of: fn(&Counters) -> &ByCause<u64>| ByCause::new(|cause| each(&|counters| of(counters)[cause]));
+        let counted = |of: fn(&Counters) -> &ByCause<u64>, cause: Cause| {
+            let counts = each(&|counters| of(counters)[cause]);
+            // Without any count, a rare cause is left out.
+            if cause.is_rare() && counts.iter().all(|&count| count == 0) { Vec::new() } else { counts }
+        };
+        let causes = |of: fn(&Counters) -> &ByCause<u64>| ByCause::new(|cause| counted(of, cause));
         let latency = |half: usize| -> Vec<Option<f64>> {
             let mean = |(start, end): &(Counters, Counters)| {
                 let requests = end.requests[half] - start.requests[half];

@@ -141,6 +141,8 @@ pub struct Tracks {
     pub luns: Vec<Track>,
     /// Whether cells and transfers of one track may overlap.
     pub overlap: bool,
+    /// Whether there may be operations with rare causes ([`Cause::is_rare`]).
+    pub rare: bool,
 }
 
 impl Tracks {
@@ -163,6 +165,7 @@ impl Tracks {
             channels: flash.channels,
             luns: settings.spread().places().iter().map(track).collect(),
             overlap: cache_program || cache_read,
+            rare: settings.ftl.slc_cache.is_some() || settings.ftl.refresh.is_some(),
         }
     }
 }

@@ -287,8 +287,8 @@ impl Timeline {
 
     /// Writes what every timeline begins with.
     fn announce(&mut self) {
-        perfetto::names(&mut self.message, !self.tracks.controller.is_empty());
-        let Tracks { controller, channels, luns, overlap } = &self.tracks;
+        perfetto::names(&mut self.message, !self.tracks.controller.is_empty(), self.tracks.rare);
+        let Tracks { controller, channels, luns, overlap, .. } = &self.tracks;
         let channels = u64::from(*channels);
         let mut add = |uuid, parent, name: &str, rank, counter| {
             perfetto::track(&mut self.message, &Track { uuid, parent, name, rank, counter });

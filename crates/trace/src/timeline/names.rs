@@ -29,7 +29,8 @@ pub enum Name {
 impl Name {
     const OPS: u64 = 4;
     const CELLS: u64 = Name::OPS + 5;
-    const CONTROLLER: u64 = Name::CELLS + (Operation::ALL.len() * Cause::ALL.len()) as u64;
+    const CONTROLLER: u64 = Name::CELLS + (Operation::ALL.len() * Cause::COMMON) as u64;
+    const RARE: u64 = Name::CONTROLLER + 3;
 
     /// Returns the number of the name, which is not 0: 0 stands for no name.
     pub fn iid(self) -> u64 {
@@ -42,8 +43,12 @@ impl Name {
             Name::Command => Name::CONTROLLER,
             Name::Work => Name::CONTROLLER + 1,
             Name::Answer => Name::CONTROLLER + 2,
+            Name::Cells(operation, cause) if cause.is_rare() => {
+                let rare = (Cause::ALL.len() - Cause::COMMON) as u64;
+                Name::RARE + operation as u64 * rare + (cause as usize - Cause::COMMON) as u64
+            }
             Name::Cells(operation, cause) => {
-                Name::CELLS + operation as u64 * Cause::ALL.len() as u64 + cause as u64
+                Name::CELLS + operation as u64 * Cause::COMMON as u64 + cause as u64
             }
         }
     }
@@ -63,15 +68,19 @@ impl Name {
         }
     }
 
-    /// Returns all names in the order of their numbers, with those of a `controller` last, if there is one.
-    pub fn all(controller: bool) -> impl Iterator<Item = Name> {
-        let cells =
-            Operation::ALL.into_iter().flat_map(|op| Cause::ALL.into_iter().map(move |c| Name::Cells(op, c)));
+    /// Returns all names in the order of their numbers, with those of a `controller`, if there is one, and those with
+    /// rare causes, if there may be any.
+    pub fn all(controller: bool, rare: bool) -> impl Iterator<Item = Name> {
+        let of = |rare| {
+            let causes = move || Cause::ALL.into_iter().filter(move |cause| cause.is_rare() == rare);
+            Operation::ALL.into_iter().flat_map(move |op| causes().map(move |c| Name::Cells(op, c)))
+        };
         OPS.into_iter()
             .map(Name::Request)
             .chain([Name::Wait, Name::Access, Name::DataIn, Name::DataOut])
-            .chain(cells)
+            .chain(of(false))
             .chain([Name::Command, Name::Work, Name::Answer].into_iter().filter(move |_| controller))
+            .chain(of(true).filter(move |_| rare))
     }
 }
 
@@ -207,18 +216,22 @@ pub mod text {
     }
 
     pub fn cause(cause: Cause) -> u64 {
-        1 + OPS.len() as u64 + cause as u64
+        let before = if cause.is_rare() { Operation::ALL.len() } else { 0 };
+        (1 + OPS.len() + before) as u64 + cause as u64
     }
 
     pub fn operation(operation: Operation) -> u64 {
-        1 + (OPS.len() + Cause::ALL.len()) as u64 + operation as u64
+        1 + (OPS.len() + Cause::COMMON) as u64 + operation as u64
     }
 
-    pub fn all() -> impl Iterator<Item = (u64, &'static str)> {
+    /// Returns all strings in the order of their indices, with rare causes last, if there may be any.
+    pub fn all(rare: bool) -> impl Iterator<Item = (u64, &'static str)> {
+        let causes = |rare| Cause::ALL.into_iter().filter(move |one| one.is_rare() == rare);
         OPS.map(|one| (op(one), op_name(one)))
             .into_iter()
-            .chain(Cause::ALL.map(|one| (cause(one), one.name())))
+            .chain(causes(false).map(|one| (cause(one), one.name())))
             .chain(Operation::ALL.map(|one| (operation(one), one.name())))
+            .chain(causes(true).filter(move |_| rare).map(|one| (cause(one), one.name())))
     }
 }
 

@@ -124,7 +124,7 @@ pub struct Track<'a> {
 
 /// Writes the packet that all others rely on: every name to which slices refer, with those of a controller if there
 /// is one.
-pub fn names(out: &mut Message, controller: bool) {
+pub fn names(out: &mut Message, controller: bool, rare: bool) {
     out.message(PACKET, |message| {
         message.uint(packet::SEQUENCE, SEQUENCE);
         message.uint(packet::SEQUENCE_FLAGS, packet::FLAG_CLEARED);
@@ -138,13 +138,13 @@ pub fn names(out: &mut Message, controller: bool) {
             for category in Category::all(controller) {
                 add(interned::CATEGORIES, category.iid(), category.text());
             }
-            for name in Name::all(controller) {
+            for name in Name::all(controller, rare) {
                 add(interned::NAMES, name.iid(), &name.text());
             }
             for (arg, name) in ARGS {
                 add(interned::ANNOTATION_NAMES, arg as u64, name);
             }
-            for (iid, value) in text::all() {
+            for (iid, value) in text::all(rare) {
                 add(interned::TEXTS, iid, value);
             }
         });
