@@ -85,6 +85,8 @@ proptest! {
         if ftlab_core::device::sched::check(&one).is_err() {
             one.device.scheduler = "noop".into();
         }
+        // Suspensions let requests overtake what the device folds.
+        one.ftl.slc_fold_idle_ns = None;
         let mut other = one.clone();
         other.flash.parallel.interleave = true;
         other.flash.parallel.multi_plane = MultiPlane::Free;
@@ -122,7 +124,7 @@ proptest! {
         one.device.scheduler = "noop".into();
         one.ftl.background_flush = background;
         // Suspensions let requests overtake what the device rewrites.
-        one.ftl.refresh = None;
+        (one.ftl.refresh, one.ftl.slc_fold_idle_ns) = (None, None);
         prop_assume!(ftl::check(&one).is_ok());
         let mut other = one.clone();
         other.flash.parallel = options;

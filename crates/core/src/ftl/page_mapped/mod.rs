@@ -203,7 +203,8 @@ impl<T: Translation> FlashTranslation for PageMapped<T> {
         let mut pool = full_pool(settings);
         let mut claims = pool.load(from)?;
         let mut slots = data.slots(&pool);
-        let data = Log::load(data, settings, (&mut slots, &mut pool, &mut claims), check, from)?;
+        let mut data = Log::load(data, settings, (&mut slots, &mut pool, &mut claims), check, from)?;
+        data.use_cache();
         let check = check && T::ON_FLASH;
         let pages =
             TranslationPages::load((map, &layout.space), settings, (&mut pool, &mut claims), check, from)?;
