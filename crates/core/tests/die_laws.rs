@@ -85,8 +85,8 @@ proptest! {
         if ftlab_core::device::sched::check(&one).is_err() {
             one.device.scheduler = "noop".into();
         }
-        // Suspensions let requests overtake what the device folds.
-        one.ftl.slc_fold_idle_ns = None;
+        // Suspensions let requests overtake what the device rewrites or folds.
+        (one.ftl.refresh, one.ftl.slc_fold_idle_ns) = (None, None);
         let mut other = one.clone();
         other.flash.parallel.interleave = true;
         other.flash.parallel.multi_plane = MultiPlane::Free;
