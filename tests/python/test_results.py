@@ -130,8 +130,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     own = f"python:{ROOT}/examples/policies/shortest.py:ShortestFirst"
     controller = {"device.link": "300MB/s", "device.command_time": "10us", "device.write_buffer": "64KiB"}
     controller |= {"ftl.placement": "gc-apart", "energy.read": "10uJ"}
-    folded = {"flash.cell": "tlc", "ftl.slc_cache": "64KiB", "ftl.over_provisioning": "30%"}
-    folded |= {"flash.blocks_per_plane": 128}
+    folded = {"flash.cell": "tlc", "ftl.slc_cache": "64KiB", "flash.blocks_per_plane": 128}
+    folded |= {"ftl.over_provisioning": "30%"}
     worn = {"flash.errors.process": "tlc-72-layer", "flash.pe_cycles": 5000, "flash.age": "300d"}
     worn |= {"ftl.refresh": 1, "device.precondition": "fill", "flash.blocks_per_plane": 64}
     worn |= {"workload.synthetic.interarrival": "50ms", "ftl.over_provisioning": "20%"}
