@@ -135,6 +135,27 @@ fn what_waits_for_its_word_line_is_read_without_the_flash() {
     assert_eq!(report.flash.reads[Cause::Host], 3);
 }
 
+/// A write with FUA fills up the word line that it has begun, and no other: it used to fill up those of all streams.
+#[test]
+fn a_write_with_fua_leaves_the_word_lines_of_other_streams() {
+    let mut settings = word_lines();
+    settings.ftl.placement = Some("stream".into());
+    settings.ftl.fronts = Some(3);
+    settings.ftl.over_provisioning_ppm = 600_000;
+    let write =
+        |time_ns, lpn, stream, flags| Record { stream, flags, ..pages(time_ns, Op::Write, PAGE, lpn, 1) };
+    let read = |time_ns, lpn| pages(time_ns, Op::Read, PAGE, lpn, 1);
+    let trace = vec![
+        write(0, 0, 1, 0),
+        write(1_000_000, 1, 2, Record::FUA),
+        read(10_000_000, 0),
+        read(20_000_000, 1),
+    ];
+    let (report, found) = latencies(&settings, trace);
+    assert_eq!(found, [0, 500 + 3 * 4096 + 1_000_000, 0, 500 + READS[0] + 4096]);
+    assert_eq!((report.flash.programs[Cause::Host], report.flash.programs[Cause::Pad]), (1, 2));
+}
+
 /// A device written in order has planes x bits x page / (program + transfers) of bandwidth.
 #[test]
 fn the_bandwidth_of_word_lines() {

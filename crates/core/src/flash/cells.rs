@@ -201,17 +201,20 @@ impl Cells {
         self.speeds.as_ref()
     }
 
-    /// Returns the time to read a page, ns. A page that is not known ([`NONE`]) is of the lowest type.
-    #[inline]
-    pub(super) fn read_ns(&self, page: u32) -> u64 {
-        match &self.types {
-            None => self.read_ns,
-            Some(types) => self.read_of_type(types, page),
-        }
+    /// Whether pages differ by type.
+    pub(super) fn have_types(&self) -> bool {
+        self.types.is_some()
     }
 
-    #[cold]
-    fn read_of_type(&self, types: &Types, page: u32) -> u64 {
+    /// Returns the time to read a page, ns, where pages do not differ by type.
+    #[inline]
+    pub(super) fn read_ns_of_all(&self) -> u64 {
+        self.read_ns
+    }
+
+    /// Returns the time to read a page, ns. A page that is not known ([`NONE`]) is of the lowest type.
+    pub(super) fn read_ns(&self, page: u32) -> u64 {
+        let Some(types) = &self.types else { return self.read_ns };
         let (block, offset) =
             if page == NONE { (NONE, 0) } else { (self.by_block.div(page), self.by_block.rem(page)) };
         if let Some(slc) = types.slc.as_ref().filter(|slc| block != NONE && slc.blocks.get(block)) {
@@ -222,20 +225,24 @@ impl Cells {
 
     /// Counts `count` programs, each of a page or, if whole word lines are programmed, of the `of` pages of one; `first`
     /// is the first of these consecutive pages of a block. Returns the time that the programs take in total.
-    #[inline(always)] // called for every write
     pub(super) fn program(&mut self, first: u32, count: u32, of: u32) -> Programs {
         if self.types.is_some() {
             return self.programs_of_types(first, count, of);
         }
-        let each_ns = match &mut self.speeds {
+        Programs { cell_ns: u64::from(count) * self.program_alike(first, count * of), slc: false }
+    }
+
+    /// Counts a program where pages do not differ by type, as `pages` pages of the block with the page `first`; returns the
+    /// time that it takes, ns.
+    #[inline(always)] // called for every write
+    pub(super) fn program_alike(&mut self, first: u32, pages: u32) -> u64 {
+        match &mut self.speeds {
             None => self.program_ns,
-            Some(speeds) => speeds.program(self.by_block.div(first), 0, count * of),
-        };
-        Programs { cell_ns: u64::from(count) * each_ns, slc: false }
+            Some(speeds) => speeds.program(self.by_block.div(first), 0, pages),
+        }
     }
 
     /// Counts programs where pages differ by type. A word line, which has one program time, counts for its first page.
-    #[cold]
     fn programs_of_types(&mut self, first: u32, count: u32, of: u32) -> Programs {
         let Cells { types: Some(types), speeds, by_block, .. } = self else { unreachable!("types differ") };
         if let Some(slc) = types.slc_of(if first == NONE { 0 } else { by_block.div(first) }) {

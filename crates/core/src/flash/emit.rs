@@ -1,7 +1,5 @@
 //! The operations of a [`Work`]: each becomes a step of its own, or part of the step before it.
 
-use std::mem::take;
-
 use super::cells::Programs;
 use super::{Cause, Chain, Label, Labelled, Operation, Step, Timing, Work};
 use crate::util::NONE;
@@ -103,7 +101,13 @@ impl Work {
 
     /// Pushes a folded step that takes `ns` in all and uses the bus for `bus_ns` of that time.
     #[inline(never)] // rarely called: in most devices LUNs share buses, or transfers take no time
-    fn push_folded(&mut self, lun: u32, operation: Operation, [ns, bus_ns]: [u64; 2], ends_on_bus: bool) {
+    pub(super) fn push_folded(
+        &mut self,
+        lun: u32,
+        operation: Operation,
+        [ns, bus_ns]: [u64; 2],
+        ends_on_bus: bool,
+    ) {
         let apart =
             self.joining.apart | u64::from(self.chain.needs | self.chain.settled | self.joining.marked);
         if apart == 0
@@ -141,11 +145,18 @@ impl Work {
     /// Reads `page`, or an unspecified page of the LUN if `page` is [`NONE`]; the transfer of the data takes `out_ns`.
     #[inline(always)] // called for every read
     fn read_with(&mut self, lun: u32, page: u32, cause: Cause, out_ns: u64) {
+        if self.differ {
+            return self.read_differing((lun, page), cause, out_ns);
+        }
+        self.read_for(lun, page, cause, [self.cells.read_ns_of_all(), out_ns]);
+    }
+
+    /// Reads a page where pages differ by type, or reads meet errors.
+    #[cold]
+    fn read_differing(&mut self, (lun, page): (u32, u32), cause: Cause, out_ns: u64) {
         let cell_ns = self.cells.read_ns(page);
         self.read_for(lun, page, cause, [cell_ns, out_ns]);
-        if self.reliability.is_some() {
-            self.repeat((lun, page), cause, [cell_ns, out_ns]);
-        }
+        self.repeat((lun, page), cause, [cell_ns, out_ns]);
     }
 
     #[inline(always)] // called for every read
@@ -203,20 +214,32 @@ impl Work {
     #[inline(always)] // called for every write
     pub fn program(&mut self, lun: u32, unit: u32, cause: Cause) {
         let page = self.first_page(unit);
-        let Programs { cell_ns, slc } = self.cells.program(page, 1, self.timing.unit_pages);
-        if self.reliability.is_some() {
-            self.note_program(page);
+        if self.differ {
+            return self.program_differing((lun, page), cause);
         }
-        if slc {
-            return self.program_slc((lun, page), cause, cell_ns);
-        }
+        let cell_ns = self.cells.program_alike(page, self.timing.unit_pages);
+        self.program_for((lun, page), cause, cell_ns);
+    }
+
+    #[inline(always)] // called for every write
+    fn program_for(&mut self, at: (u32, u32), cause: Cause, cell_ns: u64) {
         let in_ns = self.timing.program_in_ns;
-        self.push((lun, page), Operation::Program, cause, [in_ns, cell_ns, 0]);
+        self.push(at, Operation::Program, cause, [in_ns, cell_ns, 0]);
         self.count_programs(cause, 1, in_ns + cell_ns);
     }
 
-    /// Programs one page of a block that is used with one bit a cell.
+    /// Programs a unit where pages differ by type, or reads meet errors.
     #[cold]
+    fn program_differing(&mut self, at: (u32, u32), cause: Cause) {
+        let Programs { cell_ns, slc } = self.cells.program(at.1, 1, self.timing.unit_pages);
+        self.note_program(at.1);
+        match slc {
+            true => self.program_slc(at, cause, cell_ns),
+            false => self.program_for(at, cause, cell_ns),
+        }
+    }
+
+    /// Programs one page of a block that is used with one bit a cell.
     fn program_slc(&mut self, at: (u32, u32), cause: Cause, cell_ns: u64) {
         let in_ns = self.timing.command_ns[1] + self.timing.page_transfer_ns;
         self.push(at, Operation::Program, cause, [in_ns, cell_ns, 0]);
@@ -240,15 +263,18 @@ impl Work {
     #[inline]
     pub(crate) fn prefill(&mut self, first: u32, units: u32, cause: Cause) {
         let page = self.first_page(first);
-        let cell_ns = self.cells.program(page, units, self.timing.unit_pages).cell_ns;
-        if self.reliability.is_some() {
+        let of = self.timing.unit_pages;
+        let cell_ns = if self.differ {
             self.note_program(page);
-        }
+            self.cells.program(page, units, of).cell_ns
+        } else {
+            u64::from(units) * self.cells.program_alike(page, units * of)
+        };
         self.count_programs(cause, units, u64::from(units) * self.timing.program_in_ns + cell_ns);
     }
 
     #[inline]
-    fn count_programs(&mut self, cause: Cause, units: u32, busy_ns: u64) {
+    pub(super) fn count_programs(&mut self, cause: Cause, units: u32, busy_ns: u64) {
         self.counts.programs[cause] += u64::from(units * self.timing.unit_pages);
         self.counts.busy_ns[cause] += busy_ns;
         self.number = self.number.wrapping_add(units);
@@ -258,58 +284,6 @@ impl Work {
     pub(crate) fn charge(&mut self, to: Cause, from: Cause, pages: u64) {
         self.counts.programs[from] -= pages;
         self.counts.programs[to] += pages;
-    }
-
-    /// Reads the pages of a LUN that [`Work::source`] has named and programs the units that [`Work::target`] has
-    /// named; the data goes through the controller.
-    pub(crate) fn copy(&mut self, lun: u32, cause: Cause) {
-        let Timing { command_ns, page_transfer_ns, program_in_ns: program_bus_ns, .. } = self.timing;
-        let read_bus_ns = command_ns[0] + page_transfer_ns;
-        let [reads, units] = take(&mut self.copied.counts);
-        let apart = self.joining.each || self.reliability.is_some();
-        if apart || (read_bus_ns + program_bus_ns > 0 && !self.joining.fold) {
-            let mut run = 0;
-            for at in 0..reads.max(units) {
-                if at < reads {
-                    let page = self.copied.sources.get(at as usize).copied().unwrap_or(NONE);
-                    self.read(lun, page, cause);
-                }
-                if at < units {
-                    let mut unit = NONE;
-                    if let Some((next, left)) = self.copied.targets.get_mut(run) {
-                        unit = *next;
-                        (*next, *left) = (*next + 1, *left - 1);
-                        run += usize::from(*left == 0);
-                    }
-                    self.program(lun, unit, cause);
-                }
-            }
-            self.copied.sources.clear();
-            self.copied.targets.clear();
-        } else if reads + units > 0 {
-            let cell_ns = self.copying_ns(reads, units);
-            let (reads, programs) = (u64::from(reads), u64::from(units));
-            let bus_ns = reads * read_bus_ns + programs * program_bus_ns;
-            self.counts.reads[cause] += reads;
-            self.count_programs(cause, units, cell_ns + bus_ns);
-            if self.joining.fold {
-                let ends_on_bus = reads > programs && self.timing.page_transfer_ns > 0;
-                self.push_folded(lun, Operation::Read, [cell_ns + bus_ns, bus_ns], ends_on_bus);
-            } else {
-                self.push((lun, NONE), Operation::Read, cause, [0, cell_ns, 0]);
-            }
-        }
-    }
-
-    /// Returns the cell time of a copy, ns.
-    fn copying_ns(&mut self, reads: u32, units: u32) -> u64 {
-        let of = self.timing.unit_pages;
-        if self.cells.are_alike() {
-            return u64::from(reads) * self.cells.read_ns(NONE) + self.cells.program(NONE, units, of).cell_ns;
-        }
-        let read_ns: u64 = self.copied.sources.drain(..).map(|page| self.cells.read_ns(page)).sum();
-        let targets = self.copied.targets.drain(..);
-        read_ns + targets.map(|(first, units)| self.cells.program(first * of, units, of).cell_ns).sum::<u64>()
     }
 
     /// Erases the block whose first unit is `first`.

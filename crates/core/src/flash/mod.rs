@@ -5,6 +5,7 @@
 //! each step runs.
 
 pub(crate) mod cells;
+mod copies;
 mod emit;
 pub mod errors;
 pub mod media;
@@ -300,6 +301,8 @@ pub struct Work {
     waited: Waited,
     /// The errors that reads meet, if they can meet any.
     reliability: Option<Box<Reliability>>,
+    /// Whether pages differ by type, or reads can meet errors.
+    differ: bool,
     /// Stream of the page that is being written.
     stream: u16,
 }
@@ -331,13 +334,29 @@ struct Joining {
     fold: bool,
 }
 
-/// How many NAND pages the next copy reads, how many units it programs and, if it matters, which ones. `targets` are
-/// runs of consecutive units of a block, each with its length.
+/// How many NAND pages the next copy reads, how many units it programs and, if it matters, which ones.
 #[derive(Clone, Debug, Default)]
 struct Copied {
     counts: [u32; 2],
-    sources: Vec<u32>,
-    targets: Vec<(u32, u32)>,
+    /// Pages, each with the number of slots that are copied from it.
+    sources: Vec<(u32, u32)>,
+    targets: Vec<Target>,
+    /// 1 more than the page that was named last; 0: none was.
+    last: u32,
+}
+
+/// Consecutive units of a block that a copy programs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// The first unit.
+    pub(crate) first: u32,
+    pub(crate) units: u32,
+    /// Number of slots in a unit.
+    pub(crate) slots: u32,
+    /// Number of slots, from the first unit's first one on, whose data is not copied.
+    pub(crate) begun: u32,
+    /// Number of slots that are copied here.
+    pub(crate) copies: u32,
 }
 
 /// The label of each step, and how many programs and erases have been labelled.

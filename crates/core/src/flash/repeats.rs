@@ -7,7 +7,6 @@ use crate::util::NONE;
 impl Work {
     /// Repeats the read that was just emitted as often as its errors need: each repetition is a step of its own, in
     /// which the cells work and the same data cross the bus.
-    #[cold]
     pub(super) fn repeat(&mut self, (lun, page): (u32, u32), cause: Cause, times: [u64; 2]) {
         let Some(reliability) = self.reliability.as_mut().filter(|_| page != NONE) else { return };
         let repetition = reliability.read(page, cause == Cause::Host, times);
@@ -23,7 +22,6 @@ impl Work {
     }
 
     /// Notes a program of consecutive pages of a block, from this one on.
-    #[cold]
     pub(super) fn note_program(&mut self, first: u32) {
         if let Some(reliability) = &mut self.reliability {
             reliability.program(first);
@@ -42,11 +40,13 @@ impl Work {
 
     /// Takes the errors that reads meet, which are then none.
     pub(crate) fn take_reliability(&mut self) -> Option<Box<Reliability>> {
+        self.differ = self.cells.have_types();
         self.reliability.take()
     }
 
     /// Lets reads meet these errors, with all counts at 0.
     pub(crate) fn set_reliability(&mut self, reliability: Option<Box<Reliability>>) {
+        self.differ |= reliability.is_some();
         self.reliability = reliability;
         if let Some(reliability) = &mut self.reliability {
             reliability.reset_counts();

@@ -1,9 +1,7 @@
 //! What surrounds the operations of a [`Work`]: chains, labels, counts, and the LUNs for which other requests
 //! wait.
 
-use super::{
-    Cells, Chain, Copied, Counts, Flash, Joining, Label, Reliability, Step, Tally, Timing, Waited, Work,
-};
+use super::{Cells, Chain, Counts, Flash, Joining, Label, Reliability, Step, Tally, Timing, Waited, Work};
 use crate::util::{Bits, NONE};
 
 impl Work {
@@ -11,9 +9,11 @@ impl Work {
     /// true, blocks may be used with one bit a cell.
     pub fn new(flash: &Flash, logical_page_bytes: u32, seed: u64, slc: bool) -> Work {
         let cells = Cells::new(flash, seed, slc);
+        let reliability = Reliability::new(flash, &cells);
         Work {
             timing: Timing::new(flash, logical_page_bytes),
-            reliability: Reliability::new(flash, &cells),
+            differ: cells.have_types() || reliability.is_some(),
+            reliability,
             cells,
             counts: Counts::default(),
             steps: Vec::with_capacity(1024),
@@ -22,7 +22,7 @@ impl Work {
             // On one LUN steps run in the order of emission anyway.
             loads: (flash.luns() > 1).then_some(0),
             number: 0,
-            copied: Copied::default(),
+            copied: Default::default(),
             labels: None,
             tally: None,
             waited: Waited { hurry: Vec::new(), busy: None, current: 1 },
@@ -163,47 +163,6 @@ impl Work {
         if let Some(busy) = &mut self.waited.busy {
             busy.set(lun);
         }
-    }
-
-    /// Names NAND pages that the next [`Work::copy`] reads, in the order of the reads.
-    #[inline]
-    pub(crate) fn sources(&mut self, pages: impl ExactSizeIterator<Item = u32>) {
-        self.copied.counts[0] += pages.len() as u32;
-        if self.tells_pages() {
-            self.copied.sources.extend(pages);
-        }
-    }
-
-    /// Names one NAND page that the next [`Work::copy`] reads.
-    #[inline]
-    pub(crate) fn source(&mut self, page: u32) {
-        self.sources(std::iter::once(page));
-    }
-
-    /// Names consecutive units of a block that the next [`Work::copy`] programs, in order.
-    #[inline]
-    pub(crate) fn target(&mut self, first: u32, units: u32) {
-        self.copied.counts[1] += units;
-        if self.tells_pages() {
-            self.copied.targets.push((first, units));
-        }
-    }
-
-    /// Whether the next [`Work::copy`] programs anything.
-    pub(crate) fn has_targets(&self) -> bool {
-        self.copied.counts[1] > 0
-    }
-
-    /// Notes how many pages the next [`Work::copy`] reads, and how many units it programs, if it does not matter which
-    /// ([`Work::tells_pages`]).
-    pub(crate) fn unnamed(&mut self, [reads, units]: [u32; 2]) {
-        self.copied.counts = [self.copied.counts[0] + reads, self.copied.counts[1] + units];
-    }
-
-    /// Whether it matters which pages a copy reads and programs.
-    #[inline]
-    pub(crate) fn tells_pages(&self) -> bool {
-        self.joining.each || !self.cells.are_alike() || self.reliability.is_some()
     }
 
     /// Forgets counts and steps: what came before is not part of the run.

@@ -6,7 +6,7 @@
 
 use super::layout::Shape;
 use crate::flash::media::Kind;
-use crate::flash::{Cause, Work};
+use crate::flash::{Cause, Target, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::hybrid::merges::MergeStats;
 use crate::ftl::settings::Settings;
@@ -256,7 +256,7 @@ impl Store {
         let at = self.blocks[block as usize];
         let (owner, next, kind) = (at.owner, at.next, at.kind());
         let [first, to] = [owner, block].map(|block| block * self.shape.pages_per_block);
-        let (mut copies, tells) = (0, work.tells_pages());
+        let (mut copies, tells) = (0, work.tells_pages(1));
         for offset in next..end.min(self.shape.lpns - first) {
             let (lpn, target) = (first + offset, to + offset);
             let page = self.slots.of(lpn);
@@ -266,8 +266,8 @@ impl Store {
                 self.slots.valid.set(target);
                 self.slots.place(target, lpn, || kind);
                 if tells {
-                    work.source(page);
-                    work.target(target, 1);
+                    work.source(page, 1);
+                    work.target(Target::page(target));
                 }
                 copies += 1;
             }

@@ -18,6 +18,7 @@
 //! block (`fifo`, `random`) do not move the data of a full log over and over.
 
 use super::{Log, State, Under};
+use crate::flash::Target;
 use crate::ftl::blocks::pool::BlockPool;
 use crate::util::NONE;
 
@@ -141,7 +142,7 @@ impl Log {
     ) {
         let end = self.addresses.end(victim);
         let mut slot = self.addresses.first(victim);
-        let mut last_page = NONE;
+        let mut copies = 0;
         self.leave_cache(lun);
         let hosts = self.fills_page_of_host(lun);
         self.choose_frontier(under, lun, false, false);
@@ -163,15 +164,14 @@ impl Log {
             if owner < self.pages() {
                 moved(owner);
             }
-            let page = self.addresses.nand_page(live);
-            if page != last_page {
-                under.work.source(page);
-            }
-            (last_page, slot) = (page, live + 1);
+            under.work.source(self.addresses.nand_page(live), self.shape.slots_per_page);
+            (copies, slot) = (copies + 1, live + 1);
             if self.addresses.in_page(placed + 1) == 0
                 || (self.blocks[victim as usize].valid == 0 && self.pad(under.slots, lun))
             {
-                under.work.target(self.addresses.page(placed), 1);
+                let (first, slots) = (self.addresses.page(placed), self.shape.slots_per_page);
+                let copies = std::mem::take(&mut copies);
+                under.work.target(Target { first, units: 1, slots, begun: slots - copies, copies });
                 pages -= 1;
                 self.close_if_full(lun);
             }

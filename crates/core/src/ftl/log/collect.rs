@@ -2,11 +2,10 @@
 
 use super::run::Run;
 use super::{Block, Log, State, Under};
-use crate::flash::{Cause, Work};
+use crate::flash::{Cause, Target, Work};
 use crate::ftl::blocks::pool::BlockPool;
 use crate::ftl::gc::Need;
 use crate::ftl::slots::Slots;
-use crate::util::NONE;
 
 impl Log {
     /// Collects garbage on a LUN until the pool has an erased block of that LUN.
@@ -73,15 +72,15 @@ impl Log {
         cause: Cause,
         moved: &mut (impl FnMut(u32) + ?Sized),
     ) {
-        let mut here = 0;
         if self.is_superseded(victim) {
             // Newer versions of the victim's data are in a page buffer: a power cut after the erasure would lose both
             // versions.
             self.flush(under.slots, under.work);
         }
         self.leave_cache(lun);
-        let mut run = Run { begun: self.fills_page_of_host(lun), copies: false, hosts: 0 };
-        let stated = self.trims.is_some() && self.state_trims(under, lun, victim, &mut here);
+        let mut run =
+            Run { begun: self.fills_page_of_host(lun), copies: false, hosts: 0, slots: 0, trims: 0 };
+        let stated = self.trims.is_some() && self.state_trims(under, lun, victim, &mut run);
         let blocks = &self.blocks;
         if blocks[victim as usize].state == State::Closed {
             self.victims.remove(lun, victim, &|block| blocks[block as usize].valid);
@@ -93,22 +92,22 @@ impl Log {
         self.choose_frontier(under, lun, false, false);
         let mut rest = &leaving[..];
         while !rest.is_empty() {
-            let sorted = self.next_run(lun, (&mut here, &mut run), under);
+            let sorted = self.next_run(lun, &mut run, under);
             if self.luns[lun as usize].is_full() {
-                self.note_copies(lun, &mut here, under.work);
+                self.note_copies(lun, &mut run, under.work);
                 self.next_for_copies(under, lun, false);
             }
             let at = &self.luns[lun as usize];
             let most = sorted.unwrap_or(at.end - at.next);
             let (copies, later) = rest.split_at(rest.len().min(most as usize));
             self.place_copies(under.slots, lun, copies, moved);
-            here += copies.len() as u32;
+            run.slots += copies.len() as u32;
             run.copies = true;
             self.close_if_full(lun);
             rest = later;
         }
         self.leaving = leaving;
-        self.note_copies(lun, &mut here, under.work);
+        self.note_copies(lun, &mut run, under.work);
         self.end_run(lun, &mut run, under.slots);
         under.work.copy(lun, cause);
         self.hosts_go_on(run.hosts, under.work);
@@ -139,16 +138,12 @@ impl Log {
 
     /// Names the pages that must be read to copy these slots.
     fn name_sources(&self, leaving: &[(u32, u32)], work: &mut Work) {
+        let slots = self.shape.slots_per_page;
         if self.shape.slots_per_nand_page() == 1 {
-            return work.sources(leaving.iter().map(|&(live, _)| live));
+            return work.sources(leaving.iter().map(|&(live, _)| live), slots);
         }
-        let mut last = NONE;
         for &(live, _) in leaving {
-            let page = self.addresses.nand_page(live);
-            if page != last {
-                work.source(page);
-            }
-            last = page;
+            work.source(self.addresses.nand_page(live), slots);
         }
     }
 
@@ -186,14 +181,22 @@ impl Log {
         }
     }
 
-    /// Names the pages of the last `slots` copies in the frontier as targets, and sets `slots` to 0.
-    pub(super) fn note_copies(&mut self, lun: u32, slots: &mut u32, work: &mut Work) {
-        if *slots > 0 {
-            self.count_moved(lun, *slots);
+    /// Names the pages of the last copies in the frontier as targets, unless they have been named.
+    pub(super) fn note_copies(&mut self, lun: u32, run: &mut Run, work: &mut Work) {
+        let (slots, trims) = (std::mem::take(&mut run.slots), std::mem::take(&mut run.trims));
+        if slots > 0 {
+            self.count_moved(lun, slots);
             let last = self.luns[lun as usize].next - 1;
-            // The first copy may be in a page that the host has begun.
-            let first = self.addresses.page(last + 1 - std::mem::take(slots));
-            work.target(first, self.addresses.page(last) + 1 - first);
+            let placed = last + 1 - slots;
+            let first = self.addresses.page(placed);
+            work.target(Target {
+                first,
+                units: self.addresses.page(last) + 1 - first,
+                slots: self.shape.slots_per_page,
+                // The first copy may be in a page that the host has begun.
+                begun: self.addresses.in_page(placed) + trims,
+                copies: slots - trims,
+            });
         }
     }
 

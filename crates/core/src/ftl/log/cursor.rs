@@ -4,8 +4,11 @@
 //! If slots are smaller than pages, each front has a page buffer and a cursor of its own. Only the page at the front's
 //! cursor can be part-full: it was begun by the host, and whoever else fills the rest of it lets the host go on elsewhere.
 
+use std::ops::Range;
+
 use super::{Log, Under};
 use crate::flash::{Cause, Work};
+use crate::ftl::slots::Slots;
 use crate::util::{Bits, NONE};
 
 impl Log {
@@ -28,6 +31,34 @@ impl Log {
     pub(super) fn is_begun_in(&self, lun: u32, front: u32) -> bool {
         let next = self.next_of(lun, front);
         next != NONE && self.addresses.in_page(next) != 0
+    }
+
+    /// Programs the page buffer of a front if it is part-full.
+    pub(super) fn flush_front(&mut self, front: u32, slots: &mut Slots, work: &mut Work) {
+        let lun = self.cursor.luns[front as usize];
+        if self.is_begun_in(lun, front) {
+            self.turn_to(lun, front);
+            let begun = self.addresses.in_page(self.luns[lun as usize].next);
+            self.pad(slots, lun);
+            work.chain();
+            let last = self.luns[lun as usize].next - 1;
+            self.leave_line(slots, lun);
+            self.program_page(last, Cause::Pad, work);
+            self.charge_full(slots, (last + 1 - self.shape.slots_per_page, begun), work);
+            self.host_goes_on(front, work);
+        }
+    }
+
+    /// Does what [`Log::flush`] does, but only for the page buffers that hold data of these owners.
+    pub(crate) fn flush_of(&mut self, owners: Range<u32>, slots: &mut Slots, work: &mut Work) {
+        let fronts = if self.shape.slots_per_page > 1 { self.cursor.luns.len() as u32 } else { 0 };
+        for front in 0..fronts {
+            let next = self.next_of(self.cursor.luns[front as usize], front);
+            let waits = |slot| slot != NONE && self.addresses.page(slot) == self.addresses.page(next);
+            if next != NONE && owners.clone().any(|owner| waits(slots.of(owner))) {
+                self.flush_front(front, slots, work);
+            }
+        }
     }
 
     /// Whether slots are smaller than pages and a page buffer that is being filled is part-full.

@@ -346,22 +346,8 @@ impl Log {
     /// Programs every part-full page buffer, with cause [`Cause::Pad`]. NAND pages of a word line that are full keep
     /// their own cause.
     pub(crate) fn flush(&mut self, slots: &mut Slots, work: &mut Work) {
-        if self.shape.slots_per_page == 1 {
-            return;
-        }
-        for front in 0..self.cursor.luns.len() as u32 {
-            let lun = self.cursor.luns[front as usize];
-            if self.is_begun_in(lun, front) {
-                self.turn_to(lun, front);
-                let begun = self.addresses.in_page(self.luns[lun as usize].next);
-                self.pad(slots, lun);
-                work.chain();
-                let last = self.luns[lun as usize].next - 1;
-                self.leave_line(slots, lun);
-                self.program_page(last, Cause::Pad, work);
-                self.charge_full(slots, (last + 1 - self.shape.slots_per_page, begun), work);
-                self.host_goes_on(front, work);
-            }
+        if self.shape.slots_per_page > 1 {
+            (0..self.cursor.luns.len() as u32).for_each(|front| self.flush_front(front, slots, work));
         }
     }
 

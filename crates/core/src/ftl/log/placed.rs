@@ -337,16 +337,11 @@ impl Log {
 
     /// Turns a LUN to the front of the next run of sorted copies; returns the number of its copies, or `None` for all
     /// that are left.
-    pub(super) fn next_run(
-        &mut self,
-        lun: u32,
-        (here, run): (&mut u32, &mut Run),
-        under: &mut Under,
-    ) -> Option<u32> {
+    pub(super) fn next_run(&mut self, lun: u32, run: &mut Run, under: &mut Under) -> Option<u32> {
         let (front, count) = self.placed.as_mut()?.runs.pop()?;
         // Trim pages may have gone to the front already; the copies go on in their page.
         if front != self.active(lun) {
-            self.note_copies(lun, here, under.work);
+            self.note_copies(lun, run, under.work);
             if self.shape.slots_per_page > 1 {
                 self.end_run(lun, run, under.slots);
             }

@@ -8,4 +8,8 @@ pub(super) struct Run {
     pub(super) copies: bool,
     /// The fronts whose begun pages were filled with copies, as a bit set.
     pub(super) hosts: u64,
+    /// Slots that have been placed and are not yet named as targets; trim pages come first among them.
+    pub(super) slots: u32,
+    /// Number of trim pages among these slots.
+    pub(super) trims: u32,
 }

@@ -17,6 +17,7 @@
 //! The second case needs no room beyond the victim's: the victim has at least as many invalid slots as it
 //! causes trim pages to be written. Without trims none of this happens, and the trim pages take no room.
 
+use super::run::Run;
 use super::{Log, Under};
 use crate::flash::Work;
 use crate::flash::media::Kind;
@@ -165,9 +166,9 @@ impl Log {
     }
 
     /// Writes the trim pages without which trimmed data could come back once `victim` is erased; returns whether
-    /// there are any. The trim pages go where the victim's copies will go, and `here` counts them among these
+    /// there are any. The trim pages go where the victim's copies will go, and `run` counts them among these
     /// copies.
-    pub(super) fn state_trims(&mut self, under: &mut Under, lun: u32, victim: u32, here: &mut u32) -> bool {
+    pub(super) fn state_trims(&mut self, under: &mut Under, lun: u32, victim: u32, run: &mut Run) -> bool {
         if !self.relies(victim) {
             return false;
         }
@@ -185,17 +186,18 @@ impl Log {
                 self.blocks[victim as usize].after = under.work.mark();
             }
             if self.luns[lun as usize].is_full() {
-                self.note_copies(lun, here, under.work);
+                self.note_copies(lun, run, under.work);
                 self.next_for_copies(under, lun, false);
             }
             self.place(under.slots, lun, owner);
-            *here += 1;
+            run.slots += 1;
+            run.trims += 1;
             self.close_if_full(lun);
             self.hold_trim_page(under.slots, owner);
             self.trim_page_written(owner);
         }
         if self.is_by_speed() {
-            self.note_copies(lun, here, under.work);
+            self.note_copies(lun, run, under.work);
         }
         any
     }

@@ -5,6 +5,7 @@ use super::PageMapped;
 use crate::flash::{Cause, Work};
 use crate::ftl::map::translation::Translation;
 use crate::ftl::recovery::Flaw;
+use crate::request::Pages;
 
 impl<T: Translation> PageMapped<T> {
     /// Makes the trims so far durable ([`crate::ftl::log`]).
@@ -28,11 +29,12 @@ impl<T: Translation> PageMapped<T> {
     /// Programs what a write with FUA has left in a page buffer; the spare area names the data's owner, so that
     /// recovery finds the mapping again.
     #[cold]
-    pub(super) fn program_begun(&mut self, work: &mut Work) {
+    pub(super) fn program_begun(&mut self, written: Pages, work: &mut Work) {
         if self.read_only || self.flaw == Flaw::PlainFua {
             return;
         }
-        self.data.flush(&mut self.slots, work);
+        let owners = written.first..written.first + written.pages;
+        self.data.flush_of(owners, &mut self.slots, work);
         self.look_for_exhaustion(work);
     }
 }
